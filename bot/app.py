@@ -26,11 +26,12 @@ from bot.core.citations.signed_links import Links
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
-from bot.core.ports import Announcer, Messenger
+from bot.core.ports import Announcer, DrawFigure, Messenger
 from bot.server_socket import ServerSocket
 from bot.settings import BotSettings, Settings
 from bot.web.app import build_web, make_runner
-from bot.web.page_images import PageRenderer
+from bot.web.figure_images import FigureImages
+from bot.web.page_images import PageImages
 from bot.web.readiness import Check, Readiness
 from storage.config_file import MAP_NAME
 from storage.index.base import Index
@@ -76,7 +77,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        platforms = ChatPlatforms(settings.bot, stores, answering)
+        images = PageImages(settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024)
+        platforms = ChatPlatforms(settings.bot, stores, answering, FigureImages(links, stores, images).draw)
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -84,7 +86,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 stores,
                 answering,
                 links=links,
-                renderer=pdf,
+                images=images,
                 platforms=platforms,
                 server_socket=server_socket,
                 index=index,
@@ -101,10 +103,10 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 class ChatPlatforms:
     """The chat platforms that are configured, and the conversation they hand messages to."""
 
-    def __init__(self, settings: BotSettings, stores: Stores, answering: Answering) -> None:
+    def __init__(self, settings: BotSettings, stores: Stores, answering: Answering, draw: DrawFigure) -> None:
         messengers: dict[Platform, Messenger] = {}
         self._conversation = build_conversation(settings, stores, answering, messengers)
-        self.slack = open_slack(settings, stores, self._conversation)
+        self.slack = open_slack(settings, stores, self._conversation, draw)
         self.teams = open_teams(
             settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join
         )
@@ -172,7 +174,7 @@ async def _open_web(
     answering: Answering,
     *,
     links: Links,
-    renderer: PageRenderer,
+    images: PageImages,
     platforms: ChatPlatforms,
     server_socket: ServerSocket,
     index: Index,
@@ -187,11 +189,10 @@ async def _open_web(
         answering=answering,
         stores=stores,
         links=links,
-        renderer=renderer,
+        images=images,
         settings=settings.bot,
         kept=settings.storage,
         model_hosts=settings.model_hosts,
-        images_folder=settings.home / "images",
         inbox=settings.inbox,
         readiness=readiness,
     )

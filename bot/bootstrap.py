@@ -27,7 +27,7 @@ from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import Announcer, ChatIntake, JoinAt, Messenger, Receive, Retriever
+from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Receive, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -347,8 +347,10 @@ def build_conversation(
     )
 
 
-def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation) -> SlackAdapter | None:
-    """Slack's adapter when it is configured.
+def open_slack(
+    settings: BotSettings, stores: Stores, conversation: Conversation, draw: DrawFigure
+) -> SlackAdapter | None:
+    """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
     Raises:
         SettingsError: there is no way for events to come in.
@@ -372,7 +374,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         direct_questions=overviews.direct_questions,
     )
     feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
-    return SlackAdapter(settings, intake, feedback)
+    return SlackAdapter(settings, intake, feedback, draw)
 
 
 def open_teams(settings: BotSettings, receive: Receive, join: JoinAt) -> TeamsAdapter | None:

@@ -361,8 +361,14 @@ class AnswerFigure:
     file: str
     page: int
     caption: str
+    """The document's own words for it, else what a model says of it; '' where neither is known."""
     box: Box
     url: str
+    """Opens its page with the figure marked."""
+    image: str = ""
+    """URL of its picture; '' in an answer of an older release."""
+    number: int = 0
+    """The [n] of the sentence that speaks of it; 0: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

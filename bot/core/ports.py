@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from bot.core.models import (
     AnalyzedQuestion,
     Answer,
+    AnswerFigure,
     CitedPage,
     Claim,
     Draft,
@@ -21,6 +22,9 @@ from bot.core.models import (
 )
 from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
+
+Hold = Callable[[], Awaitable[None]]
+"""Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``."""
 
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
@@ -151,6 +155,23 @@ class JoinAt(Protocol):
         self, key: ChannelKey, name: str | None, *, is_direct: bool | None, address: dict[str, Any]
     ) -> None:
         """Keep it; ``address`` is as of a message, and ``name`` and ``is_direct`` are, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page, or a part of one, as a picture."""
+
+    data: bytes
+    media_type: str
+    """image/png or image/jpeg."""
+
+
+DrawFigure = Callable[[AnswerFigure], Awaitable[PageImage]]
+"""Draws what a figure's ``image`` link opens.
+
+It raises ``LinkError`` where that opens nothing any more, ``storage.errors.DocumentError`` where the page
+cannot be drawn, and ``storage.errors.InfrastructureError`` or OSError where nobody can draw it just now.
+"""
 
 
 class Announcer(Protocol):
@@ -290,4 +311,15 @@ class Messenger(Protocol):
 
         Raises:
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
+        """
+
+    async def illustrate(
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, hold: Hold
+    ) -> None:
+        """Add its figures to an answer that is delivered, where the platform wants their pictures from us.
+
+        What fails costs a picture and nothing else. Repeating it changes nothing a person sees.
+
+        Raises:
+            storage.errors.LeaseLost: as ``hold``, which is asked before anything is shown.
         """

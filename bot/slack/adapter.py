@@ -22,14 +22,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
-from bot.core.ports import ChatIntake, GivenAnswer, IncomingMessage
+from bot.core.ports import ChatIntake, DrawFigure, GivenAnswer, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.channel_names import ChannelNames
 from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
-from bot.slack.memberships import Memberships
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
@@ -46,6 +44,8 @@ from bot.slack.signature import read_signed_body
 from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.web_api import web_client
+from bot.slack.workspace.channel_names import ChannelNames
+from bot.slack.workspace.memberships import Memberships
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
@@ -74,8 +74,12 @@ class SlackAdapter:
     only after ``receive`` has committed, and repeats the event when it did not.
     """
 
-    def __init__(self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback) -> None:
+    def __init__(
+        self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback, draw: DrawFigure
+    ) -> None:
         """Nothing is sent yet; ``intake`` keeps what comes in, ``feedback`` what people say of answers.
+
+        ``draw`` draws the figures of answers.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -86,7 +90,9 @@ class SlackAdapter:
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
         client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
-        self.messenger = SlackMessenger(client, settings.sources_shown, is_model_writing=settings.has_model)
+        self.messenger = SlackMessenger(
+            client, settings.sources_shown, draw, is_model_writing=settings.has_model
+        )
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from itertools import accumulate, chain, takewhile
 from typing import Any, NamedTuple
 
 from bot.core.citations.source_buttons import (
+    ALT_TEXT_CHARS,
     LABEL_CHARS,
+    PICTURE_TITLE_CHARS,
     figure_pages,
     numbered,
     opened_pages,
+    picture_words,
     split_sources,
 )
 from bot.core.models import Answer, Citation, CitedPage, Language
@@ -49,14 +52,24 @@ class SlackMessage:
     blocks: tuple[Block, ...]
 
 
-def render(answer: Answer, sources_shown: int, beside: Sequence[Block] = ()) -> SlackMessage:
+def render(
+    answer: Answer,
+    sources_shown: int,
+    pictures: Mapping[int, str] | None = None,
+    beside: Sequence[Block] = (),
+) -> SlackMessage:
     """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
 
-    Cited pages beyond ``sources_shown`` stand behind a control. The words leave room for ``beside``: blocks
-    that the same message will hold.
+    Args:
+        answer: what is said.
+        sources_shown: cited pages that get a button; those beyond stand behind a control.
+        pictures: place of a figure in the answer -> the uploaded file that shows it, behind the line that
+            speaks of it; the others are a button alone.
+        beside: blocks that the same message will hold, which the words leave room for.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
+    shown = _pictures(answer, pictures or {})
     sources = _source_blocks(pages, sources_shown, said)
     if figures:
         buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
@@ -72,8 +85,12 @@ def render(answer: Answer, sources_shown: int, beside: Sequence[Block] = ()) -> 
         }
         sources.insert(0, note)
     words = tame(answer.text).strip() or said.engine_failed
-    taken = len(json.dumps([*understood, *sources, *beside], ensure_ascii=False))
-    sections = [_section(part) for part in _parts(words, MESSAGE - taken, said, _links(answer.citations))]
+    taken = len(json.dumps([*understood, *sources, *beside, *shown.values()], ensure_ascii=False))
+    sections: list[Block] = []
+    for part in _parts(words, MESSAGE - taken, said, _links(answer.citations), shown):
+        sections.append(_section(part.text))
+        sections += chain.from_iterable(shown.pop(number, ()) for number in part.numbers)
+    sections += chain.from_iterable(shown.values())
     return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
 
 
@@ -94,7 +111,7 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
     words = tame("\n\n".join(announcement_paragraphs(announcement)))
     budget = MESSAGE - len(json.dumps(sources, ensure_ascii=False))
-    sections = map(_section, _parts(words, budget, said, {}))
+    sections = [_section(part.text) for part in _parts(words, budget, said, {})]
     return SlackMessage(_fallback(words, announcement.sources), (*sections, *sources))
 
 
@@ -137,6 +154,24 @@ def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
     }
 
 
+def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]]:
+    """The number beside which each picture stands -> its blocks."""
+    said = reply_words(answer.language)
+    blocks: dict[int, list[Block]] = {}
+    for place, file in sorted(files.items()):
+        figure = answer.figures[place]
+        title, alternative = picture_words(said, figure)
+        block: Block = {
+            "type": "image",
+            "block_id": f"picture-{place + 1}-{file}",
+            "slack_file": {"id": file},
+            "title": _plain(title, PICTURE_TITLE_CHARS),
+            "alt_text": _label(alternative, ALT_TEXT_CHARS),
+        }
+        blocks.setdefault(figure.number, []).append(block)
+    return blocks
+
+
 def _plain(text: str, limit: int = LABEL_CHARS) -> Block:
     return {"type": "plain_text", "text": _label(text, limit), "emoji": False}
 
@@ -151,11 +186,22 @@ def _section(text: str) -> Block:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
-def _parts(text: str, budget: int, said: ReplyWords, links: Mapping[int, str]) -> list[str]:
-    """The text, escaped and with its links, in pieces that fit a section each; the last one says it when
-    there was more.
+class _Part(NamedTuple):
+    """A piece of the text that fits a section."""
 
-    Words come before links: where both are too long, only the first [n] of each number is one.
+    text: str
+    """Escaped and with its links."""
+    numbers: tuple[int, ...]
+    """Marks after whose line it ends, because a picture stands there."""
+
+
+def _parts(
+    text: str, budget: int, said: ReplyWords, links: Mapping[int, str], breaks: Collection[int] = ()
+) -> list[_Part]:
+    """The text in pieces that fit a section each; the last one says it when there was more.
+
+    Words come before links: where both are too long, only the first [n] of each number is one. After the line
+    that first has one of ``breaks`` a piece ends.
     """
     units = _units(text, links)
     if _length(units) > budget:
@@ -165,12 +211,25 @@ def _parts(text: str, budget: int, said: ReplyWords, links: Mapping[int, str]) -
         while units and units[-1].text.isspace():
             units.pop()
         units += _units(f"… {said.cut_short}", {})
-    parts = []
-    while units:
-        end = _fitting(units, SECTION)
-        parts.append("".join(unit.shown for unit in units[:end]).strip())
-        units = units[end:]
-    return list(filter(None, parts))
+    ends, parts, start = _line_ends(units, breaks), [], 0
+    while start < len(units):
+        end = min([start + _fitting(units[start:], SECTION), *(end for end in ends if end > start)])
+        shown = "".join(unit.shown for unit in units[start:end]).strip()
+        parts.append(_Part(shown, tuple(ends.get(end, ()))))
+        start = end
+    return [part for part in parts if part.text]
+
+
+def _line_ends(units: Sequence[_Unit], numbers: Collection[int]) -> dict[int, list[int]]:
+    """Where the lines end that first have the mark of each number -> these numbers."""
+    ends: dict[int, list[int]] = {}
+    texts = [unit.text for unit in units]
+    for number in numbers:
+        if (mark := f"[{number}]") in texts:
+            place = texts.index(mark)
+            end = texts.index("\n", place) if "\n" in texts[place:] else len(texts)
+            ends.setdefault(end, []).append(number)
+    return ends
 
 
 class _Unit(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,11 +14,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
-from bot.core.ports import Announcement, GivenAnswer
+from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
 from bot.slack.feedback_buttons import feedback_blocks
+from bot.slack.figure_uploads import FigureUploads
 from bot.slack.private_questions import (
     deliver_privately,
     is_private,
@@ -35,6 +37,8 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+PICTURE_SECONDS, PICTURE_PAUSES = 8.0, (0.0, 0.5, 1.0, 2.0)
+"""Longest time to add pictures to an answer that is already shown, and the pauses before each try."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
 PRIVATE: Json = {"is_private": True}
@@ -50,13 +54,26 @@ class SlackMessenger:
     """Satisfies the core's ``Messenger`` and ``Announcer``; an address is what ``events.read_event`` made."""
 
     def __init__(
-        self, client: AsyncWebClient, sources_shown: int = 5, *, is_model_writing: bool = False
+        self,
+        client: AsyncWebClient,
+        sources_shown: int = 5,
+        draw: DrawFigure | None = None,
+        *,
+        is_model_writing: bool = False,
     ) -> None:
-        """``is_model_writing``: answers grow, and are streamed where Slack lets us."""
+        """What Slack is told.
+
+        Args:
+            client: Slack's Web API.
+            sources_shown: cited pages that get a button.
+            draw: draws the figures of answers; None: they are shown as buttons alone.
+            is_model_writing: answers grow, and are streamed where Slack lets us.
+        """
         self.client = client
         self._streams = AnswerStreams(client, is_wanted=is_model_writing)
         self._sources_shown = sources_shown
         self._status = ChatStatus(client)
+        self._uploads = FigureUploads(client, draw) if draw else None
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
@@ -110,12 +127,48 @@ class SlackMessenger:
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
-        rendered = render(answer, self._sources_shown, [*asked_blocks(address), *blocks])
-        rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
         await self._streams.end(message, _metadata(address))
-        await self._write_over(address, message, rendered, tries=MAX_TRIES)
+        await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
         await self._status.clear(address)
+
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+        """Upload the answer's figures and show them in it.
+
+        A private answer has none: nobody but its asker may see anything of it. Slack refuses a file that it
+        has not looked through yet, so it is asked again for a while.
+        """
+        if is_private(address) or self._uploads is None:
+            return
+        try:
+            async with asyncio.timeout(PICTURE_SECONDS):
+                pictures = await self._uploads.upload(answer.figures)
+                for pause in PICTURE_PAUSES if pictures else ():
+                    await asyncio.sleep(pause)
+                    if await self._show_pictures(address, message, answer, hold, pictures):
+                        return
+        except TimeoutError:
+            pass
+        log.warning("an answer stays without its pictures")
+
+    async def _show_pictures(
+        self, address: Json, message: Json, answer: Answer, hold: Hold, pictures: Mapping[int, str]
+    ) -> bool:
+        """Whether Slack took them."""
+        await hold()
+        try:
+            await self._write_over(address, message, self._rendered(address, answer, pictures), tries=1)
+        except DeliveryError as error:
+            log.info("pictures not shown yet: %s", error)
+            return False
+        return True
+
+    def _rendered(
+        self, address: Json, answer: Answer, pictures: Mapping[int, str] | None = None
+    ) -> SlackMessage:
+        blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
+        beside = [*asked_blocks(address), *blocks]
+        rendered = render(answer, self._sources_shown, pictures, beside)
+        return replace(rendered, blocks=(*rendered.blocks, *blocks))
 
     async def whisper(self, place: Json, text: str, blocks: Sequence[Block], url: str = "") -> None:
         """Say something to one person alone; a refusal is logged and nothing else.

@@ -206,7 +206,7 @@ def _rendered(address: Json, answer: Answer, sources_shown: int) -> SlackMessage
     """The answer with its sources, and with what may be said of it."""
     feedback = feedback_blocks(answer, asked_tenant(address), address["key"])
     share = _share_button(address["key"], answer.language)
-    rendered = render(answer, sources_shown, [*asked_blocks(address), *feedback, share])
+    rendered = render(answer, sources_shown, beside=[*asked_blocks(address), *feedback, share])
     return replace(rendered, blocks=(*rendered.blocks, *feedback))
 
 

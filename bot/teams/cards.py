@@ -15,9 +15,10 @@ from bot.core.citations.source_buttons import (
     figure_pages,
     numbered,
     opened_pages,
+    picture_words,
     split_sources,
 )
-from bot.core.models import Answer, Citation, CitedPage, Language
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.ports import Announcement
@@ -65,7 +66,7 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
     return TeamsMessage(
         text=understood + escape(words, _links(answer.citations, claims)),
         citations=claims,
-        card=_card(pages, figures, sources_shown, said) if pages or figures else None,
+        card=_card(answer, pages, figures, sources_shown) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
         is_generated=answer.is_generated,
     )
@@ -146,15 +147,25 @@ def _claim(citation: Citation, label: str) -> Json:
     return {"@type": "Claim", "position": citation.number, "appearance": appearance}
 
 
-def _card(pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int, said: ReplyWords) -> Json:
+def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int) -> Json:
+    """Pictures first, right below the words that speak of them; then a button per page and per figure."""
+    said = reply_words(answer.language)
     first, further = split_sources(pages, shown)
-    body = [_row(_opening(page)) for page in first]
+    body = [block for figure in answer.figures if figure.image for block in _picture(figure, said)]
+    body += [_row(_opening(page)) for page in first]
     if further:
         rows = _adaptive([_row(_opening(page)) for page in further])
         more = {"type": "Action.ShowCard", "title": said.more_sources(len(further)), "card": rows}
         body.append(_row(more))
     body += [_row(_opening(figure)) for figure in figures]
     return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary([*pages, *figures])}
+
+
+def _picture(figure: AnswerFigure, said: ReplyWords) -> list[Json]:
+    """A figure as Teams fetches it, by a link that needs no sign-in, and what it is."""
+    title, alternative = picture_words(said, figure)
+    expanding = {"msteams": {"allowExpand": True}}
+    return [{"type": "Image", "url": figure.image, "altText": alternative, **expanding}, *_lines(title)]
 
 
 def _summary(pages: Sequence[CitedPage]) -> str:

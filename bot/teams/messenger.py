@@ -11,7 +11,7 @@ from typing import Any
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language
 from bot.core.plaintext import tame
-from bot.core.ports import Announcement
+from bot.core.ports import Announcement, Hold
 from bot.core.wording import reply_words
 from bot.teams.cards import escape, render, render_announcement, render_beginning
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
@@ -64,6 +64,9 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], text_activity(rendered))
         if rendered.card:
             await self._show_card(address, message["id"], card_activity(rendered.card, rendered.card_summary))
+
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+        """Teams fetches the pictures that the card names."""
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
         """The channel itself, not the thread of its newest question, whose service URL it needs."""

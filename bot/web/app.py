@@ -14,8 +14,9 @@ from bot.settings import BotSettings, is_loopback_host
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
+from bot.web.figure_images import FigureImages
 from bot.web.middleware import add_headers, answer_failures, log_access
-from bot.web.page_images import PageImages, PageRenderer
+from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
@@ -32,11 +33,10 @@ def build_web(
     answering: QuestionAnswering,
     stores: Stores,
     links: Links,
-    renderer: PageRenderer,
+    images: PageImages,
     settings: BotSettings,
     kept: StorageSettings,
     model_hosts: Sequence[str],
-    images_folder: Path,
     inbox: Path,
     readiness: Readiness,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
@@ -45,22 +45,22 @@ def build_web(
 
     Args:
         stores: what links are checked against and pages are shown from.
+        images: draws pages and figures.
         kept: how long what people write is kept.
         model_hosts: who else is sent it.
-        images_folder: where drawn pages are kept.
         inbox: the watched folder whose subfolders are the local channels.
         readiness: whether the service can answer questions right now.
         extra_routes: routes beside ours.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
-    images = PageImages(images_folder, renderer, settings.page_images_mb * 1024 * 1024)
     app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
     app.on_response_prepare.append(add_headers(links.public_url))
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
     app.add_routes(Viewer(links, stores, images, pages).routes())
+    app.add_routes(FigureImages(links, stores, images).routes(pages))
     # Unless set, only while links point at this machine: else there may be a proxy in front.
     is_local = is_loopback_host(urlsplit(links.public_url).hostname)
     serves_console = is_local if settings.console is None else settings.console

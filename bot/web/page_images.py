@@ -1,4 +1,4 @@
-"""Keeps drawn pages on disk, by content, page and resolution, within a size that is set.
+"""Keeps drawn pages, and parts of pages, on disk, by content and resolution, within a size that is set.
 
 Marks are laid over the picture by the browser, so one picture serves every citation of its page.
 """
@@ -9,33 +9,31 @@ import asyncio
 import mimetypes
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+from bot.core.ports import PageImage
+from storage.models import Box
 from storage.pdf.models import RenderedPage
+
+_STEPS = 10_000
+"""Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page."""
 
 
 class PageRenderer(Protocol):
     """Draws pages, in a limited child process."""
 
-    async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
-        """Draw one page.
+    async def render(
+        self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
+    ) -> RenderedPage:
+        """Draw one page, or a part of it that has ``side`` pixels at most on its longer side.
 
         Raises:
             storage.errors.DocumentError: this page cannot be drawn.
             storage.errors.InfrastructureError: the child could not be started.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class PageImage:
-    """A page as a picture."""
-
-    data: bytes
-    media_type: str
 
 
 class PageImages:
@@ -51,18 +49,28 @@ class PageImages:
         # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def image(self, sha256: str, blob: Path, page: int, dpi: int) -> PageImage:
-        """The picture of one page of a content that lies at ``blob``.
+    async def image(
+        self,
+        sha256: str,
+        blob: Path,
+        page: int,
+        dpi: int,
+        *,
+        clip: Box | None = None,
+        side: int | None = None,
+    ) -> PageImage:
+        """The picture of one page, or of a part of it, of a content that lies at ``blob``.
 
         Raises:
             storage.errors.DocumentError: this page cannot be drawn.
             storage.errors.InfrastructureError: the drawing child could not be started.
         """
-        name = f"{sha256}-{page}-{dpi}"
+        part = "".join(f"-{round(share * _STEPS)}" for share in clip or ()) + (f"-{side}" if side else "")
+        name = f"{sha256}-{page}-{dpi}{part}"
         async with self._locks.setdefault(name, asyncio.Lock()):
             if cached := await asyncio.to_thread(self._cached, name):
                 return cached
-            drawing = await self._renderer.render(blob, page, dpi)
+            drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
             await asyncio.to_thread(self._keep, name, image)
             return image

@@ -50,6 +50,8 @@ PDF = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
 }
 """Of a PDF, whose scripts run nowhere."""
+EMBEDDED = {"Cross-Origin-Resource-Policy": "cross-origin"}
+"""Of a figure's picture, which the pages of chat platforms show."""
 STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
 """Of a static file: its name changes with its content."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.core.citations.signed_links import LinkClaims, Links
+from bot.core.citations.signed_links import LinkClaims, Links, Purpose
 from bot.core.errors import LinkEnded
 from bot.web import security
 from bot.web.page_images import PageImages
@@ -42,14 +42,14 @@ class OpenLink:
     citation: CitationRecord
 
 
-async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
-    """Check a token against its signature, its channel, its document and its citation.
+async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE) -> OpenLink:
+    """Check a token against its signature, its purpose, its channel, its document and its citation.
 
     Raises:
         LinkForged: we never signed this.
         LinkEnded: it has expired, was revoked, or its document is gone.
     """
-    claims = links.read(token)
+    claims = links.read(token, purpose)
     source = await stores.catalog.source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
     try:

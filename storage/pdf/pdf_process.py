@@ -109,15 +109,18 @@ class PdfProcess:
                 await self._with_file(self._layout, {**job, "seconds": seconds}, path)
             )
 
-    async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
+    async def render(
+        self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
+    ) -> RenderedPage:
         """One page (from 1), or a part of it, as PNG, or JPEG where that is much smaller.
 
-        It is at most 3,000 pixels long.
+        A page is at most 3,000 pixels long, and what is drawn at most ``side``.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
         """
-        job = {"do": "render", "page": page, "dpi": max(MIN_DPI, min(dpi, MAX_DPI)), "clip": clip}
+        resolution = max(MIN_DPI, min(dpi, MAX_DPI))
+        job = {"do": "render", "page": page, "dpi": resolution, "clip": clip, "side": side}
         async with self._renderers:
             data = await self._run(job, path, self._settings.render_seconds)
         return protocol.picture(data)

@@ -270,6 +270,9 @@ class Register:
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         return f"https://example.test/v/{channel.id}-{citation.id}"
 
+    def figure_url(self, channel: Channel, citation: CitationRecord) -> str:
+        return f"https://example.test/f/{channel.id}-{citation.id}"
+
     async def has_live(self, channel_id: int) -> bool:
         return any(status.state == "live" for status in self.statuses)
 

@@ -19,6 +19,7 @@ from sqlmodel import col
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.ports import AnswerListener
+from bot.web.page_images import PageImages
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.chat.feedback import FeedbackStore
@@ -68,6 +69,20 @@ def make_pdf(pages: Sequence[Sequence[str]], labels: str = "") -> bytes:
         objects.append(f"<</Type/Page/Parent 2 0 R{box}/Contents {number} 0 R>>")
     kids = " ".join(f"{number} 0 R" for number in range(5, len(objects) + 1, 2))
     objects[1] = f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>"
+    return _assemble(objects)
+
+
+def make_form_bomb() -> bytes:
+    """A PDF of one page whose drawing never ends: ten forms, each of which draws the next one ten times."""
+    objects = ["<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>"]
+    box = f"/MediaBox[0 0 {WIDTH} {HEIGHT}]"
+    objects.append(f"<</Type/Page/Parent 2 0 R{box}/Resources<</XObject<</X 5 0 R>>>>/Contents 4 0 R>>")
+    objects.append("<</Length 5>>\nstream\n/X Do\nendstream")
+    for depth in range(10):
+        drawn = "/X Do " * 10 if depth < 9 else "0 0 9 9 re f"
+        below = f"/XObject<</X {depth + 6} 0 R>>" if depth < 9 else ""
+        head = f"<</Type/XObject/Subtype/Form/BBox[0 0 600 800]/Resources<<{below}>>/Length {len(drawn)}>>"
+        objects.append(f"{head}\nstream\n{drawn}\nendstream")
     return _assemble(objects)
 
 
@@ -166,6 +181,10 @@ class House:
     def links(self) -> Links:
         """Links that live seven days by this house's clock."""
         return Links(self.keys, self.public_url, timedelta(days=7), lambda: self.now)
+
+    def images(self, megabytes: int = 512) -> PageImages:
+        """Draws this house's pages, and keeps so much of it."""
+        return PageImages(self.home / "page_images", self.renderer, megabytes * 1024 * 1024)
 
     async def channel(self, name: str) -> Channel:
         """A local channel."""

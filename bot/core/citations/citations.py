@@ -95,18 +95,32 @@ class CitationService:
         )
 
     async def show_figure(
-        self, channel: Channel, words: ReplyWords, publication: LivePublication, figure: KnownFigure
+        self,
+        channel: Channel,
+        words: ReplyWords,
+        publication: LivePublication,
+        figure: KnownFigure,
+        number: int = 0,
     ) -> AnswerFigure:
-        """A figure with a link that opens its page and marks it.
+        """A figure with a link that opens its page and marks it, and one to its picture.
+
+        ``number``: the [n] of the sentence that speaks of it.
 
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
-        url = await self._open(
-            channel, Shown(publication.version_id, figure.page, figure.caption, (figure.box,))
-        )
+        shown = Shown(publication.version_id, figure.page, figure.caption, (figure.box,))
+        (record,) = await self._store.add(channel.id, [shown])
         described = words.figure_described(description=figure.description) if figure.description else ""
-        return AnswerFigure(publication.file, figure.page, figure.caption or described, figure.box, url)
+        return AnswerFigure(
+            publication.file,
+            figure.page,
+            figure.caption or described,
+            figure.box,
+            self._links.page_url(channel, record),
+            self._links.figure_url(channel, record),
+            number,
+        )
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
         """The first page of a passage as the page that came nearest; it marks nothing.

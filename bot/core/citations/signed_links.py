@@ -1,4 +1,4 @@
-"""Signed, expiring links to one page of one version for one channel, and the ring of keys that signs them.
+"""Signed, expiring links to one page or figure of one version for one channel, and the keys that sign them.
 
 A link's token is packed bytes and their MAC in base64url: it holds no name and no word of a document, which
 stay in SQL under the citation's id. Whoever holds a link may open it until it ends.
@@ -17,7 +17,7 @@ import re
 import secrets
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
@@ -120,6 +120,8 @@ class Purpose(IntEnum):
     """What a link is good for; a token of one purpose is worth nothing for another."""
 
     PAGE = 1
+    FIGURE = 2
+    """The picture of one figure, and nothing else of its document."""
 
 
 class Audience(IntEnum):
@@ -162,10 +164,12 @@ class Links:
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
-        expires = int((self.clock() + self.lifetime).timestamp())
-        token = _token(self._keys.keys()[0], channel.id, channel.epoch, citation, expires)
-        url = f"{self.public_url}/v/{token}"
+        url = f"{self.public_url}/v/{self._new_token(Purpose.PAGE, channel, citation)}"
         return f"{url}/file.pdf#page={citation.page}" if self._opens == "pdf" else url
+
+    def figure_url(self, channel: Channel, citation: CitationRecord) -> str:
+        """A signed, expiring URL of the picture of a figure, which is what ``citation`` marks."""
+        return f"{self.public_url}/f/{self._new_token(Purpose.FIGURE, channel, citation)}"
 
     def token_beside(self, token: str, citation: CitationRecord) -> str:
         """A token for another quote of the same answer: of the same key and end, so it outlives nothing.
@@ -174,25 +178,35 @@ class Links:
             LinkForged: ``token`` is not one of ours.
         """
         key, body = self._verify(token)
-        claims = _parse(key, body)
-        return _token(key, claims.channel_id, claims.epoch, citation, claims.expires)
+        claims = _parse(key, body, Purpose.PAGE)
+        place = {"version_id": citation.version_id, "page": citation.page, "citation_id": citation.id}
+        return _token(key, Purpose.PAGE, replace(claims, **place))
 
     def viewer_path(self, url: str) -> str:
         """The viewer's path, without host or prefix, of a URL that ``page_url`` made."""
         _, _, token = urlsplit(url).path.removesuffix("/file.pdf").rpartition("/v/")
         return f"/v/{token}"
 
-    def read(self, token: str) -> LinkClaims:
+    def figure_path(self, url: str) -> str:
+        """The path, without host or prefix, of a URL that ``figure_url`` made."""
+        return f"/f/{urlsplit(url).path.rpartition('/f/')[2]}"
+
+    def read(self, token: str, purpose: Purpose = Purpose.PAGE) -> LinkClaims:
         """What a token vouches for.
 
         Raises:
             LinkForged: we never signed this, or not for this purpose.
             LinkEnded: it has expired.
         """
-        claims = _parse(*self._verify(token))
+        claims = _parse(*self._verify(token), purpose)
         if claims.expires <= self.clock().timestamp():
             raise LinkEnded("expired")
         return claims
+
+    def _new_token(self, purpose: Purpose, channel: Channel, citation: CitationRecord) -> str:
+        expires = int((self.clock() + self.lifetime).timestamp())
+        place = (channel.id, citation.version_id, citation.page, citation.id)
+        return _token(self._keys.keys()[0], purpose, LinkClaims(*place, expires, channel.epoch))
 
     def _verify(self, token: str) -> tuple[LinkKey, bytes]:
         """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
@@ -206,10 +220,9 @@ class Links:
         return signers[0], body
 
 
-def _token(key: LinkKey, channel_id: int, epoch: int, citation: CitationRecord, expires: int) -> str:
-    head = (_FORMAT, key.id, Purpose.PAGE, Audience.BEARER)
-    place = (channel_id, citation.version_id, citation.page, citation.id)
-    body = _BODY.pack(*head, *place, expires, epoch)
+def _token(key: LinkKey, purpose: Purpose, claims: LinkClaims) -> str:
+    head = (_FORMAT, key.id, purpose, Audience.BEARER)
+    body = _BODY.pack(*head, *astuple(claims))
     return base64.urlsafe_b64encode(body + _mac(key, body)).decode()
 
 
@@ -217,9 +230,9 @@ def _mac(key: LinkKey, body: bytes) -> bytes:
     return hmac.digest(key.secret, _DOMAIN + body, "sha256")
 
 
-def _parse(key: LinkKey, body: bytes) -> LinkClaims:
+def _parse(key: LinkKey, body: bytes, purpose: Purpose) -> LinkClaims:
     """Read bytes that are known to be ours."""
-    form, key_id, purpose, audience, *claims = _BODY.unpack(body)
-    if (form, key_id, purpose, audience) != (_FORMAT, key.id, Purpose.PAGE, Audience.BEARER):
+    form, key_id, signed_for, audience, *claims = _BODY.unpack(body)
+    if (form, key_id, signed_for, audience) != (_FORMAT, key.id, purpose, Audience.BEARER):
         raise LinkForged("signed for something else")
     return LinkClaims(*claims)

@@ -18,6 +18,7 @@ from bot.core.wording import ReplyWords, reply_words
 
 LABEL_CHARS = 75
 """What a button of Slack holds; those of Teams say the same."""
+PICTURE_TITLE_CHARS, ALT_TEXT_CHARS = 300, 1000
 MARKS_LISTED = 6
 """Numbers of a page that are marked one by one; of more, those that follow each other are a range."""
 NAME_CHARS = 30
@@ -138,6 +139,14 @@ def figure_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
         )
         for figure in answer.figures
     ]
+
+
+def picture_words(words: ReplyWords, figure: AnswerFigure) -> tuple[str, str]:
+    """(title of a figure's picture, what is said to who cannot see it)."""
+    caption = " ".join(figure.caption.split())
+    unnamed = words.figure_label("", figure.page)
+    title = words.source_label(figure.page, caption) if caption else unnamed
+    return shorten(tame(title), PICTURE_TITLE_CHARS), shorten(tame(caption or unnamed), ALT_TEXT_CHARS)
 
 
 def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:

@@ -280,6 +280,9 @@ class Conversation:
         answer = await self._answer(item, messenger, message)
         async with self._delivery_deadline():
             await messenger.deliver(item.address, message, answer)
+        if answer.figures:
+            hold = partial(self._inbox.renew, item, self._lease_seconds)
+            await messenger.illustrate(item.address, message, answer, hold)
         await self._inbox.mark_delivered(item)
         seconds = (datetime.now(UTC) - item.received_at).total_seconds()
         _log.info(

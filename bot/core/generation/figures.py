@@ -27,6 +27,7 @@ from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import verify
 from bot.core.wording import reply_words
 from storage.models import Figure as KnownFigure
+from storage.models import LivePublication
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import analyze
 
@@ -108,7 +109,7 @@ class FigureSelector:
                 ChosenFigure(one.publication, figure, one.number),
             )
             for one, figure in await self._read(found)
-            if _is_cited_figure(one, figure, cited)
+            if spoken_of_by(one.publication, figure, cited) is not None
         ]
         return tuple(_best([one for one in matches if one[0] >= MIN_CITED_OVERLAP], MAX_FIGURES_SHOWN))
 
@@ -147,11 +148,19 @@ def _best(ranked: Sequence[tuple[float, ChosenFigure]], most: int) -> list[Chose
     return [one for _, one in sorted(ranked, key=lambda one: -one[0])[:most]]
 
 
-def _is_cited_figure(found: FoundFigure, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> bool:
-    """Whether a figure is in a chunk, or on a page, that is cited, and the quote there speaks of it."""
-    own = [quote for quote in cited if quote.passage.publication.id == found.publication.id]
-    near = [one for one in own if figure.chunk == one.passage.ordinal or figure.page == one.page]
-    return any(speaks_of(quote.quote, figure.caption) for quote in near)
+def spoken_of_by(
+    publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]
+) -> int | None:
+    """Which of the cited quotes, counted from 0, speaks of a figure; None: none does.
+
+    It stands in the figure's chunk or on its page, and says its caption or number; or it marks the figure.
+    """
+    for place, quote in enumerate(cited):
+        is_near = figure.chunk == quote.passage.ordinal or figure.page == quote.page
+        if quote.passage.publication.id == publication.id and is_near:
+            if speaks_of(quote.quote, figure.caption) or quote.boxes == (figure.box,):
+                return place
+    return None
 
 
 def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:

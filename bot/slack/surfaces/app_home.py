@@ -30,8 +30,8 @@ from bot.core.plaintext import shorten, tame
 from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
 from bot.slack.blocks import SECTION, Block, escape
 from bot.slack.events import SLACK_ID, installation_of
-from bot.slack.memberships import Memberships
 from bot.slack.question_buttons import question_blocks, read_home_click
+from bot.slack.workspace.memberships import Memberships
 from storage.errors import StorageError
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from aiohttp import web
 
 from bot.core.citations.signed_links import Links
-from bot.core.citations.source_buttons import cited_pages
+from bot.core.citations.source_buttons import cited_pages, picture_words
 from bot.core.conversation.live_updates import live_updates
 from bot.core.conversation.memory import answer_in_thread
 from bot.core.models import Answer, AnswerState, CitedPage, Question
@@ -224,6 +224,8 @@ class Console:
                     "caption": figure.caption,
                     "file": figure.file,
                     "view": self._links.viewer_path(figure.url),
+                    "image": self._links.figure_path(figure.image) if figure.image else "",
+                    "alt": picture_words(words, figure)[1],
                 }
                 for figure in answer.figures
             ],

@@ -228,11 +228,18 @@
     mark.setAttribute("aria-label", `Source ${cited.number}: ${place}`);
     return mark;
   };
+  const pictureOf = ({ image, alt }) => {
+    const shown = make("img", "picture");
+    shown.src = image.replace(/^\//, "");
+    shown.alt = alt;
+    return shown;
+  };
   const writeSources = (target, sources, turn) => {
-    for (const { numbers, label, quotes, page, cited } of sources) {
+    for (const { numbers, label, quotes, picture, page, cited } of sources) {
       const column = make("span", "n");
       column.append(...(cited ? cited.map((one) => markOf(one, turn)) : numbers));
       const button = control("source", turn, numbers, page);
+      if (picture) button.append(pictureOf(picture));
       button.append(make("span", "at", label));
       button.append(...quotes.map((quote) => make("span", "said", quote)));
       button.title = page.file;
@@ -242,8 +249,8 @@
     }
   };
   const writeFigures = (target, figures, turn) => {
-    const sources = figures.map(({ label, caption, file, view }) => ({
-      numbers: ["▧"], label, quotes: caption ? [caption] : [], page: { title: file, file, view },
+    const sources = figures.map(({ label, caption, file, view, image, alt }) => ({
+      numbers: ["▧"], label, quotes: caption ? [caption] : [], picture: image && { image, alt }, page: { title: file, file, view },
     }));
     writeSources(target, sources, turn);
   };

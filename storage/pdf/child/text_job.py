@@ -185,10 +185,12 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
         raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
     try:
         page = document[number - 1]
-        zoom = min(job["dpi"] / 72, MAX_SIDE / max(page.rect.width, page.rect.height, 1))
         x0, y0, x1, y1 = job.get("clip") or (0, 0, 1, 1)
         width, height = page.rect.width, page.rect.height
         part = pymupdf.Rect(x0 * width, y0 * height, x1 * width, y1 * height)
+        zoom = min(job["dpi"] / 72, MAX_SIDE / max(width, height, 1))
+        if side := job.get("side"):
+            zoom = min(zoom, (side - 1) / max(part.width, part.height, 1))  # its edges are rounded outwards
         picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), clip=part, alpha=False)
         data, kind = picture.tobytes("png"), "image/png"
         if len(data) > LARGE_PNG:

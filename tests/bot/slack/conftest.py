@@ -20,10 +20,11 @@ from aiohttp.test_utils import TestServer
 from fakes.memory_inbox import MemoryInbox
 
 from bot.core.conversation.feedback import AnswerFeedback
-from bot.core.models import Answer, AnswerState, Citation
-from bot.core.ports import IncomingMessage
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation
+from bot.core.ports import IncomingMessage, PageImage
 from bot.settings import BotSettings
 from bot.slack.adapter import PATH, SlackAdapter
+from storage.errors import DocumentError
 
 SECRET = "signing-secret-of-the-test"
 
@@ -77,7 +78,12 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
     """The door of these settings, in front of this inbox."""
-    return SlackAdapter(settings, inbox.intake, cast("AnswerFeedback", inbox.feedback))
+    return SlackAdapter(settings, inbox.intake, cast("AnswerFeedback", inbox.feedback), draw_nothing)
+
+
+async def draw_nothing(figure: AnswerFigure) -> PageImage:
+    """No page can be drawn here."""
+    raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from harness.waiting import until
 
-from bot.slack.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
 from bot.slack.web_api import web_client
+from bot.slack.workspace.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
 from storage.clock import time_passed
 from storage.models import ChannelKey, Platform
 

@@ -71,7 +71,8 @@ def mark(number: int) -> str:
 
 def shown_figure(page: int, caption: str) -> AnswerFigure:
     """One figure with its link."""
-    return AnswerFigure("sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure-{page}")
+    url, image = f"{LINK}figure-{page}", f"{LINK}image-{page}"
+    return AnswerFigure("sop.pdf", page, caption, Box(0, 0, 1, 1), url, image, page)
 
 
 def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> Answer:
@@ -103,7 +104,7 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
     """No mention, control sequence, image or foreign link stands in words, labels or notifications."""
     citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))
     figures = tuple(shown_figure(n, title) for n, title in enumerate(titles[:3]))
-    message = render(answer(text, citations, figures=figures), 5)
+    message = render(answer(text, citations, figures=figures), 5, {n: f"F0{n}" for n in range(len(figures))})
     shown = re.sub(rf"<{LINK}\d+\|(\[\d+\])>", r"\1", "\n".join([message.text, *strings(message.blocks)]))
     assert not re.search(r"[<>]|://|www\.\w|evil\.\w\w|[\u200b\u202e\ud800]", shown)
     assert set(links(message.blocks)) == {source.url for source in (*citations, *figures)}
@@ -121,6 +122,37 @@ def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list
     actions = [block for block in blocks if block["type"] == "actions"]
     identifiers = [element["action_id"] for block in actions for element in block["elements"]]
     assert len(set(identifiers)) == len(identifiers) <= shown
+
+
+def test_a_picture_stands_behind_the_line_that_speaks_of_it() -> None:
+    """One without such a line stands behind all words; one that was not uploaded has its button alone."""
+    figures = [shown_figure(page, caption) for page, caption in ((2, "Backups"), (9, ""), (1, "Gone"))]
+    citations = (cited(1), cited(2), cited(3))
+    text = "Two charts:\nBackups by day. [2] See below.\nAnd more. [1][3]"
+    message = render(answer(text, citations, figures=tuple(figures)), 5, {0: "F0A", 1: "F0B"})
+    kinds = [block["type"] for block in message.blocks]
+    assert kinds == ["section", "image", "section", "image", "actions", "actions"]
+    first, picture, second, last, _, buttons = message.blocks
+    assert first["text"]["text"] == f"Two charts:\nBackups by day. {mark(2)} See below."
+    assert second["text"]["text"] == f"And more. {mark(1)}{mark(3)}"
+    assert (picture["slack_file"], picture["alt_text"]) == ({"id": "F0A"}, "Backups")
+    assert (last["slack_file"], last["alt_text"]) == ({"id": "F0B"}, WORDS.figure_unnamed(page=9))
+    assert picture["title"]["text"] == WORDS.source_label(2, "Backups")
+    assert len({picture["block_id"], last["block_id"]}) == 2
+    assert len(buttons["elements"]) == 3
+
+
+def test_pictures_are_within_the_limits_however_long_the_text() -> None:
+    """Words give way to pictures and sources; those whose line was cut stand at the end."""
+    figures = tuple(shown_figure(page, "A long caption " * 200) for page in (1, 2, 3))
+    text = "\n".join(f"{'word ' * 900}[{n}]" for n in range(1, 4))
+    message = render(answer(text, tuple(map(cited, range(1, 4))), figures=figures), 5, dict(enumerate("ABC")))
+    blocks = list(message.blocks)
+    for parsed in Block.parse_all(blocks):
+        parsed.validate_json()
+    assert len(json.dumps(blocks, ensure_ascii=False)) < 13_000
+    assert sum(block["type"] == "image" for block in blocks) == 3
+    assert all(len(block["text"]["text"]) <= 3000 for block in blocks if block["type"] == "section")
 
 
 def test_each_cited_page_has_one_button_with_its_own_action() -> None:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, CitedPage, Language
+from bot.core.models import Answer, AnswerFigure, AnswerState, CitedPage, Language
 from bot.core.plaintext import MORE_TO_COME
-from bot.core.ports import Announcement, AnnouncementEntry
+from bot.core.ports import Announcement, AnnouncementEntry, PageImage
 from bot.core.wording import reply_words
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger
 from bot.slack.web_api import web_client
 from storage.chat_models import WithdrawnItem
-from storage.models import Channel, ChannelKey, Platform
+from storage.errors import LeaseLost, ReaderKilled
+from storage.models import Box, Channel, ChannelKey, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}
@@ -38,7 +39,7 @@ class WebApi:
     """Keeps what was posted, with its metadata, and fails as it is told to."""
 
     url: str = ""
-    faults: list[web.Response | None] = field(default_factory=list)
+    faults: list[web.Response | Literal[False] | None] = field(default_factory=list)
     """What to answer instead of the truth; None cuts the connection after the work was done."""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
@@ -65,6 +66,13 @@ class WebApi:
             return {"channel": arguments["channel"], "ts": self.posted[-1]["ts"]}
         if method in ("chat.update", "chat.delete"):
             return {}
+        if method == "files.getUploadURLExternal":
+            file = f"F{len(self.calls)}"
+            return {"file_id": file, "upload_url": f"{self.url}upload"}
+        if method == "upload":
+            return {}
+        if method == "files.completeUploadExternal":
+            return {"files": json.loads(arguments["files"])}
         return self._page(arguments, newest_first=method == "conversations.history")
 
     def _page(self, arguments: dict[str, Any], *, newest_first: bool) -> dict[str, Any]:
@@ -231,6 +239,126 @@ async def test_delivering_twice_writes_the_same_message(api: WebApi, messenger: 
     assert [method for method, _ in api.calls] == ["chat.postMessage", "chat.update", "chat.update"]
     assert api.calls[1] == api.calls[2]
     assert "T1:C1:17.1" in str(api.calls[1][1]["metadata"])
+
+
+PNG = b"\x89PNG a picture"
+FIGURES = tuple(
+    AnswerFigure(
+        "a.pdf", page, f"Chart {page}", Box(0, 0, 1, 1), f"https://x/v/{page}", f"https://x/f/{page}"
+    )
+    for page in (1, 2)
+)
+ILLUSTRATED = replace(ANSWER, figures=FIGURES)
+MESSAGE_OF = {"channel": "C1", "ts": "18.0"}
+UPLOAD = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"]
+
+
+async def draw(figure: AnswerFigure) -> PageImage:
+    """Every figure but that of page 9, which is damaged."""
+    if figure.page == 9:
+        raise ReaderKilled("drawing the page broke off")
+    return PageImage(PNG, "image/png")
+
+
+async def hold() -> None:
+    """The question is ours."""
+
+
+def pictures(sent: dict[str, Any]) -> list[str]:
+    """The files that an update shows."""
+    blocks = sent["blocks"] if isinstance(sent["blocks"], list) else json.loads(sent["blocks"])
+    return [block["slack_file"]["id"] for block in blocks if block["type"] == "image"]
+
+
+@pytest.fixture
+def illustrator(api: WebApi) -> SlackMessenger:
+    """A messenger that uploads figures there."""
+    return SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
+
+
+async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
+    api: WebApi, illustrator: SlackMessenger
+) -> None:
+    """The files name no channel, so that nothing is posted; they are drawn once, however often it is sent."""
+    await illustrator.deliver(ADDRESS, MESSAGE_OF, ILLUSTRATED)
+    for _ in range(2):
+        await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
+    methods = [method for method, _ in api.calls]
+    assert methods == ["chat.update", *UPLOAD, *UPLOAD, "chat.update", "chat.update"]
+    assert pictures(api.calls[0][1]) == []
+    shown = [pictures(sent) for _, sent in api.calls[-2:]]
+    assert shown == [["F2", "F5"]] * 2
+    asked, _, completed = (sent for _, sent in api.calls[1:4])
+    assert (asked["alt_txt"], int(asked["length"])) == ("Chart 1", len(PNG))
+    assert not {"channel_id", "channels", "thread_ts", "initial_comment"} & completed.keys()
+    assert api.posted == []
+
+
+async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
+    api: WebApi, illustrator: SlackMessenger
+) -> None:
+    """It refuses such blocks: the words stand, and the pictures come with the next try."""
+    await illustrator.deliver(ADDRESS, MESSAGE_OF, ILLUSTRATED)
+    api.faults = [*[False] * 6, *(refused("invalid_blocks") for _ in range(2))]
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
+    assert [method for method, _ in api.calls[-3:]] == ["chat.update"] * 3
+    assert pictures(api.calls[-1][1]) == ["F2", "F5"]
+
+
+def refused(error: str) -> web.Response:
+    """What Slack says in a reply of status 200."""
+    return web.json_response({"ok": False, "error": error})
+
+
+@pytest.mark.parametrize(
+    ("step", "fault"),
+    [
+        *((step, lambda: None) for step in range(3)),
+        *((step, lambda: web.Response(status=503, text="upstream")) for step in range(3)),
+        *((step, lambda: slow_down("30")) for step in range(3)),
+        (0, lambda: refused("missing_scope")),
+        (2, lambda: refused("file_not_found")),
+    ],
+)
+async def test_an_upload_that_fails_costs_its_picture_alone(
+    api: WebApi, illustrator: SlackMessenger, step: int, fault: Callable[[], web.Response | None]
+) -> None:
+    """Wherever it fails, the other figure is shown, and the answer was before."""
+    api.faults = [*[False] * step, fault()]
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
+    assert api.calls[-1][0] == "chat.update"
+    assert len(pictures(api.calls[-1][1])) == 1
+
+
+async def test_a_figure_that_cannot_be_drawn_is_a_button_alone(
+    api: WebApi, illustrator: SlackMessenger
+) -> None:
+    """A hostile page costs a picture; without any the answer is left as it is."""
+    damaged = replace(FIGURES[0], page=9)
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged,)), hold)
+    assert api.calls == []
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, replace(ANSWER, figures=(damaged, *FIGURES[1:])), hold)
+    assert len(pictures(api.calls[-1][1])) == 1
+
+
+async def test_a_private_answer_uploads_nothing(api: WebApi, illustrator: SlackMessenger) -> None:
+    """Its figures stay links: a file could be seen by others."""
+    private = {**ADDRESS, "response_url": f"{api.url}reply"}
+    await illustrator.illustrate(private, {"is_private": True}, ILLUSTRATED, hold)
+    assert api.calls == []
+
+
+async def test_pictures_are_shown_only_while_the_question_is_ours(
+    api: WebApi, illustrator: SlackMessenger
+) -> None:
+    """It was asked in other words meanwhile: its new answer is not written over with the old one."""
+
+    async def lost() -> None:
+        raise LeaseLost("another worker has it")
+
+    with pytest.raises(LeaseLost):
+        await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, lost)
+    assert "chat.update" not in {method for method, _ in api.calls}
 
 
 GONE = WithdrawnItem(ADDRESS, {"channel": "C1", "ts": "18.0"}, is_posting=False)

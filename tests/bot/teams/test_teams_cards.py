@@ -150,6 +150,27 @@ def test_each_figure_has_a_button_under_the_sources() -> None:
     assert render(replace(answer("x"), figures=(figure,)), 5).card
 
 
+def test_each_figure_is_a_picture_above_the_sources() -> None:
+    """Teams fetches it by its own link; its words for who cannot see it are the caption, else its page."""
+    named, unnamed = (
+        AnswerFigure(
+            "sop.pdf", page, caption, Box(0, 0, 1, 1), f"{LINK}figure{page}", f"{LINK}image{page}", 1
+        )
+        for page, caption in ((7, "Failed *backups* by month"), (8, ""))
+    )
+    older = replace(named, image="")
+    card = render(replace(answer("x [1]", cited(1)), figures=(named, unnamed, older)), 5).card
+    assert card
+    pictures = [block for block in card["body"] if block["type"] == "Image"]
+    assert [(one["url"], one["altText"]) for one in pictures] == [
+        (f"{LINK}image7", "Failed *backups* by month"),
+        (f"{LINK}image8", WORDS.figure_unnamed(page=8)),
+    ]
+    kinds = [block["type"] for block in card["body"]]
+    assert kinds == ["Image", "RichTextBlock"] * 2 + ["ActionSet"] * 4
+    assert card["body"][1]["inlines"][0]["text"] == WORDS.source_label(7, "Failed *backups* by month")
+
+
 def test_text_and_card_never_share_an_activity() -> None:
     """Teams would tear them apart, give no id and refuse the update."""
     message = render(answer("Daily [1].", cited(1)), 5)

@@ -53,16 +53,16 @@ async def visit(house: House) -> AsyncIterator[Visit]:
             async def fails() -> bool:
                 raise IndexUnavailable("http://admin:cast-iron@weaviate:8080 does not answer")
 
+            chosen = BotSettings(**settings)
             checks = {name: fails if name in not_ready else works for name in ("sql", "index", "slack")}
             app = build_web(
                 answering=house.answering,
                 stores=house.stores,
                 links=house.links,
-                renderer=house.renderer,
-                settings=BotSettings(**settings),
+                images=house.images(chosen.page_images_mb),
+                settings=chosen,
                 kept=StorageSettings(home=house.home),
                 model_hosts=["models.example"],
-                images_folder=house.home / "page_images",
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),
                 extra_routes=extra_routes,

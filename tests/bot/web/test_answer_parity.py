@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from fakes.web_house import House
 from slack_sdk.models.blocks import Block
 
 from bot.cli.ask import render_text
-from bot.core.citations.source_buttons import numbered, opened_pages
+from bot.core.citations.source_buttons import numbered, opened_pages, picture_words
 from bot.core.models import Answer, AnswerFigure, AnswerState, AppliedFilter, Citation, Language, NearestPage
 from bot.core.wording import reply_words
 from bot.slack.blocks import render as render_slack
@@ -24,6 +25,7 @@ from bot.teams.connector import card_activity, text_activity
 from storage.models import Box
 
 SIGNED = f"https://footnote.example.org/v/{'x' * 108}"
+PICTURE = f"https://footnote.example.org/f/{'y' * 111}"
 LONG = "Standard operating procedure for the handling of everything that nobody else wants to handle, part "
 SECTION = ("2 Absence from work and what to do about it", "2.1 Leave that is neither paid nor unpaid")
 
@@ -90,10 +92,31 @@ def answers() -> Iterator[tuple[str, Answer]]:
         one_page = tuple(cited(n, page=4) for n in range(1, count + 1))
         yield f"{count}-quotes-of-a-page", Answer(AnswerState.GROUNDED, sentences(one_page), one_page)
     mixed = (cited(1), cited(2, web=True), cited(3, page=1), cited(4, web=True))
-    figure = AnswerFigure("hr/Handbook.pdf", 7, "Days of leave", Box(0, 0, 1, 1), f"{SIGNED}figure")
     applied = AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1)
     yield "web", Answer(AnswerState.GROUNDED, sentences(mixed), mixed, filter=applied)
-    yield "figure", Answer(AnswerState.GROUNDED, sentences(mixed[:1]), mixed[:1], figures=(figure,))
+    yield from illustrated(mixed)
+
+
+def illustrated(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
+    """One to three figures with and without captions, beside a sentence or not, in every language."""
+    figures = [
+        AnswerFigure("hr/Handbook.pdf", page, caption, Box(0, 0, 1, 1), f"{SIGNED}{page}", link, number)
+        for page, caption, link, number in (
+            (7, "Figure 1. Days of *leave*", f"{PICTURE}a", 1),
+            (8, "", f"{PICTURE}b", 3),
+            (9, LONG * 5, f"{PICTURE}c", 0),
+            (7, "From an older release", "", 0),
+        )
+    ]
+    for language in Language:
+        for shown in ((0,), (1, 0), (0, 1, 2), (3,)):
+            answer = Answer(AnswerState.GROUNDED, sentences(mixed), mixed, language=language)
+            yield (
+                f"{language}-figures-{''.join(map(str, shown))}",
+                replace(answer, figures=tuple(figures[place] for place in shown)),
+            )
+    closest = Answer(AnswerState.CLOSEST, sentences(mixed[:1]), mixed[:1], figures=tuple(figures))
+    yield "figures-of-closest", replace(closest, is_generated=True)
 
 
 ANSWERS = dict(answers())
@@ -110,16 +133,26 @@ class Seen:
     sources: list[tuple[str, str]]
     """(label, URL), in order."""
     is_generated: bool
+    pictures: list[tuple[str, str, str]]
+    """(link, alternative text, title), in order."""
+
+
+def uploaded(answer: Answer) -> dict[int, str]:
+    """The figures that have a picture, each as the file of its link."""
+    return {place: one.image for place, one in enumerate(answer.figures) if one.image}
 
 
 def seen_in_slack(answer: Answer) -> Seen:
-    """Read back from Block Kit, as Slack would."""
+    """Read back from Block Kit, as Slack would; a picture is named by the link that it was drawn from."""
     words, marks, sources, is_generated = [], {}, [], False
-    for block in render_slack(answer, 5).blocks:
+    pictures = []
+    for block in render_slack(answer, 5, uploaded(answer)).blocks:
         if block["type"] == "context" and block.get("block_id") == "generated":
             is_generated = True
         elif block["type"] == "context":
             words += [element["text"] for element in block["elements"]]
+        elif block["type"] == "image":
+            pictures.append((block["slack_file"]["id"], block["alt_text"], block["title"]["text"]))
         elif block["type"] == "actions":
             sources += [(one["text"]["text"], one["url"]) for one in block["elements"]]
         elif "accessory" in block:
@@ -130,7 +163,7 @@ def seen_in_slack(answer: Answer) -> Seen:
                 int(number): html.unescape(url) for url, number in re.findall(r"<([^|>]+)\|\[(\d+)\]>", text)
             }
             words += html.unescape(re.sub(r"<[^|>]+\|(\[\d+\])>", r"\1", text)).splitlines()
-    return Seen(words, marks, sources, is_generated)
+    return Seen(words, marks, sources, is_generated, pictures)
 
 
 def seen_in_teams(answer: Answer) -> Seen:
@@ -149,12 +182,20 @@ def seen_in_teams(answer: Answer) -> Seen:
         marks,
         list(_opened(message.card or {})),
         "AIGeneratedContent" in entity.get("additionalType", ()),
+        list(_pictures(message.card or {})),
     )
+
+
+def _pictures(card: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Each picture with the text below it."""
+    for block, below in pairwise(card.get("body", ())):
+        if block["type"] == "Image":
+            yield block["url"], block["altText"], below["inlines"][0]["text"]
 
 
 def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for row in card.get("body", ()):
-        for action in row["actions"]:
+        for action in row.get("actions", ()):
             if action["type"] == "Action.OpenUrl":
                 yield action["title"], action["url"]
             else:
@@ -163,11 +204,16 @@ def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_slack_and_teams_say_the_same(name: str) -> None:
-    """Words, numbers, what each number opens, sources and their order, and whether a model wrote it."""
+    """Words, numbers, what each number opens, sources and figures, and whether a model wrote it.
+
+    Slack's pictures stand between the words, Teams' below them: in their lines' order, and in the answer's.
+    """
     slack, teams = seen_in_slack(ANSWERS[name]), seen_in_teams(ANSWERS[name])
     assert [line for line in slack.words if line] == [line for line in teams.words if line]
     assert slack.marks == teams.marks == {one.number: one.url for one in ANSWERS[name].citations}
     assert slack.sources == teams.sources
+    assert sorted(slack.pictures) == sorted(teams.pictures)
+    assert [link for link, _, _ in teams.pictures] == list(uploaded(ANSWERS[name]).values())
     assert slack.is_generated == teams.is_generated == ANSWERS[name].is_generated
 
 
@@ -178,12 +224,14 @@ def test_the_terminal_names_the_same_sources(name: str) -> None:
     for page in opened_pages(ANSWERS[name]):
         assert page.url in said
         assert numbered(page, "").strip() in said
+    for figure in ANSWERS[name].figures:
+        assert figure.url in said
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_message_is_within_its_platforms_limits(name: str) -> None:
     """Block Kit's blocks, sections, buttons, elements and URLs; Teams' card of 28 KB and message of 80 KB."""
-    blocks = list(render_slack(ANSWERS[name], 5).blocks)
+    blocks = list(render_slack(ANSWERS[name], 5, uploaded(ANSWERS[name])).blocks)
     for parsed in Block.parse_all(blocks):
         parsed.validate_json()
     assert len(blocks) <= 50
@@ -218,6 +266,14 @@ async def test_the_console_says_the_same(client: TestClient, house: House) -> No
             (list(page.numbers), _place(page.url)) for page in opened_pages(answer) if page.numbers
         ]
         assert bool(shown["generated"]) == slack.is_generated, name
+        pictures = [(one["image"], one["alt"]) for one in shown["figures"]]
+        assert pictures == [
+            (
+                f"/f/{one.image.rpartition('/f/')[2]}" if one.image else "",
+                picture_words(reply_words(answer.language), one)[1],
+            )
+            for one in answer.figures
+        ]
 
 
 def _place(url: str) -> str:

@@ -104,10 +104,10 @@ async def test_each_cited_page_is_one_source(client: TestClient, house: House) -
 
 
 async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient, house: House) -> None:
-    """It stands among the sources, with a page that the viewer opens."""
+    """It stands among the sources, with its picture and a page that the viewer opens."""
     channel = await house.channel("alpha")
-    link = f"{house.public_url}/v/abc"
-    figure = AnswerFigure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), link)
+    links = [f"{house.public_url}/{kind}/abc" for kind in "vf"]
+    figure = AnswerFigure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), *links)
     house.answering.answers["Chart?"] = Answer(AnswerState.GROUNDED, "Here.", figures=(figure,))
     answer = json.loads((await ask(client, channel, "Chart?"))[1])
     assert answer["figures"] == [
@@ -116,6 +116,8 @@ async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient,
             "caption": "Figure 1. Emissions",
             "file": "a.pdf",
             "view": "/v/abc",
+            "image": "/f/abc",
+            "alt": "Figure 1. Emissions",
         }
     ]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bot.web.page_images import PageImage, PageImages
+from bot.core.ports import PageImage
+from bot.web.page_images import PageImages
 from storage.errors import DocumentError
+from storage.models import Box
 from storage.pdf.models import RenderedPage
 
 PICTURE = PageImage(b"a picture", "image/png")
@@ -22,7 +24,9 @@ class GatedRenderer:
         self.drawn = self.busy = self.busiest = 0
         self._failures = failures
 
-    async def render(self, path: Path, page: int, dpi: int) -> RenderedPage:
+    async def render(
+        self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
+    ) -> RenderedPage:
         """The picture, or the failures that come first."""
         self.drawn += 1
         self.busy += 1

@@ -13,6 +13,7 @@ from fakes.web_house import House
 
 from bot.app import ChatPlatforms
 from bot.settings import BotSettings
+from bot.web.figure_images import FigureImages
 from bot.web.readiness import Readiness
 from storage.errors import BlobsUnavailable, DatabaseUnavailable
 from storage.files.blobs import Blobs
@@ -68,12 +69,13 @@ async def test_a_slack_whose_socket_is_not_connected_is_not_ready(house: House) 
     nowhere = BotSettings(
         slack_bot_token="xoxb-test", slack_app_token="xapp-test", slack_api_url="http://127.0.0.1:9/api/"
     )
-    platforms = ChatPlatforms(nowhere, house.stores, house.answering)
+    draw = FigureImages(house.links, house.stores, house.images()).draw
+    platforms = ChatPlatforms(nowhere, house.stores, house.answering, draw)
     await platforms.start()
     async with aclosing(Readiness(platforms.checks)) as readiness:
         assert await readiness.not_ready() == ["slack"]
     await platforms.stop()
-    assert ChatPlatforms(BotSettings(), house.stores, house.answering).checks == {}
+    assert ChatPlatforms(BotSettings(), house.stores, house.answering, draw).checks == {}
 
 
 async def test_a_locked_database_is_not_ready(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from storage.models import Box
 from storage.pdf.child.page_text import sane_title
 from storage.pdf.pdf_process import PdfProcess
 from storage.text.word_boxes import rectangles
@@ -129,6 +130,20 @@ async def test_a_picture_is_never_longer_than_the_cap(process: PdfProcess, pdfs:
     """No resolution that somebody asks for makes a giant."""
     drawn = await process.render(pdfs / "plain.pdf", 1, 100_000)
     assert max(drawn.width, drawn.height) <= 3000
+
+
+async def test_a_part_of_a_page_is_drawn_within_the_side_that_is_asked_for(
+    process: PdfProcess, pdfs: Path
+) -> None:
+    """A part keeps its shape, and is never longer than that; one that is shorter already is not enlarged."""
+    page = await process.render(pdfs / "plain.pdf", 1, 144)
+    half = await process.render(pdfs / "plain.pdf", 1, 144, Box(0, 0, 1, 0.5))
+    small = await process.render(pdfs / "plain.pdf", 1, 144, Box(0, 0, 1, 0.5), 500)
+    assert (half.width, half.height) == pytest.approx((page.width, page.height / 2), abs=1)
+    assert 499 <= small.width <= 500
+    assert small.width / small.height == pytest.approx(half.width / half.height, rel=0.01)
+    large = await process.render(pdfs / "plain.pdf", 1, 144, Box(0, 0, 1, 0.5), 5000)
+    assert (large.width, large.height) == (half.width, half.height)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.citations.signed_links import KeyRing, LinkClaims, Links
+from bot.core.citations.signed_links import KeyRing, LinkClaims, Links, Purpose
 from bot.core.errors import LinkEnded, LinkForged
 from storage.models import Channel, ChannelKey, CitationRecord, Platform
 
@@ -62,6 +62,24 @@ def test_a_button_may_open_the_pdf_itself(ring: KeyRing, token: str) -> None:
     url = links.page_url(CHANNEL, CITATION)
     assert url == f"https://docs.example.org/foot/v/{token}/file.pdf#page=12"
     assert links.viewer_path(url) == f"/v/{token}"
+
+
+def test_a_link_to_a_picture_is_no_link_to_its_page(ring: KeyRing, links: Links, token: str) -> None:
+    """What was signed for one purpose is forged for the other, and begins no walk over the quotes."""
+    url = links.figure_url(CHANNEL, CITATION)
+    picture = url.rpartition("/")[2]
+    assert url == f"https://docs.example.org/foot/f/{picture}"
+    assert links.figure_path(url) == f"/f/{picture}"
+    assert links.read(picture, Purpose.FIGURE) == links.read(token)
+    with pytest.raises(LinkForged):
+        links.read(picture)
+    with pytest.raises(LinkForged):
+        links.read(token, Purpose.FIGURE)
+    with pytest.raises(LinkForged):
+        links.token_beside(picture, CITATION)
+    late = Links(ring, "https://docs.example.org/foot/", WEEK, lambda: NOW + WEEK)
+    with pytest.raises(LinkEnded):
+        late.read(picture, Purpose.FIGURE)
 
 
 def test_a_token_names_nothing_of_the_document(token: str) -> None:

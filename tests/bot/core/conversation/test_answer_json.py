@@ -40,7 +40,9 @@ FULL = Answer(
             details=("SOP-IT-04",),
         ),
     ),
-    figures=(AnswerFigure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c"),),
+    figures=(
+        AnswerFigure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c", "http://127.0.0.1/f/c", 2),
+    ),
     nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d"),
     unread=(UnreadFile("locked.pdf", "needs a password"),),
     milliseconds=Milliseconds(3, 40, 43),

@@ -16,14 +16,14 @@ from sqlalchemy import select, update
 
 from bot.core.conversation.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, IncomingMessage
+from bot.core.models import Answer, AnswerFigure, AnswerState, Language, Question
+from bot.core.ports import AnswerListener, Hold, IncomingMessage
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
-from storage.models import ChannelKey, Platform
+from storage.models import Box, ChannelKey, Platform
 from storage.sql import leases
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, TurnRow
@@ -31,6 +31,7 @@ from storage.sql.tables import InboxRow, TurnRow
 Json = dict[str, Any]
 PLACEHOLDER = "…"
 QUEUED = "others first"
+FIGURE = AnswerFigure("a.pdf", 1, "Backups by day", Box(0, 0, 1, 1), "http://127.0.0.1/v/a")
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +78,8 @@ class Chat:
         self.visible: list[tuple[Json, str]] = []
         self.writes: list[str] = []
         """What was written over placeholders."""
+        self.pictures: dict[int, list[str]] = {}
+        """Message -> the captions of the figures that it shows."""
         self.can_look = can_look
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
@@ -100,6 +103,13 @@ class Chat:
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
         self.writes.append(answer.text)
+        self.pictures.pop(message["index"], None)
+
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+        """Show the figures."""
+        await hold()
+        assert self.visible[message["index"]] == (address, answer.text)
+        self.pictures[message["index"]] = [one.caption for one in answer.figures]
 
     def replies(self, event: str = "e1") -> list[str]:
         """What stands in the chat for one question."""
@@ -116,6 +126,7 @@ class Answers:
         self.gate.set()
         self.beginning = ""
         """Shown before the gate."""
+        self.figures: tuple[AnswerFigure, ...] = ()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer, once the gate is open."""
@@ -129,7 +140,7 @@ class Answers:
             await self.gate.wait()
         finally:
             self.at_once -= 1
-        return Answer(AnswerState.GROUNDED, f"{question.text} Yes [1].")
+        return Answer(AnswerState.GROUNDED, f"{question.text} Yes [1].", figures=self.figures)
 
 
 class World:
@@ -256,6 +267,7 @@ STEPS = [
     ("messenger", "show"),
     ("inbox", "save_answer"),
     ("messenger", "deliver"),
+    ("messenger", "illustrate"),
     ("inbox", "mark_delivered"),
 ]
 
@@ -266,7 +278,8 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     world: World, part: str, step: str, when: str
 ) -> None:
     """A worker dies before or after each step; the next one finishes the question, and asks again only
-    when the answer was not kept yet."""
+    when the answer was not kept yet. Its figures stand in it once."""
+    world.answers.figures = (FIGURE,)
     world.answers.beginning = "Question e1? Yes."
     getattr(world, part).plan(step, when, Killed())
     await world.worker().receive(message())
@@ -276,6 +289,7 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     async with world.running():
         await world.until("done")
     assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert world.chat.pictures == {0: ["Backups by day"]}
     is_lost = step == "show" or (step, when) in {("answer", "after"), ("save_answer", "before")}
     assert len(world.answers.asked) == (2 if is_lost else 1)
     assert [turn.question for turn in await world.turns()] == ["Question e1?"]
@@ -324,6 +338,17 @@ async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -
         await reach(lambda: not world.inbox.planned)
         await world.until("done")
     assert world.chat.writes == ["Question e1? Yes [1]."]
+
+
+async def test_a_worker_that_lost_a_question_adds_no_pictures_to_it(world: World) -> None:
+    """The words may be another answer's by the time that the pictures are uploaded."""
+    world.answers.figures = (FIGURE,)
+    world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: not world.inbox.planned)
+    assert world.chat.writes == ["Question e1? Yes [1]."]
+    assert world.chat.pictures == {}
 
 
 @pytest.mark.parametrize("error", [DeliveryError("slow down", retry_after=60), DeliveryUnclear("no reply")])

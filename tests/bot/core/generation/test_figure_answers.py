@@ -53,6 +53,8 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
     assert [(one.caption, one.box) for one in answer.figures] == [(caption, BOX)]
     kept = {world.register.page_url(world.question("").channel, one): one for one in world.register.kept}
     assert kept[answer.figures[0].url].boxes == (BOX,)
+    assert answer.figures[0].image == answer.figures[0].url.replace("/v/", "/f/")
+    assert answer.figures[0].number == 1
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: Wor
     answer = await world.answering().answer(world.question(question))
     assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
     assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]
-    assert [one.caption for one in answer.figures] == [""]
+    assert [(one.caption, one.number) for one in answer.figures] == [("", 1)]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,16 @@ async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: st
     world = World(Shelf([make_passage(TEXT)], [photo, make_figure("Tape store, 2021 to 2024")]), Register())
     answer = await world.answering().answer(world.question(question))
     assert [one.caption for one in answer.figures] == [caption]
+
+
+async def test_each_figure_belongs_to_the_sentence_that_names_it() -> None:
+    """Its picture is shown there, in the order of the quotes."""
+    figures = [make_figure(caption) for caption in CAPTIONS[:2]]
+    world = World(Shelf([make_passage(TEXT)], figures), Register())
+    answer = await world.answering().answer(world.question("Show me all charts"))
+    quoted = {one.number: one.quote for one in answer.citations}
+    shown = {one.caption: quoted[one.number] for one in answer.figures}
+    assert shown == {caption: caption for caption in CAPTIONS[:2]}
 
 
 async def test_several_are_shown_when_several_are_asked_for(world: World) -> None:

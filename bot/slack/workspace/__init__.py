@@ -1,0 +1,1 @@
+"""What Slack says of its channels: their names, and who is a member."""

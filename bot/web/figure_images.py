@@ -1,0 +1,77 @@
+"""Figures as pictures: cut out of their page in the limited child, and served behind signed links.
+
+Such a link needs no sign-in, because chat platforms fetch pictures themselves. It shows one figure and
+nothing else of its document, and ends when a link to its page would: each request checks it anew.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from bot.core.citations.signed_links import Links, Purpose
+from bot.core.errors import LinkEnded
+from bot.core.models import AnswerFigure
+from bot.core.ports import PageImage
+from bot.web import security
+from bot.web.page_images import PageImages
+from bot.web.templates import Templates
+from bot.web.viewer import OpenLink, open_link
+from storage.errors import DocumentError, InfrastructureError
+from storage.models import Box
+from storage.stores import Stores
+
+DPI, MAX_SIDE = 200, 1024
+"""Teams shows pictures of 1,024 pixels and 1 MB at most."""
+MARGIN = 0.006
+"""Share of the page that is shown around a figure: its frame and the ends of its axes lie on its edge."""
+
+
+class FigureImages:
+    """Draws the figures that answers show."""
+
+    def __init__(self, links: Links, stores: Stores, images: PageImages) -> None:
+        self._links = links
+        self._stores = stores
+        self._images = images
+
+    async def draw(self, figure: AnswerFigure) -> PageImage:
+        """Satisfies the core's ``DrawFigure``, and raises what it says."""
+        return await self._draw(await self._open(urlsplit(figure.image).path.rpartition("/")[2]))
+
+    def routes(self, pages: Templates) -> list[web.RouteDef]:
+        """The route of the pictures; ``pages`` says why there is none."""
+
+        async def send(request: web.Request) -> web.Response:
+            link = await self._open(request.match_info["token"])
+            try:
+                image = await self._draw(link)
+            except (DocumentError, InfrastructureError, OSError):
+                return pages.refusal(503)
+            kept = security.kept_for(link.claims.expires - int(self._links.clock().timestamp()))
+            return web.Response(
+                body=image.data, content_type=image.media_type, headers=kept | security.EMBEDDED
+            )
+
+        return [web.get("/f/{token}", send, name="figure")]
+
+    async def _open(self, token: str) -> OpenLink:
+        return await open_link(token, self._links, self._stores, Purpose.FIGURE)
+
+    async def _draw(self, link: OpenLink) -> PageImage:
+        if not link.citation.boxes:
+            raise LinkEnded("it marks no figure")
+        (box, *_), sha256 = link.citation.boxes, link.source.sha256
+        blob = self._stores.blobs.path(sha256)
+        part = _with_margin(box)
+        return await self._images.image(sha256, blob, link.claims.page, DPI, clip=part, side=MAX_SIDE)
+
+
+def _with_margin(box: Box) -> Box:
+    return Box(
+        max(0.0, box.x0 - MARGIN),
+        max(0.0, box.y0 - MARGIN),
+        min(1.0, box.x1 + MARGIN),
+        min(1.0, box.y1 + MARGIN),
+    )

@@ -1,0 +1,180 @@
+"""Pictures of figures: what a link to one shows, whom it refuses, and what a hostile page costs."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House, Shelved, make_form_bomb, make_pdf
+from harness.lasting_pool import LastingPdf
+from sqlalchemy import update
+from sqlmodel import col
+
+from storage.models import Box, Channel, CitationRecord, Shown
+from storage.settings import StorageSettings
+from storage.sql.tables import DocumentRow
+
+PAGES = [["Backup policy"], ["Schedule", "Figure 1. Backups by day"]]
+BOX = Box(0.1, 0.05, 0.6, 0.15)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFigure:
+    """A figure that an answer showed, and the paths of its picture and of its page."""
+
+    channel: Channel
+    shelved: Shelved
+    citation: CitationRecord
+    path: str
+    page: str
+
+
+@pytest.fixture
+async def figure(house: House) -> ShownFigure:
+    """A figure of page 2."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "it/Backup.pdf", make_pdf(PAGES), "Backups")
+    return await shown(house, channel, Shown(shelved.version, 2, "Figure 1. Backups by day", (BOX,)), shelved)
+
+
+async def shown(house: House, channel: Channel, what: Shown, shelved: Shelved) -> ShownFigure:
+    """What an answer shows, with its links."""
+    citation = await house.keep(channel, what)
+    links = house.links
+    picture = links.figure_path(links.figure_url(channel, citation))
+    return ShownFigure(
+        channel, shelved, citation, picture, links.viewer_path(links.page_url(channel, citation))
+    )
+
+
+@pytest.mark.parametrize(("box", "pixels"), [(BOX, (870, 246)), (Box(0, 0.1, 1, 0.9), (974, 1024))])
+async def test_the_picture_is_the_figures_part_of_its_page(
+    client: TestClient, house: House, figure: ShownFigure, box: Box, pixels: tuple[int, int]
+) -> None:
+    """Shows a crop with a narrow margin, in no more pixels than chat platforms take, without any sign-in."""
+    what = Shown(figure.shelved.version, 2, "", (box,))
+    response = await client.get((await shown(house, figure.channel, what, figure.shelved)).path)
+    data = await response.read()
+    assert (response.status, response.content_type) == (200, "image/png")
+    assert struct.unpack(">II", data[16:24]) == pytest.approx(pixels, abs=2)
+    assert max(struct.unpack(">II", data[16:24])) <= 1024
+
+
+async def test_a_browser_alone_keeps_it_and_a_chats_page_may_show_it(
+    client: TestClient, figure: ShownFigure
+) -> None:
+    """Shows private caching within the link's life, and the one header that lets another site embed it."""
+    headers = (await client.get(figure.path)).headers
+    assert headers["Cache-Control"] == "private, max-age=86400, immutable"
+    assert headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_it_is_drawn_once(client: TestClient, house: House, figure: ShownFigure) -> None:
+    """Shows that all answers which show a figure share its picture, which is not that of its page."""
+    other = await shown(house, figure.channel, Shown(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
+    first, second = [await (await client.get(one.path)).read() for one in (figure, other)]
+    whole = await (await client.get(f"{figure.page}/p/2@2x")).read()
+    assert first == second != whole
+    assert len(list((house.home / "page_images").iterdir())) == 2
+
+
+async def test_a_page_link_opens_no_picture_and_a_picture_link_no_page(
+    client: TestClient, figure: ShownFigure
+) -> None:
+    """Shows that whoever is handed a figure's picture has not been handed its document."""
+    picture, page = (path.rpartition("/")[2] for path in (figure.path, figure.page))
+    for path in (f"/f/{page}", f"/v/{picture}", f"/v/{picture}/p/2@1x", f"/v/{picture}/file.pdf"):
+        assert (await client.get(path)).status == 404
+
+
+async def test_forged_links_are_refused_with_the_bytes_of_any_other_path(
+    client: TestClient, figure: ShownFigure
+) -> None:
+    """Shows that nothing tells what is wrong with a link to a picture."""
+    token = figure.path.rpartition("/")[2]
+    forged = [token[:-1] + ("A" if token[-1] != "A" else "B"), token[:40], "x", token + "A", "%00"]
+    answers = [await client.get(f"/f/{text}") for text in forged]
+    bodies = {(answer.status, await answer.read()) for answer in answers}
+    assert bodies == {(404, await (await client.get("/no/such/page")).read())}
+
+
+async def test_an_expired_link_shows_nothing(client: TestClient, house: House, figure: ShownFigure) -> None:
+    """Shows a 410 a week later, also for a picture that was drawn before."""
+    assert (await client.get(figure.path)).status == 200
+    house.now += timedelta(days=7)
+    await assert_ended(client, figure)
+
+
+async def test_a_withdrawn_document_and_a_raised_epoch_end_its_pictures(
+    client: TestClient, house: House, figure: ShownFigure
+) -> None:
+    """Shows that a picture is refused as soon as its page is."""
+    channel = await house.channel("beta")
+    shelved = await house.shelve(channel, "b.pdf", make_pdf([*PAGES, ["End"]]))
+    other = await shown(house, channel, Shown(shelved.version, 2, "", (BOX,)), shelved)
+    assert [(await client.get(one.path)).status for one in (figure, other)] == [200, 200]
+    async with house.database.transaction() as session:
+        gone = update(DocumentRow).where(col(DocumentRow.id) == figure.shelved.document)
+        await session.execute(gone.values(state="deleted"))
+    await house.channels.raise_epoch(channel.id)
+    for one in (figure, other):
+        await assert_ended(client, one)
+        assert (await client.get(one.page)).status == 410
+
+
+async def test_a_link_of_one_channel_shows_no_figure_of_another(
+    client: TestClient, house: House, figure: ShownFigure
+) -> None:
+    """Shows that a signature alone opens nothing where channel, version and citation do not agree."""
+    beta = await house.channel("beta")
+    canary = await house.shelve(beta, "canary.pdf", make_pdf([["CANARY"]]))
+    lent = await shown(house, figure.channel, Shown(canary.version, 1, "", (BOX,)), canary)
+    foreign = await shown(house, beta, Shown(figure.shelved.version, 2, "", (BOX,)), figure.shelved)
+    for one in (lent, foreign):
+        await assert_ended(client, one)
+
+
+async def test_a_citation_that_marks_nothing_has_no_picture(
+    client: TestClient, house: House, figure: ShownFigure
+) -> None:
+    """Shows that a link never falls back to the whole page."""
+    await assert_ended(
+        client, await shown(house, figure.channel, Shown(figure.shelved.version, 2), figure.shelved)
+    )
+
+
+async def assert_ended(client: TestClient, figure: ShownFigure) -> None:
+    """410, and no picture."""
+    response = await client.get(figure.path)
+    assert (response.status, response.content_type) == (410, "text/html")
+    assert "Backup" not in await response.text()
+
+
+@pytest.fixture
+def impatient(house: House) -> House:
+    """The same house, whose drawing children get one second of computing."""
+    house.renderer = LastingPdf(StorageSettings(home=house.home, render_seconds=1))
+    return house
+
+
+async def test_a_page_whose_drawing_dies_costs_its_picture_alone(
+    impatient: House, client: TestClient
+) -> None:
+    """Shows the limited child ended by its limit, a 503 in place of the picture, and the next one drawn."""
+    channel = await impatient.channel("alpha")
+    files = [("good.pdf", make_pdf(PAGES)), ("bad.pdf", make_pdf([["Figure 1"]]))]
+    good, bad = [await impatient.shelve(channel, name, data) for name, data in files]
+    blob = impatient.blobs.path(bad.sha256)
+    blob.chmod(0o600)
+    blob.write_bytes(make_form_bomb())
+    deadly, well = [
+        await shown(impatient, channel, Shown(one.version, 1, "", (BOX,)), one) for one in (bad, good)
+    ]
+    refused = await client.get(deadly.path)
+    assert (refused.status, refused.content_type) == (503, "text/html")
+    assert (await client.get(well.path)).status == 200

@@ -1,0 +1,136 @@
+"""Figures as pictures in the answers of both chats: asked for, drawn, shown, and looked at in a browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from engines.playground import PERSONAL, TENANT, StartPlayground
+from engines.slack import ALICE, APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, SlackDouble, StartSlack
+from fakes.core import WORDS
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+from samples.illustrated import illustrated_pdf
+
+from storage.models import ChannelKey, Platform
+
+CAPTION = "Figure 1. Emissions of carbon dioxide by year"
+QUESTION = "Show me the emissions chart"
+SHOWN = "[...document.images].some(one => one.complete && one.naturalWidth > 300)"
+"""A picture was fetched and drawn."""
+
+
+def pictures(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The image blocks of a message."""
+    return [block for block in message.get("blocks", ()) if block["type"] == "image"]
+
+
+async def get(url: str, **headers: str) -> tuple[int, str, bytes]:
+    """Status, media type and body."""
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
+        return response.status, response.content_type, await response.read()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
+    program: Program, start_slack: StartSlack, tmp_path: Path, browser: Browser
+) -> None:
+    """One message, one picture between its words and its sources; a private answer uploads nothing."""
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        "FOOTNOTE_RECEIPTS": "off",
+        "FOOTNOTE_LAYOUT": "true",
+    }
+    async with program.serving():
+        program.drop(f"sl_{TEAM}_{IT}", illustrated_pdf(tmp_path))
+        await program.until_live(f"sl_{TEAM}_{IT}", 1, "full")
+        private = {"channel": IT, "user": ALICE, "command": "/footnote", "text": QUESTION}
+        await slack.post("/_control/command", **private)
+        await until(lambda: slack.posted(IT, CAPTION), log=lambda: program.log)
+        assert await uploads(slack) == 0
+
+        root = await slack.say(IT, f"<@{BOT}> {QUESTION}")
+        answer = await until(lambda: illustrated(slack, root), log=lambda: program.log)
+        kinds = [block["type"] for block in answer["blocks"]]
+        assert kinds[:3] == ["section", "image", "actions"]
+        (picture,) = pictures(answer)
+        assert picture["alt_text"] == CAPTION
+        assert picture["title"]["text"] == WORDS.source_label(1, CAPTION)
+        info = await slack.post(f"/api/files.info?file={picture['slack_file']['id']}")
+        file = info["file"]
+        assert not file.get("channels")
+        status, _, data = await get(file["url_private"], Authorization=f"Bearer {BOT_TOKEN}")
+        assert (status, data[:8]) == (200, b"\x89PNG\r\n\x1a\n")
+        own = [one for one in await slack.messages(IT) if one.get("thread_ts") == root]
+        assert len([one for one in own if one.get("user") == BOT]) == 1
+        assert await uploads(slack) == 1
+
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.goto(slack.url)
+        await page.get_by_text("1 reply").click()
+        image = page.get_by_alt_text(CAPTION)
+        await image.wait_for()  # this server draws no uploaded file in a block: its bytes are laid there
+        source = f"data:image/png;base64,{base64.b64encode(data).decode()}"
+        await image.evaluate("(one, source) => { one.src = source }", source)
+        await page.wait_for_function(SHOWN)
+        await page.screenshot(path=tmp_path / "slack-figure.png")
+
+
+async def uploads(slack: SlackDouble) -> int:
+    """How many uploads were completed."""
+    return json.dumps(await slack.log()).count("files.completeUploadExternal")
+
+
+async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
+    """The answer in a thread, once it has its picture."""
+    posted = [one for one in await slack.messages(IT) if one.get("thread_ts") == root]
+    return next((one for one in posted if pictures(one)), None)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_teams_fetches_the_figure_by_its_own_link(
+    program: Program, start_playground: StartPlayground, tmp_path: Path, browser: Browser
+) -> None:
+    """The card's picture needs no sign-in and is shown; a link that was changed shows nothing."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {
+        "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
+        "FOOTNOTE_RECEIPTS": "off",
+        "FOOTNOTE_LAYOUT": "true",
+    }
+    library = ChannelKey(Platform.TEAMS, TENANT, PERSONAL).tenant
+    async with program.serving():
+        program.drop(library, illustrated_pdf(tmp_path))
+        await program.until_live(library, 1, "full")
+        page = await browser.new_page(viewport={"width": 1280, "height": 1200})
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        await page.goto(playground.url)
+        await page.get_by_text("Connected.").wait_for()
+        box = page.locator('[contenteditable="true"]').first
+        await box.fill(QUESTION)
+        await box.press("Enter")
+        calls = await playground.answered()
+        card = calls[-1]["request"]["body"]["attachments"][0]["content"]
+        (picture,) = [block for block in card["body"] if block["type"] == "Image"]
+        assert picture["altText"] == CAPTION
+        url = picture["url"]
+        status, kind, data = await get(url)
+        assert (status, kind, data[:4]) == (200, "image/png", b"\x89PNG")
+        assert len(data) < 1024 * 1024
+        changed = url[:-1] + ("A" if url[-1] != "A" else "B")
+        assert [(await get(one))[0] for one in (changed, url.replace("/f/", "/v/"))] == [404, 404]
+        await page.wait_for_function(SHOWN)
+        assert await page.get_by_alt_text(CAPTION).count() >= 1
+        await page.screenshot(path=tmp_path / "teams-figure.png")
