@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
+from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.conversation.conversation import Conversation
@@ -23,6 +24,7 @@ from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
+from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
@@ -43,6 +45,7 @@ from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
+from storage.chat.answer_sources import AnswerSources
 from storage.chat.inbox import Inbox
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
@@ -407,6 +410,19 @@ async def build_notifier(
     )
     routes = Routes(bot.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None)
     return Notifier(stores.notices, stores.channels, receipts, routes=routes, announcers=announcers)
+
+
+def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Messenger]) -> AnswerReviser:
+    """What tells under posted answers that their sources changed; nothing runs yet."""
+    return AnswerReviser(
+        AnswerSources(stores.database),
+        messengers,
+        channels=stores.channels,
+        catalog=stores.catalog,
+        citations=stores.citations,
+        locator=PassageLocator(stores.readings),
+        links=links,
+    )
 
 
 def build_ingestion(

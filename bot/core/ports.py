@@ -18,6 +18,7 @@ from bot.core.models import (
     Question,
     Reply,
     Retrieval,
+    SourceChange,
 )
 from storage.chat_models import WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
@@ -268,5 +269,19 @@ class Messenger(Protocol):
         """Replace the placeholder with the answer; repeating it changes nothing a person sees.
 
         Raises:
+            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+        """
+
+    async def revise(
+        self,
+        address: dict[str, Any],
+        message: dict[str, Any],
+        answer: Answer,
+        changes: Sequence[SourceChange],
+    ) -> None:
+        """Write over a delivered answer what became of its sources; no new message appears.
+
+        Raises:
+            bot.core.errors.ChannelClosed: this message can never be updated again.
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """

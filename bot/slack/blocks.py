@@ -19,7 +19,7 @@ from bot.core.citations.source_buttons import (
     opened_pages,
     split_sources,
 )
-from bot.core.models import Answer, Citation, CitedPage, Language
+from bot.core.models import Answer, Citation, CitedPage, Language, SourceChange
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.ports import Announcement
@@ -49,10 +49,11 @@ class SlackMessage:
     blocks: tuple[Block, ...]
 
 
-def render(answer: Answer, sources_shown: int) -> SlackMessage:
+def render(answer: Answer, sources_shown: int, changes: Sequence[SourceChange] = ()) -> SlackMessage:
     """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
 
-    Cited pages beyond ``sources_shown`` stand behind a control.
+    Cited pages beyond ``sources_shown`` stand behind a control; ``changes`` come before the words, a line and
+    a button each.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -60,7 +61,7 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     if figures:
         buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
         sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
-    understood: list[Block] = []
+    understood: list[Block] = [_change(number, one) for number, one in enumerate(changes, start=1)]
     if lines := said.searched_otherwise(answer):
         understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
     if answer.is_generated:  # quotes are nobody's but the documents'
@@ -73,7 +74,8 @@ def render(answer: Answer, sources_shown: int) -> SlackMessage:
     words = tame(answer.text).strip() or said.engine_failed
     taken = len(json.dumps([*understood, *sources], ensure_ascii=False))
     sections = [_section(part) for part in _parts(words, MESSAGE - taken, said, _links(answer.citations))]
-    return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
+    fallback = _fallback("\n".join([*(tame(one.line) for one in changes), words]), [*pages, *figures])
+    return SlackMessage(fallback, (*understood, *sections, *sources))
 
 
 def render_beginning(text: str) -> SlackMessage:
@@ -107,6 +109,12 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> 
     groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
     menus = [_menu(number, group, said) for number, group in enumerate(groups, start=1)]
     return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
+
+
+def _change(number: int, change: SourceChange) -> Block:
+    """What became of a source, with the button that opens what is there now."""
+    line = _section(f"⚠️ {escape(tame(change.line))}")
+    return line | ({"accessory": _button(f"source-newer-{number}", change.page)} if change.page else {})
 
 
 def _button(action: str, page: CitedPage) -> Block:

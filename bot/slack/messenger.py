@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, Language
+from bot.core.models import Answer, Language, SourceChange
 from bot.core.ports import Announcement, GivenAnswer
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
@@ -44,8 +44,17 @@ PAGE_SIZE = 200
 """Messages that Slack gives at once; it advises against more."""
 MAX_CLOCK_SKEW = timedelta(minutes=5)
 """By how much our clock may run ahead of the one that stamps Slack's messages."""
-CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
-"""Refusals that no repetition turns into a message."""
+CLOSED = {
+    "not_in_channel",
+    "channel_not_found",
+    "is_archived",
+    "restricted_action",
+    "no_permission",
+    "message_not_found",
+    "cant_update_message",
+    "edit_window_closed",
+}
+"""Refusals that no repetition turns into a message, or into another text of one."""
 PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
 
 
@@ -106,6 +115,17 @@ class SlackMessenger:
         blocks = feedback_blocks(answer, _tenant(address), address["key"])
         rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
         await self._write_over(address, message, rendered, tries=MAX_TRIES)
+
+    async def revise(
+        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
+    ) -> None:
+        """Write the answer once more, below what became of its sources; a private one is out of reach."""
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        rendered = render(answer, self._sources_shown, changes)
+        blocks = feedback_blocks(answer, _tenant(address), address["key"])
+        rendered = replace(rendered, blocks=(*rendered.blocks, *blocks))
+        await self._write_over(address, message, rendered, tries=1)
 
     async def whisper(self, place: Json, text: str, blocks: Sequence[Block]) -> None:
         """Say something to one person alone; a refusal is logged and nothing else."""

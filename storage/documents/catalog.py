@@ -167,7 +167,8 @@ def _live_document() -> Any:
 @cache
 def _namesakes() -> Any:
     """What is live in ``:channel`` under one of ``:titles`` or from one of ``:files``; built once."""
-    titles, path = bindparam("titles", expanding=True), col(DocumentRow.file)
+    titles: Any = bindparam("titles", expanding=True)
+    path = col(DocumentRow.file)
     printed = details_of(VersionRow)[("metadata", "title", 0)].as_string()
     corrected = col(VersionRow.corrected)["title"].as_string()
     is_titled = [one.in_(titles) for one in (col(ReadingRow.title), printed, corrected)]
