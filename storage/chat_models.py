@@ -144,7 +144,7 @@ class Notice:
 
     id: int
     kind: str
-    """live, failed, folder, source failed, source changed or welcome."""
+    """live, failed, folder, source failed, source changed, welcome or digest."""
     created_at: datetime
     channel_id: int
     channel: str
@@ -186,6 +186,8 @@ class NoticeAudience(StrEnum):
     """Of folders and web pages."""
     NEWCOMERS = "newcomers"
     """The channel that we joined."""
+    OWNERS = "owners"
+    """Whoever looks after the documents of a channel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
 from bot.slack.events import SLACK_ID, installation_of, plain_text
 from bot.slack.question_buttons import asked_blocks, asked_line, installation_of_click, is_outsider
+from storage.chat.traces import PRIVATE_THREAD
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
@@ -69,7 +70,7 @@ def _private(
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
-        thread=f"private {trigger}",  # of its own: what one asks privately leans on nothing
+        thread=f"{PRIVATE_THREAD}{trigger}",  # of its own: what one asks privately leans on nothing
         text=text,
         address={
             "channel": key.conversation,
