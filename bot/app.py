@@ -15,6 +15,7 @@ from bot.bootstrap import (
     build_conversation,
     build_ingestion,
     build_notifier,
+    build_reviser,
     embedding_key,
     make_links,
     open_home,
@@ -24,6 +25,7 @@ from bot.bootstrap import (
 from bot.core.answering import Answering
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.memory import expiring
+from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, DrawFigure, Messenger
@@ -94,7 +96,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         await platforms.start()
         notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
-        await stack.enter_async_context(_notifying(notifier))
+        await stack.enter_async_context(_running(notifier, "announcing"))
+        reviser = build_reviser(stores, links, platforms.messengers)
+        await stack.enter_async_context(_running(reviser, "revising"))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
         yield Service(stores, greeting(settings, server_socket.url, platforms.names))
@@ -110,6 +114,7 @@ class ChatPlatforms:
         self.teams = open_teams(
             settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join
         )
+        self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
             messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
@@ -156,13 +161,13 @@ class ChatPlatforms:
 
 
 @asynccontextmanager
-async def _notifying(notifier: Notifier) -> AsyncIterator[None]:
-    """Notify channels and admins until the context ends; a message in work is then finished."""
-    running = asyncio.create_task(notifier.run(), name="announcing")
+async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[None]:
+    """Write to channels until the context ends; a message in work is then finished."""
+    running = asyncio.create_task(loop.run(), name=name)
     try:
         yield
     finally:
-        notifier.stop()
+        loop.stop()
         await asyncio.wait([running], timeout=DRAIN_SECONDS)
         await cancel_and_wait(running)
 

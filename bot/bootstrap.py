@@ -12,10 +12,12 @@ import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
+from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.conversation.conversation import Conversation
@@ -23,6 +25,8 @@ from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
+from bot.core.notifications.answer_revisions import AnswerReviser
+from bot.core.notifications.gap_digest import GapDigest
 from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
@@ -43,7 +47,9 @@ from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
+from storage.chat.answer_sources import AnswerSources
 from storage.chat.inbox import Inbox
+from storage.chat.notification_events import record_digests
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
 from storage.errors import SettingsError
@@ -402,6 +408,8 @@ async def build_notifier(
     admin = bot.admin_channel
     suggested = SuggestedQuestions(answering, stores.readings)
     citations = CitationService(stores.citations, links, stores.catalog)
+    record_week = partial(record_digests, stores.database)
+    digest = GapDigest(record_week, stores.channels, stores.records, to=bot.gap_digest)
     receipts = ReceiptBuilder(
         stores.notices,
         stores.channels,
@@ -409,9 +417,30 @@ async def build_notifier(
         citations,
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),
+        digest=digest,
     )
-    routes = Routes(bot.receipts, await stores.channels.ensure_tenant(TenantName(admin)) if admin else None)
-    return Notifier(stores.notices, stores.channels, receipts, routes=routes, announcers=announcers)
+    admins = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
+    return Notifier(
+        stores.notices,
+        stores.channels,
+        receipts,
+        routes=Routes(bot.receipts, admins, bot.gap_digest),
+        announcers=announcers,
+        digest=digest,
+    )
+
+
+def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Messenger]) -> AnswerReviser:
+    """What tells under posted answers that their sources changed; nothing runs yet."""
+    return AnswerReviser(
+        AnswerSources(stores.database),
+        messengers,
+        channels=stores.channels,
+        catalog=stores.catalog,
+        citations=stores.citations,
+        locator=PassageLocator(stores.readings),
+        links=links,
+    )
 
 
 def build_ingestion(

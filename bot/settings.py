@@ -181,6 +181,12 @@ class BotSettings(FootnoteSettings):
         pattern="^(channel|admin|off)$",
         description="Who hears of new and unreadable PDFs: their channel, the admin channel, nobody.",
     )
+    gap_digest: str = Field(
+        "off",
+        pattern="^(channel|admin|off)$",
+        description="Who gets, on Monday mornings, what a channel's documents did not answer in seven days: "
+        "the channel, the admin channel, nobody.",
+    )
     thread_follow_ups: bool = Field(
         True,
         description="In Slack, answer replies in a thread that Footnote answers in, also without a mention; "

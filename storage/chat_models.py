@@ -6,6 +6,7 @@ events that channels or admins are notified of.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -71,6 +72,43 @@ class WithdrawnItem:
 
 
 @dataclass(frozen=True, slots=True)
+class PostedAnswer:
+    """An answer in a chat of which a source may have changed, as one worker holds it."""
+
+    inbox_id: int
+    claimed_until: datetime
+    """Until then nobody else takes it."""
+    platform: Platform
+    address: dict[str, Any]
+    message: dict[str, Any] | None
+    """What names it."""
+    answer: dict[str, Any] | None
+    """None: it was erased."""
+    shown: Mapping[int, int]
+    """What the message says: cited version -> the newer one, 0 of a withdrawn document."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What became of a version that was cited."""
+
+    version_id: int
+    document: UUID
+    channel_id: int
+    """The channel of the document: a direct chat cites those of a library."""
+    is_withdrawn: bool
+    newer: int | None
+    """The version that answers in its place, with another content."""
+    since: datetime | None
+    """When that came into use."""
+
+    @property
+    def change(self) -> int | None:
+        """The newer version, 0 where the document was withdrawn; None where it still answers."""
+        return 0 if self.is_withdrawn else self.newer
+
+
+@dataclass(frozen=True, slots=True)
 class ShownWeb:
     """A quote of an approved web page that an answer shows."""
 
@@ -115,7 +153,7 @@ class Notice:
 
     id: int
     kind: str
-    """live, failed, folder, source failed, source changed or welcome."""
+    """live, failed, folder, source failed, source changed, welcome or digest."""
     created_at: datetime
     channel_id: int
     channel: str
@@ -157,6 +195,8 @@ class NoticeAudience(StrEnum):
     """Of folders and web pages."""
     NEWCOMERS = "newcomers"
     """The channel that we joined."""
+    OWNERS = "owners"
+    """Whoever looks after the documents of a channel."""
 
 
 @dataclass(frozen=True, slots=True)

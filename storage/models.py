@@ -272,6 +272,11 @@ class CitationRecord:
     number: int | None = None
     """Its [n] in that answer."""
 
+    @property
+    def shown(self) -> Shown:
+        """What it shows."""
+        return Shown(self.version_id, self.page, self.quote, self.boxes, self.number)
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:

@@ -144,6 +144,7 @@ MAY_IMPORT = {
         "storage.index.live_index",
         "storage.models",
         "storage.queues.reading_repair",
+        "storage.recent_items",
         "storage.task_group",
         "storage.text",
         "storage.web_pages",

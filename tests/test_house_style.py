@@ -80,6 +80,7 @@ BROAD_EXCEPTS = {
     "bot/web": "a platform's boundary",
     "bot/cli/ask.py": "one line of a batch",
     "bot/cli/main.py": "the last edge before a person",
+    "bot/core/notifications/answer_revisions.py": "one message of many",
     "bot/core/notifications/notifier.py": "one round of many",
     "bot/core/conversation/conversation.py": "one question of many",
     "bot/core/conversation/live_updates.py": "a decoration, which gives way to everything else",

@@ -17,6 +17,7 @@ from bot.cli.log_format import set_up_logging
 from storage.errors import SettingsError, StorageError, UnknownChannel
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+MAX_DAYS = 3650
 CHANNEL_HELP = "a local channel's name, or a tenant name; not needed where there is only one channel"
 
 
@@ -140,6 +141,11 @@ def _add_listings(commands: Any) -> None:
     export = kinds.add_parser("export", help="as cases that `make eval` reads, one JSON line each")
     export.add_argument("--channel", help="only of this channel's answers")
     export.set_defaults(run="bot.cli.records:export_feedback")
+    gaps = commands.add_parser("gaps", help="what was asked in vain or doubted, like questions together")
+    gaps.add_argument("--channel", help="only of this channel's questions")
+    gaps.add_argument("--days", type=_days, default=30, help="how far back (default 30)")
+    gaps.add_argument("--json", action="store_true", help="one JSON line per gap")
+    gaps.set_defaults(run="bot.cli.records:list_gaps")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.documents:list_channels")
@@ -193,6 +199,13 @@ def _add_sources(commands: Any) -> None:
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
     """An option with which the command does something else."""
     command.add_argument(option, action="store_const", dest="run", const=run, help=help)
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not 0 < days <= MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"a number of days up to {MAX_DAYS}")
+    return days
 
 
 def _existing_path(text: str) -> Path:

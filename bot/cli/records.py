@@ -1,4 +1,4 @@
-"""``footnote records`` and ``feedback export``: how questions were answered, and what people said of it."""
+"""``footnote records``, ``gaps`` and ``feedback export``: how questions fared, and what people said of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
-from bot.cli.home import chosen_channel, open_existing_home
+from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import dump
+from bot.core.notifications.question_gaps import QuestionGap, find_gaps
 from bot.core.plaintext import shorten
 from bot.settings import load_settings
 from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord
+from storage.clock import utc_now
 from storage.errors import SettingsError
 
 Json = dict[str, Any]
@@ -117,6 +120,47 @@ def _failure(record: Json) -> str:
 
 def _known(count: float | None) -> str:
     return "-" if count is None else f"{count:.4g}" if isinstance(count, float) else str(count)
+
+
+async def list_gaps(options: argparse.Namespace) -> int:
+    """Print what the documents of the channels did not answer, those asked most often first.
+
+    Raises:
+        SettingsError: there is no such channel.
+    """
+    since = utc_now() - timedelta(days=options.days)
+    count = 0
+    async with open_existing_home(load_settings()) as stores:
+        named = [await chosen_channel(stores, options.channel)] if options.channel else None
+        for channel in named or await stores.channels.all():
+            for gap in find_gaps(await stores.records.asked_since(channel.id, since)):
+                count += 1
+                line = gap_line(gap, channel_option(channel.name, channel.tenant))
+                print(dump(line) if options.json else _gap_row(line))
+    if not count:
+        print("No question that is still kept waits for a document.", file=sys.stderr)
+    return 0
+
+
+def gap_line(gap: QuestionGap, channel: str) -> Json:
+    """As ``footnote gaps --json`` prints it."""
+    return {
+        "channel": channel,
+        "question": gap.question,
+        "count": gap.count,
+        "states": dict(gap.states),
+        "doubts": dict(gap.doubts),
+        "unknown": list(gap.unknown),
+        "last_asked": gap.last_asked.isoformat(),
+        "ids": list(gap.ids),
+    }
+
+
+def _gap_row(line: Json) -> str:
+    said = ", ".join(f"{count} {name}" for name, count in (line["states"] | line["doubts"]).items())
+    row = f"{line['count']:>4}  {line['channel']}  {shorten(line['question'], 80)}  ({said})"
+    unknown = [f"{'':>6}in no document: {', '.join(line['unknown'])}"] if line["unknown"] else []
+    return "\n".join([row, *unknown])
 
 
 async def export_feedback(options: argparse.Namespace) -> int:

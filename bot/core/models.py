@@ -424,6 +424,15 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceChange:
+    """What a posted answer says of a cited document that was replaced or withdrawn since."""
+
+    line: str
+    page: CitedPage | None
+    """Opens the same passage in the newer version; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class LocatedQuote:
     """A quote found in the text of a passage."""
 

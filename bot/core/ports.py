@@ -19,6 +19,7 @@ from bot.core.models import (
     Question,
     Reply,
     Retrieval,
+    SourceChange,
 )
 from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
@@ -322,4 +323,18 @@ class Messenger(Protocol):
 
         Raises:
             storage.errors.LeaseLost: as ``hold``, which is asked before anything is shown.
+        """
+
+    async def revise(
+        self,
+        address: dict[str, Any],
+        message: dict[str, Any],
+        answer: Answer,
+        changes: Sequence[SourceChange],
+    ) -> None:
+        """Write over a delivered answer what became of its sources; no new message appears.
+
+        Raises:
+            bot.core.errors.ChannelClosed: this message can never be updated again.
+            bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """

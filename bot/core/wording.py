@@ -161,6 +161,10 @@ class ReplyWords:
     why_repeated: str
     why_behind: str
     why_unknown: SentenceTemplate
+    source_moved: SentenceTemplate
+    source_reworded: SentenceTemplate
+    source_replaced: SentenceTemplate
+    source_withdrawn: SentenceTemplate
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
         """What was searched for where it is not what was typed, a line each; most answers have none."""

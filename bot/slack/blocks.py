@@ -22,7 +22,7 @@ from bot.core.citations.source_buttons import (
     picture_words,
     split_sources,
 )
-from bot.core.models import Answer, Citation, CitedPage, Language
+from bot.core.models import Answer, Citation, CitedPage, Language, SourceChange
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.ports import Announcement
@@ -57,6 +57,7 @@ def render(
     sources_shown: int,
     pictures: Mapping[int, str] | None = None,
     beside: Sequence[Block] = (),
+    changes: Sequence[SourceChange] = (),
 ) -> SlackMessage:
     """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
 
@@ -66,6 +67,7 @@ def render(
         pictures: place of a figure in the answer -> the uploaded file that shows it, behind the line that
             speaks of it; the others are a button alone.
         beside: blocks that the same message will hold, which the words leave room for.
+        changes: what became of its sources, before the words, a line and a button each.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -74,7 +76,7 @@ def render(
     if figures:
         buttons = [_button(f"source-figure-{number}", page) for number, page in enumerate(figures, start=1)]
         sources.append({"type": "actions", "block_id": "figures", "elements": buttons})
-    understood: list[Block] = []
+    understood: list[Block] = [_change(number, one) for number, one in enumerate(changes, start=1)]
     if lines := said.searched_otherwise(answer):
         understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
     if answer.is_generated:  # quotes are nobody's but the documents'
@@ -91,7 +93,8 @@ def render(
         sections.append(_section(part.text))
         sections += chain.from_iterable(shown.pop(number, ()) for number in part.numbers)
     sections += chain.from_iterable(shown.values())
-    return SlackMessage(_fallback(words, [*pages, *figures]), (*understood, *sections, *sources))
+    fallback = _fallback("\n".join([*(tame(one.line) for one in changes), words]), [*pages, *figures])
+    return SlackMessage(fallback, (*understood, *sections, *sources))
 
 
 def render_beginning(text: str) -> SlackMessage:
@@ -128,6 +131,12 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> 
     groups = [further[start : start + OPTIONS] for start in range(0, len(further), OPTIONS)]
     menus = [_menu(number, group, said) for number, group in enumerate(groups, start=1)]
     return [{"type": "actions", "block_id": "sources", "elements": buttons}, *menus]
+
+
+def _change(number: int, change: SourceChange) -> Block:
+    """What became of a source, with the button that opens what is there now."""
+    line = _section(f"⚠️ {escape(tame(change.line))}")
+    return line | ({"accessory": _button(f"source-newer-{number}", change.page)} if change.page else {})
 
 
 def _button(action: str, page: CitedPage) -> Block:

@@ -12,8 +12,8 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, Language
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.models import Answer, Language, SourceChange
 from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
@@ -131,6 +131,14 @@ class SlackMessenger:
         await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
         await self._status.clear(address)
 
+    async def revise(
+        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
+    ) -> None:
+        """Write the answer once more, below what became of its sources; a private one is out of reach."""
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        await self._write_over(address, message, self._rendered(address, answer, changes=changes), tries=1)
+
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Upload the answer's figures and show them in it.
 
@@ -163,11 +171,15 @@ class SlackMessenger:
         return True
 
     def _rendered(
-        self, address: Json, answer: Answer, pictures: Mapping[int, str] | None = None
+        self,
+        address: Json,
+        answer: Answer,
+        pictures: Mapping[int, str] | None = None,
+        changes: Sequence[SourceChange] = (),
     ) -> SlackMessage:
         blocks = feedback_blocks(answer, asked_tenant(address), address["key"])
         beside = [*asked_blocks(address), *blocks]
-        rendered = render(answer, self._sources_shown, pictures, beside)
+        rendered = render(answer, self._sources_shown, pictures, beside, changes)
         return replace(rendered, blocks=(*rendered.blocks, *blocks))
 
     async def whisper(self, place: Json, text: str, blocks: Sequence[Block], url: str = "") -> None:

@@ -31,6 +31,7 @@ from bot.slack.question_buttons import (
     installation_of_click,
     is_outsider,
 )
+from storage.chat.traces import PRIVATE_THREAD
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
@@ -80,7 +81,7 @@ def _private(
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
-        thread=f"private {trigger}",  # of its own: what one asks privately leans on nothing
+        thread=f"{PRIVATE_THREAD}{trigger}",  # of its own: what one asks privately leans on nothing
         text=text,
         address={
             "channel": key.conversation,

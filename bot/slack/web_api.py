@@ -15,8 +15,17 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 MAX_TRIES = 3
 MAX_WAIT_SECONDS = 20.0
 """Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
-CLOSED = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
-"""Refusals that no repetition turns into a message."""
+CLOSED = {
+    "not_in_channel",
+    "channel_not_found",
+    "is_archived",
+    "restricted_action",
+    "no_permission",
+    "message_not_found",
+    "cant_update_message",
+    "edit_window_closed",
+}
+"""Refusals that no repetition turns into a message, or into another text of one."""
 
 
 def web_client(token: str, api_url: str) -> AsyncWebClient:

@@ -18,7 +18,7 @@ from bot.core.citations.source_buttons import (
     picture_words,
     split_sources,
 )
-from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language, SourceChange
 from bot.core.notifications.receipts import announcement_paragraphs
 from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
 from bot.core.ports import Announcement
@@ -55,14 +55,14 @@ class TeamsMessage:
     """Teams labels it so: a model worded some of it."""
 
 
-def render(answer: Answer, sources_shown: int) -> TeamsMessage:
-    """The answer's words with their citations, its sources and its figures."""
+def render(answer: Answer, sources_shown: int, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
+    """The answer's words with their citations, its sources and its figures; ``changes`` come before them."""
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
     lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
     claims = _claims(words, answer.citations, pages)
-    understood = "".join(f"{_literal(line)}\n\n" for line in lines)
+    understood = "".join([*map(_change, changes), *(f"{_literal(line)}\n\n" for line in lines)])
     return TeamsMessage(
         text=understood + escape(words, _links(answer.citations, claims)),
         citations=claims,
@@ -70,6 +70,13 @@ def render(answer: Answer, sources_shown: int) -> TeamsMessage:
         card_summary=_summary([*pages, *figures]),
         is_generated=answer.is_generated,
     )
+
+
+def _change(change: SourceChange) -> str:
+    """What became of a source, with the link that opens what is there now: a text has no buttons."""
+    page = change.page
+    link = f" [{_literal(tame(page.label))}]({page.url.translate(_IN_LINKS)})" if page else ""
+    return f"⚠️ {_literal(tame(change.line))}{link}\n\n"
 
 
 def render_beginning(text: str) -> str:

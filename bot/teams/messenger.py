@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, Language
+from bot.core.models import Answer, Language, SourceChange
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold
 from bot.core.wording import reply_words
-from bot.teams.cards import escape, render, render_announcement, render_beginning
+from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
 from bot.teams.question_actions import question_rows
 from storage.models import Channel
@@ -58,15 +59,25 @@ class TeamsMessenger:
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder, and its sources below it."""
-        rendered = render(answer, self._sources_shown)
-        if asked := _asked(address):
-            rendered = replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}")
+        rendered = self._render(address, answer)
         await self.connector.put(address, message["id"], text_activity(rendered))
         if rendered.card:
             await self._show_card(address, message["id"], card_activity(rendered.card, rendered.card_summary))
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Teams fetches the pictures that the card names."""
+
+    async def revise(
+        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
+    ) -> None:
+        """Write the text once more, below what became of its sources; the card stays as it was posted."""
+        rendered = self._render(address, answer, changes)
+        await self.connector.put(address, message["id"], text_activity(rendered), tries=1)
+
+    def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
+        rendered = render(answer, self._sources_shown, changes)
+        asked = _asked(address)
+        return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
         """The channel itself, not the thread of its newest question, whose service URL it needs."""

@@ -33,16 +33,16 @@ HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 NO_STORE = {"Cache-Control": "private, no-store"}
 """Of what shows questions, answers or documents: no cache keeps it."""
 
-_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self'; script-src 'self'; "
+_PAGE = "default-src 'none'; base-uri 'none'; img-src 'self'; script-src 'self'; style-src 'self'; "
 VIEWER = {
     **NO_STORE,
-    "Content-Security-Policy": _PAGE + "style-src 'self'; frame-ancestors 'self'",
+    "Content-Security-Policy": _PAGE + "form-action 'self'; frame-ancestors 'self'",
 }
-"""Of the viewer's page, which the console shows in a frame."""
+"""Of the viewer's page, which the console shows in a frame; its one button leads to a newer version."""
 CONSOLE = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE
-    + "style-src 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
+    + "form-action 'none'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
 }
 """Of the console's page, which asks this server and frames the viewer."""
 PDF = {

@@ -17,13 +17,15 @@ from pathlib import Path
 
 from aiohttp import web
 
+from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, moved
 from bot.core.citations.signed_links import LinkClaims, Links, Purpose
 from bot.core.errors import LinkEnded
 from bot.web import security
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError, UnknownChannel
-from storage.models import Box, CitationRecord, Page, VersionSource, self_description
+from storage.models import Box, CitationRecord, LivePublication, Page, Shown, VersionSource, self_description
+from storage.recent_items import RecentItems
 from storage.stores import Stores
 
 SCALES = {"1": 132, "2": 220}
@@ -228,6 +230,14 @@ def _lines(page: Page) -> Iterable[TextLine]:
         yield TextLine(round(bottom - _BELOW_BASELINE * height, 1), round(0.85 * height, 1), tuple(spans))
 
 
+@dataclass(frozen=True, slots=True)
+class NewerPlace:
+    """Where the version in use has what a link of an older one was made for."""
+
+    publication: LivePublication
+    place: Place
+
+
 class Viewer:
     """Serves what a link opens."""
 
@@ -236,6 +246,8 @@ class Viewer:
         self._stores = stores
         self._images = images
         self._pages = pages
+        self._locator = PassageLocator(stores.readings)
+        self._moved: RecentItems[tuple[int, int], CitationRecord] = RecentItems(REMEMBERED)
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the viewer; HEAD is answered where GET is."""
@@ -244,6 +256,7 @@ class Viewer:
             web.get(r"/v/{token}/{page:\d{1,6}}", self.show_page, name="viewer_page"),
             web.get(r"/v/{token}/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="viewer_image"),
             web.get("/v/{token}/file.pdf", self.send_file, name="viewer_file"),
+            web.post("/v/{token}/newer", self.open_newer, name="viewer_newer"),
         ]
 
     async def show_cited_page(self, request: web.Request) -> web.Response:
@@ -277,6 +290,48 @@ class Viewer:
         file_headers = {**security.PDF, **self._kept(link), **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
+    async def open_newer(self, request: web.Request) -> web.Response:
+        """Lead to the same passage in the version in use, by a link that ends when this one does.
+
+        Raises:
+            web.HTTPSeeOther: to that page.
+            web.HTTPNotFound: the link's version is the one in use.
+        """
+        link, token = await self._open(request), request.match_info["token"]
+        if (newer := await self._newer(link)) is None:
+            raise web.HTTPNotFound
+        key = link.claims.citation_id, newer.publication.version_id
+        if (record := self._moved.get(key)) is None:
+            record = await self._cite_moved(link, newer)
+        self._moved[key] = record
+        raise web.HTTPSeeOther(f"../{self._links.token_beside(token, record)}")
+
+    async def _cite_moved(self, link: OpenLink, newer: NewerPlace) -> CitationRecord:
+        """Cite all quotes of the link's answer from its version where they stand now; its own is returned."""
+        beside = await self._stores.citations.of_answer(link.citation)
+        old = [one for one in beside if one.version_id == link.claims.version_id]
+        version = newer.publication.version_id
+        shown = [
+            moved(one.shown, version, await self._locate(link, one.shown, newer.publication)) for one in old
+        ]
+        records = await self._stores.citations.add(link.claims.channel_id, shown)
+        return next(new for one, new in zip(old, records, strict=True) if one.id == link.citation.id)
+
+    async def _newer(self, link: OpenLink) -> NewerPlace | None:
+        source = link.source
+        if source.number >= source.newest_number:
+            return None
+        live = await self._stores.catalog.live_document(source.channel_id, source.document_id)
+        if live is None or live.version_id == source.version_id:
+            return None
+        return NewerPlace(live, await self._locate(link, link.citation.shown, live))
+
+    async def _locate(self, link: OpenLink, shown: Shown, newer: LivePublication) -> Place:
+        try:
+            return await self._locator.locate(shown, newer.reading_id, own=link.source.reading_id)
+        except InfrastructureError:  # a page is better than none
+            return FIRST_PAGE
+
     async def _open(self, request: web.Request) -> OpenLink:
         return await open_link(request.match_info["token"], self._links, self._stores)
 
@@ -298,6 +353,7 @@ class Viewer:
             current=current,
             source=link.source,
             says=self_description(link.source.metadata),
+            newer=await self._newer(link),
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",

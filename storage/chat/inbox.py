@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.chat.answer_sources import keep_sources
 from storage.chat.thread_memory import keep_turn
 from storage.chat_models import InboxItem, NewTurn, RecentQuestion, WithdrawnItem
 from storage.clock import utc_now
@@ -237,14 +238,23 @@ class Inbox:
         async with self._database.transaction(exclusive=False) as session:
             await _set_reply(session, item, state="placed", message=message)
 
-    async def save_answer(self, item: InboxItem, answer: dict[str, Any], turn: NewTurn | None = None) -> None:
+    async def save_answer(
+        self,
+        item: InboxItem,
+        answer: dict[str, Any],
+        turn: NewTurn | None = None,
+        versions: Collection[int] = (),
+    ) -> None:
         """Keep the answer, so that it is never asked for again, and what its thread remembers of it.
+
+        ``versions``: those that it cites.
 
         Raises:
             LeaseLost: another worker has the question.
         """
         async with self._database.transaction(exclusive=False) as session:
             await _set_reply(session, item, answer=answer)
+            await keep_sources(session, item.id, versions)
             if turn:
                 await keep_turn(session, turn)
 

@@ -18,6 +18,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.models import Rung
+from storage.sql.database import Database
 from storage.sql.document_state import newest_number
 from storage.sql.tables import (
     DocumentRow,
@@ -144,6 +145,15 @@ async def record_welcome(session: AsyncSession, channel_id: int) -> None:
     await _record_notice(session, kind="welcome", key=key, channel_id=channel_id)
     refused = update(NoticeRow).where(col(NoticeRow.key) == key, col(NoticeRow.state) == "dropped")
     await session.execute(refused.values(state="waiting", batch=None, told_in=None, created_at=utc_now()))
+
+
+async def record_digests(database: Database, channels: Collection[int], week: str) -> None:
+    """A week of these channels is over; each is told once of what its documents did not answer."""
+    for channel_id in channels:
+        async with database.transaction(exclusive=False) as session:
+            await _record_notice(
+                session, kind="digest", key=f"digest:{week}:{channel_id}", channel_id=channel_id
+            )
 
 
 async def _record_notice(session: AsyncSession, **values: Any) -> None:

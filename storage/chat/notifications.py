@@ -38,13 +38,14 @@ from storage.sql.tables import (
     WebPageRow,
 )
 
-FAILED, LIVE, FOLDER, SOURCE, WELCOME = "failed", "live", "folder", "source", "welcome"
+FAILED, LIVE, FOLDER, SOURCE, WELCOME, DIGEST = "failed", "live", "folder", "source", "welcome", "digest"
 SOURCE_FAILED, SOURCE_CHANGED = "source failed", "source changed"
 _STRANGER = "stranger"
 _FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED)
 _AUDIENCE: ColumnElement[str] = case(
     (col(NoticeRow.kind).in_(_FOR_ADMINS), NoticeAudience.ADMINS.value),
     (col(NoticeRow.kind) == WELCOME, NoticeAudience.NEWCOMERS.value),
+    (col(NoticeRow.kind) == DIGEST, NoticeAudience.OWNERS.value),
     else_=NoticeAudience.CHANNEL.value,
 )
 _MAX_LISTED_PAGES = 50
@@ -129,12 +130,8 @@ def _sources() -> Any:
     )
 
 
-def _welcomes() -> Any:
+def _of_channels() -> Any:
     return select(NoticeRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
-
-
-def _failing_sources() -> Any:
-    return _sources().where(col(WebPageRow.failing_since).is_not(None))
 
 
 def _last_told() -> ScalarSelect[str | None]:
@@ -216,9 +213,10 @@ _QUERIES: dict[str, Callable[[], Any]] = {
     "failed": _failed,
     "stranger": _strangers,
     "folder": _folders,
-    SOURCE_FAILED: _failing_sources,
+    SOURCE_FAILED: lambda: _sources().where(col(WebPageRow.failing_since).is_not(None)),
     SOURCE_CHANGED: _sources,
-    WELCOME: _welcomes,
+    WELCOME: _of_channels,
+    DIGEST: _of_channels,
 }
 _NOTICES: dict[str, Callable[[Any], Notice]] = {
     "live": _live_notice,
@@ -228,6 +226,7 @@ _NOTICES: dict[str, Callable[[Any], Notice]] = {
     SOURCE_FAILED: _channel_notice,
     SOURCE_CHANGED: _channel_notice,
     WELCOME: _channel_notice,
+    DIGEST: _channel_notice,
 }
 
 
@@ -283,10 +282,8 @@ class Notices:
 
         return {
             FAILED: together(FAILED, _STRANGER),
-            LIVE: found[LIVE],
-            FOLDER: found[FOLDER],
             SOURCE: together(SOURCE_FAILED, SOURCE_CHANGED),
-            WELCOME: found[WELCOME],
+            **{kind: found[kind] for kind in (LIVE, FOLDER, WELCOME, DIGEST)},
         }
 
     async def welcome(self, channel_id: int) -> None:
@@ -311,8 +308,8 @@ class Notices:
 
     async def finish(self, batch: str, state: str) -> None:
         """End a batch as posted, kept or dropped."""
-        told_at = utc_now() if state == "posted" else None
-        await self._run(_of(batch), state=state, lease_until=None, posted_at=told_at)
+        posted_at = utc_now() if state == "posted" else None
+        await self._run(_of(batch), state=state, lease_until=None, posted_at=posted_at)
 
     async def give_back(self, batch: str) -> None:
         """Nothing of a batch was posted: it waits again, and a later batch takes it with what came since."""
@@ -350,7 +347,7 @@ class Notices:
             found = [
                 notice
                 for kind in _QUERIES
-                if kind != WELCOME
+                if kind not in (WELCOME, DIGEST)
                 for notice in (await relevant(session, kind, own, limit, newest_first=True))[1]
             ]
         return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]

@@ -5,19 +5,21 @@ A record holds words of questions and documents: it is found by its channel, era
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, String, cast, exists, select
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.tables import QuestionRecordRow
+from storage.sql.tables import FeedbackRow, InboxRow, QuestionRecordRow
 
+PRIVATE_THREAD = "private "
+"""Begins the thread of a question that is answered to its asker alone."""
 MAX_LISTED = 50
 """The last records of a channel, where they are listed."""
 
@@ -30,6 +32,21 @@ class StoredRecord:
     asked_at: datetime
     state: str
     record: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """What a record and its feedback say of how a question fared."""
+
+    key: str
+    asked_at: datetime
+    state: str
+    question: str
+    """What was searched for."""
+    unknown: tuple[str, ...]
+    """Its words that stood in no document."""
+    verdicts: tuple[str, ...]
+    """What people said of the answer."""
 
 
 @cache
@@ -66,6 +83,50 @@ class QuestionRecords:
     async def latest(self, channel_id: int) -> list[StoredRecord]:
         """The last records of a channel, newest first."""
         return await self._select(channel_id)
+
+    async def asked_since(
+        self, channel_id: int, since: datetime, *, openly: bool = False
+    ) -> list[AskedQuestion]:
+        """How the questions of a channel fared, oldest first.
+
+        Args:
+            channel_id: the channel.
+            since: what was asked before is left out.
+            openly: leave out what was asked privately, where only the asker saw the answer.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        row = QuestionRecordRow
+        inbox_key = cast(col(InboxRow.id), String) == col(row.key)
+        query = (
+            select(
+                col(row.id),
+                col(row.key),
+                col(row.asked_at),
+                col(row.state),
+                col(row.record)["searched"].as_string(),
+                col(row.record)[("looks", 0, "unknown")],
+                col(FeedbackRow.verdict),
+            )
+            .outerjoin(FeedbackRow, col(FeedbackRow.record_id) == row.id)
+            .where(col(row.channel_id) == channel_id)
+            .where(col(row.asked_at) >= max(since, utc_now() - self._kept_for))
+            .order_by(col(row.asked_at), col(row.id))
+        )
+        if openly:
+            mine = (col(InboxRow.channel_id) == channel_id) & inbox_key
+            private = exists().where(mine, col(InboxRow.thread).startswith(PRIVATE_THREAD))
+            query = query.where(~private)
+        found: dict[int, AskedQuestion] = {}
+        async with self._database.snapshot() as session:
+            for id, key, asked_at, state, question, unknown, verdict in await session.execute(query):
+                known = found.get(id) or AskedQuestion(
+                    key, asked_at, state, question or "", tuple(unknown or ()), ()
+                )
+                verdicts = (*known.verdicts, verdict) if verdict else known.verdicts
+                found[id] = replace(known, verdicts=verdicts)
+        return list(found.values())
 
     async def _select(self, channel_id: int, *more: ColumnElement[bool]) -> list[StoredRecord]:
         """Records of a channel that are not too old, newest first."""

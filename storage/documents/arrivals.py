@@ -15,6 +15,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.chat.answer_sources import mark_changed
 from storage.chat.notification_events import record_failed, record_refused
 from storage.crash_points import reach
 from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, owners_of
@@ -204,4 +205,5 @@ async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arr
     )
     for row in await session.scalars(query):
         row.state, row.retired_at = "live", None
+    await mark_changed(session, [document.id])
     await republish(session, document.id)

@@ -16,6 +16,7 @@ from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.chat.answer_sources import mark_changed
 from storage.chat.notification_events import record_folder, record_strangers
 from storage.clock import utc_now
 from storage.crash_points import reach
@@ -321,6 +322,7 @@ async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
             col(PublicationRow.version_id).in_(versions), col(PublicationRow.state).in_(("pending", "live"))
         )
         await session.execute(shown.values(state="retired", retired_at=now))
+        await mark_changed(session, some)
 
 
 def is_ours(folder: FolderRow, owner: str | None) -> bool:

@@ -60,6 +60,10 @@ class RepairingReadings:
             raise losses[0]
         return chunks
 
+    async def chunks(self, reading_id: UUID) -> list[Chunk]:
+        """All chunks in order; raises as ``chunks_at``."""
+        return await self._repair(reading_id, self._files.chunks(reading_id))
+
     async def page(self, reading_id: UUID, number: int) -> Page:
         """One page, counted from 1; raises as ``chunks_at``."""
         return await self._repair(reading_id, self._files.page(reading_id, number))

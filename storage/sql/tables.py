@@ -4,7 +4,7 @@
 
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
-    channel <- turn   channel <- question_record <- feedback
+    channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
     web_page -> web_text <- web_citation -> channel
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
@@ -276,6 +276,19 @@ class OutboxRow(SQLModel, table=True):
     answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
     delivered_at: datetime | None = moment(default=None)
+    changed_at: datetime | None = moment(default=None, index=True)
+    """When a document that the answer cites was last replaced, withdrawn or brought back; while its message
+    is updated, when that is tried again. None: the message says how things are."""
+    shown_changes: dict[str, int] | None = Field(default=None, sa_type=JSON)
+    """What the message says of its sources: cited version -> the newer one, 0 of a withdrawn document."""
+
+
+class AnswerSourceRow(SQLModel, table=True):
+    """A version that the answer to a question cites."""
+
+    __tablename__ = "answer_source"
+    inbox_id: int = Field(foreign_key="inbox.id", ondelete="CASCADE", primary_key=True)
+    version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", primary_key=True, index=True)
 
 
 class CitationRow(SQLModel, table=True):
@@ -313,7 +326,8 @@ class NoticeRow(SQLModel, table=True):
     kind: str
     """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
     file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
-    (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel)."""
+    (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel); ``digest`` (a
+    week of its questions is over)."""
     key: str | None = Field(default=None, unique=True)
     """What makes it unique, for an event that is posted only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)

@@ -34,7 +34,7 @@ from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
-from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown
+from storage.models import Channel, ChannelKey, Chunk, CitationRecord, Page, Platform, Shown
 from storage.pdf.models import ReadPdf
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings
@@ -191,9 +191,16 @@ class House:
         return await self.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def shelve(
-        self, channel: Channel, file: str, pdf: bytes, title: str = "", replaces: Shelved | None = None
+        self,
+        channel: Channel,
+        file: str,
+        pdf: bytes,
+        title: str = "",
+        replaces: Shelved | None = None,
+        *,
+        headings: Sequence[str] = (),
     ) -> Shelved:
-        """Store, read and publish a PDF, as ingestion would."""
+        """Store, read and publish a PDF, as ingestion would; a heading for each page makes it a chunk."""
         sha256 = hashlib.sha256(pdf).hexdigest()
         temporary = self.blobs.new_temporary()
         temporary.write_bytes(pdf)
@@ -202,7 +209,11 @@ class House:
             _readings[sha256] = await self.renderer.read(blob)
         read = _readings[sha256]
         reading = uuid4()
-        await self.readings.write(reading, read.pages, [], None)
+        chunks = [
+            Chunk(place, page.text, 1, (heading,), page.words, ((0, page.number),))
+            for place, (page, heading) in enumerate(zip(read.pages, headings, strict=False))
+        ]
+        await self.readings.write(reading, read.pages, chunks, None)
         document, version = await self._record(channel, file, sha256, replaces)
         row = ReadingRow(id=reading, sha256=sha256, title=title or file, pages=len(read.pages), **DONE)
         await self._publish(channel, version, row, replaces)

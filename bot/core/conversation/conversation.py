@@ -21,7 +21,7 @@ from typing import Any
 from uuid import uuid4
 
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
-from bot.core.conversation.memory import turn_of
+from bot.core.conversation.memory import cited_versions, turn_of
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import (
     Answer,
@@ -318,7 +318,7 @@ class Conversation:
             async with live_updates(partial(self._show, item, messenger, message)) as listener:
                 answer = await self._answering.answer(question, listener)
             turn = turn_of(question, item.thread, answer)
-        await self._inbox.save_answer(item, answer_to_json(answer), turn)
+        await self._inbox.save_answer(item, answer_to_json(answer), turn, cited_versions(answer))
         return answer
 
     async def _question(self, item: InboxItem) -> Question:

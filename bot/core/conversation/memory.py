@@ -87,6 +87,11 @@ def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
         question=shorten(mend(question.text), QUESTION),
         standalone=shorten(mend(answer.standalone or question.text), QUESTION),
         answer=shorten(mend(answer.text), ANSWER),
-        versions=tuple(sorted({one.version_id for one in answer.citations if not one.host})),
+        versions=cited_versions(answer),
         asked_at=question.asked_at,
     )
+
+
+def cited_versions(answer: Answer) -> tuple[int, ...]:
+    """The versions that an answer cites, each once."""
+    return tuple(sorted({one.version_id for one in answer.citations if not one.host}))

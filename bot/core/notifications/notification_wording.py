@@ -157,3 +157,30 @@ def source_changed(url: str, channel: str, quote: str) -> str:
 def more_sources(count: int) -> str:
     """Web pages of a receipt that are not named."""
     return f"and {count} more: see footnote sources check"
+
+
+def digest_lead(count: int, channel: str) -> str:
+    """Opens a weekly digest; ``channel`` is '' in that channel itself."""
+    questions = "1 question" if count == 1 else f"{count} questions"
+    place = f" in {channel}" if channel else ""
+    return (
+        f"In the last seven days the documents did not answer {questions}{place}, or somebody doubted the "
+        "answer. A document that says it would help:"
+    )
+
+
+def gap(question: str, count: int, doubted: int) -> str:
+    """One question that was asked in vain."""
+    times = "" if count == 1 else f", asked {count} times"
+    doubts = f", doubted by {doubted}" if doubted else ""
+    return f"“{question}”{times}{doubts}"
+
+
+def words_nowhere(words: Sequence[str]) -> str:
+    """Words of such a question."""
+    return f"In no document: {', '.join(words)}"
+
+
+def more_gaps(count: int) -> str:
+    """Questions of a digest that are not named."""
+    return f"and {count} more: see footnote gaps"

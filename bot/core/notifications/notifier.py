@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.notifications.gap_digest import GapDigest
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
@@ -41,8 +42,8 @@ class Route:
     channel_id: int
     is_posted: bool
     """False: nothing is posted, the console of that channel shows it."""
-    is_welcome: bool = False
-    """A message of its own, which waits for nothing else."""
+    alone: str = ""
+    """What makes it a message of its own, which waits for nothing else; '' of receipts, which share one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,17 @@ class Routes:
     """What becomes of new and unreadable files: channel, admin or off."""
     admin: Channel | None
     """Who is notified of problems of folders and web pages, and of files when ``receipts`` says so."""
+    digests: str = "off"
+    """Who gets the weekly digests: channel, admin or off."""
 
     def route(self, group: NoticeGroup) -> Route:
         """Where a group of notices is announced."""
         if group.audience is NoticeAudience.NEWCOMERS:
-            return Route(group.channel_id, is_posted=True, is_welcome=True)
+            return Route(group.channel_id, is_posted=True, alone="welcome")
+        if group.audience is NoticeAudience.OWNERS:
+            target = {"channel": group.channel_id, "admin": self.admin.id if self.admin else None}
+            found = target.get(self.digests)
+            return Route(found or group.channel_id, found is not None, f"digest {group.channel_id}")
         is_for_admins = group.audience is NoticeAudience.ADMINS
         if not is_for_admins and self.receipts == "channel":
             return Route(group.channel_id, is_posted=True)
@@ -102,8 +109,10 @@ class Notifier:
         routes: Routes,
         announcers: Mapping[Platform, Announcer],
         pace: NotificationTiming | None = None,
+        digest: GapDigest | None = None,
     ) -> None:
         """Nothing runs before ``run``; notices of a platform without an announcer wait for one."""
+        self._digest = digest
         self._notices = notices
         self._channels = channels
         self._receipt_builder = receipt_builder
@@ -130,6 +139,8 @@ class Notifier:
     async def tick(self) -> None:
         """Announce what is due, and see to the end what another process left in the middle."""
         await self._notices.expire(utc_now() - NOTICE_EXPIRY)
+        if self._digest:
+            await self._digest.record()
         while (batch := await self._notices.take_over(self._pace.lease)) is not None:
             await self._resume(batch)
         for route, groups in self._routes.sort(await self._notices.waiting()):
@@ -139,7 +150,7 @@ class Notifier:
     def _is_due(self, route: Route, groups: Sequence[NoticeGroup]) -> bool:
         if time.monotonic() < self._held_until.get(route.channel_id, 0):
             return False
-        if route.is_welcome:
+        if route.alone:
             return True
         now = utc_now()
         quiet = now - max(group.newest for group in groups)
@@ -148,7 +159,7 @@ class Notifier:
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._channels.get(route.channel_id)
-        is_wanted = route.is_welcome or not self._is_private(target)
+        is_wanted = route.alone == "welcome" or not self._is_private(target)
         if route.is_posted and target.platform is not Platform.LOCAL and is_wanted:
             if (place := await self._place(target)) is not None:
                 await self._announce(target, place, groups)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from bot.core.citations.citations import CitationService
 from bot.core.models import CitedPage, Language
 from bot.core.notifications import notification_wording
+from bot.core.notifications.gap_digest import GapDigest
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import WelcomeBuilder
 from bot.core.plaintext import shorten
@@ -23,7 +24,7 @@ from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
-from storage.chat.notifications import SOURCE_FAILED, WELCOME, Notices
+from storage.chat.notifications import DIGEST, SOURCE_FAILED, WELCOME, Notices
 from storage.chat_models import Notice
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
@@ -187,9 +188,11 @@ class ReceiptBuilder:
         *,
         catalog: Catalog,
         folders: ChannelFolders,
+        digest: GapDigest | None = None,
         seconds: float = 45,
     ) -> None:
-        """Questions of one batch are tried for at most ``seconds``."""
+        """Questions of one batch are tried for at most ``seconds``; ``digest`` writes weekly ones."""
+        self._digest = digest
         self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, channels)
         self._notices = notices
         self._channels = channels
@@ -206,6 +209,8 @@ class ReceiptBuilder:
         contents = await self._notices.read(batch, MAX_NAMED)
         if contents[WELCOME][0]:
             return await self._welcome.prepare(batch, target)
+        if contents[DIGEST][0]:
+            return await self._digest.prepare(batch, contents[DIGEST][1][0], target) if self._digest else None
         named = named_notices(contents)
         live = named.live
         questions = await self._questions(live)

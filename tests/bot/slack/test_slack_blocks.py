@@ -18,9 +18,11 @@ from bot.core.models import (
     AnswerState,
     AppliedFilter,
     Citation,
+    CitedPage,
     Correction,
     Language,
     NearestPage,
+    SourceChange,
 )
 from bot.core.wording import reply_words
 from bot.slack.blocks import render
@@ -318,3 +320,27 @@ def test_a_list_of_documents_keeps_its_lines_and_gets_no_buttons() -> None:
     (section,) = message.blocks
     assert section["text"]["text"] == text.replace("&", "&amp;")
     assert message.text == section["text"]["text"]
+
+
+def test_what_became_of_a_source_stands_over_the_answer_with_its_button() -> None:
+    """Shows a line and a button before the words, one without a button where nothing is there, and both
+    harmless whatever a document is called."""
+    page = CitedPage((1,), "p. 5 · <Handbook>", "Page 5 of h.pdf", f"{LINK}new")
+    changes = (
+        SourceChange("“<!channel>” has a newer version:", page),
+        SourceChange("“B” was withdrawn.", None),
+    )
+    message = render(answer("Daily [1].", (cited(1),)), 5, changes=changes)
+    moved, gone, words = message.blocks[:3]
+    assert moved["text"]["text"] == "⚠️ “&lt;!channel&gt;” has a newer version:"
+    assert (moved["accessory"]["url"], moved["accessory"]["text"]["text"]) == (
+        f"{LINK}new",
+        "[1] p. 5 · ‹Handbook›",
+    )
+    assert "accessory" not in gone
+    assert words["text"]["text"] == f"Daily {mark(1)}."
+    assert message.text.startswith("“&lt;!channel&gt;” has a newer version:\n“B” was withdrawn.\nDaily")
+    for block in message.blocks:
+        parsed = Block.parse(block)
+        assert parsed
+        parsed.validate_json()

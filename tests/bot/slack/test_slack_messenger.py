@@ -13,7 +13,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerFigure, AnswerState, CitedPage, Language
+from bot.core.models import (
+    Answer,
+    AnswerFigure,
+    AnswerState,
+    CitedPage,
+    Language,
+    SourceChange,
+)
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry, PageImage
 from bot.core.wording import reply_words
@@ -444,3 +451,25 @@ def test_an_announcement_is_inert_and_within_slacks_limits_whatever_the_document
     assert len(json.dumps(shown.blocks, ensure_ascii=False)) <= MESSAGE + 1000
     urls = [one["url"] for block in shown.blocks for one in block.get("elements", ())]
     assert urls == ["https://footnote.example/v/1"] * 5
+
+
+async def test_what_became_of_a_source_is_written_over_the_answer(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Shows one update of the same message, no post, and that a message which is gone is told apart."""
+    page = CitedPage((1,), "p. 5 · B", "Page 5", "https://f.example/v/new")
+    await messenger.revise(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER, [SourceChange("Newer:", page)])
+    ((method, sent),) = api.calls
+    assert (method, sent["ts"], api.posted) == ("chat.update", "18.0", [])
+    assert sent["metadata"]["event_payload"] == {"message_key": ADDRESS["key"]}
+    assert "https://f.example/v/new" in json.dumps(sent["blocks"])
+    private = ADDRESS | {"response_url": "https://hooks.slack.example/x", "user": "U1"}
+    for address in (ADDRESS, private):
+        api.faults = [web.json_response({"ok": False, "error": "message_not_found"})]
+        with pytest.raises(ChannelClosed):
+            await messenger.revise(address, {"channel": "C1", "ts": "18.0"}, ANSWER, [])
+    assert len(api.calls) == 2
+    api.faults = [slow_down("7")]
+    with pytest.raises(DeliveryError) as refused:
+        await messenger.revise(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER, [])
+    assert refused.value.retry_after == 7

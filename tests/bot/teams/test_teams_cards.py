@@ -18,9 +18,11 @@ from bot.core.models import (
     AnswerState,
     AppliedFilter,
     Citation,
+    CitedPage,
     Correction,
     Language,
     NearestPage,
+    SourceChange,
 )
 from bot.core.wording import reply_words
 from bot.teams.cards import render
@@ -244,3 +246,14 @@ def test_a_list_of_documents_keeps_its_lines_and_gets_no_card() -> None:
     lines = ["I know 2 documents of this channel:", "• R&amp;D · 2 pages", r"• sop\_it\_04.pdf · 1 page"]
     assert message.text == "\n\n".join(lines)
     assert (message.card, message.citations) == (None, ())
+
+
+def test_what_became_of_a_source_stands_over_the_answer_with_its_link() -> None:
+    """Shows a line and a link before the words, because a text has no buttons, and both harmless."""
+    page = CitedPage((1,), "p. 5 · *Handbook*", "Page 5 of h.pdf", "https://f.example/v/(new)")
+    changes = (SourceChange("“**A**” has a newer version:", page), SourceChange("“B” was withdrawn.", None))
+    text = render(answer("Daily [1].", cited(1)), 5, changes).text
+    assert text == (
+        "⚠️ “\\*\\*A\\*\\*” has a newer version: [p. 5 · \\*Handbook\\*](https://f.example/v/%28new%29)\n\n"
+        "⚠️ “B” was withdrawn.\n\nDaily [1]."
+    )

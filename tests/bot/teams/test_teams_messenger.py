@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
+from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language, SourceChange
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
@@ -252,3 +252,17 @@ async def test_a_conversation_without_the_bot_is_closed(
         await messenger.announce(
             teams.address | {"tenant": "ms_x"}, Announcement("b1", "1 PDF is new here.", ())
         )
+
+
+async def test_what_became_of_a_source_is_written_over_the_text_and_no_card_is_added(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """Shows one update of the text, also where the card was never seen; a deleted one is told apart."""
+    changes = [SourceChange("Newer:", CitedPage((1,), "p. 5", "Page 5", "https://f.example/v/new"))]
+    await messenger.revise(teams.address, {"id": "m0"}, ANSWER, changes)
+    ((method, _, activity),) = teams.sent
+    assert (method, activity["id"]) == ("PUT", "m0")
+    assert activity["text"].startswith("⚠️ Newer: [p. 5](https://f.example/v/new)")
+    teams.faults = [web.Response(status=404)]
+    with pytest.raises(ChannelClosed):
+        await messenger.revise(teams.address, {"id": "m0"}, ANSWER, changes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, Visit, make_pdf
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 from sqlmodel import col
 
 from storage.models import Channel, CitationRecord, Shown
@@ -265,6 +266,66 @@ async def test_an_older_version_opens_with_a_banner(client: TestClient, house: H
     assert "A newer version of this document is in use." in html
     assert QUOTE in html
     assert "weekly" not in html
+
+
+NEWER = [
+    ("text", [["Cover"], ["Backup policy"], [f"All {QUOTE}"]], ("Cover", "Policy", "Plan"), 3),
+    ("section", [["Cover"], ["All backups run weekly"]], ("Cover", "Schedule"), 2),
+    ("nothing", [["Cover"], ["Something else"]], ("Cover", "Other"), 1),
+]
+SAID = {
+    "text": "It says the same on page 3.",
+    "section": "This passage is not in it word for word; its section is on page 2.",
+    "nothing": "Neither this passage nor its section was found in it.",
+}
+
+
+@pytest.mark.parametrize("newer_version", NEWER, ids=[one[0] for one in NEWER])
+async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
+    client: TestClient, house: House, newer_version: tuple[str, list[list[str]], Sequence[str], int]
+) -> None:
+    """Found by its words, else its section, else page 1: the bar says which, and its button opens that page
+    by a link that ends with the old one; a GET writes nothing, and pressed twice it cites once."""
+    found, pages, headings, number = newer_version
+    channel = await house.channel("beta")
+    old = await house.shelve(channel, "a.pdf", make_pdf(PAGES), headings=("Backup policy", "1 Schedule", "x"))
+    (citation, _) = await house.cite_answer(channel, (old, 2, QUOTE), (old, 2, "kept a year"))
+    path = path_of(house, channel, citation)
+    assert (await client.post(f"{path}/newer")).status == 404
+    newer = await house.shelve(channel, "a.pdf", make_pdf(pages), replaces=old, headings=headings)
+    html = await (await client.get(path)).text()
+    bar = html[html.index('<nav class="bar"') : html.index("</nav>")]
+    assert SAID[found] in bar
+    assert f'action="../v{path[2:]}/newer"' in bar
+    assert await count_citations(house) == 2
+    opened = await client.post(f"{path}/newer")
+    assert (opened.status, await count_citations(house)) == (200, 4)
+    text = await opened.text()
+    assert f"Page <b>{number}</b> of {len(pages)}" in text
+    assert (QUOTE in text, 'id="hit"' in text) == (found == "text", found == "text")
+    assert 'class="newer"' not in text
+    assert (await client.post(f"{path}/newer")).url == opened.url
+    assert await count_citations(house) == 4
+    claims = house.links.read(opened.url.name)
+    assert (claims.version_id, claims.page) == (newer.version, number)
+    assert claims.expires == house.links.read(path.rpartition("/")[2]).expires
+
+
+async def test_nobody_is_led_anywhere_by_a_forged_or_an_ended_link(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """The button's address is refused as every other one of the link is, and writes nothing."""
+    await house.shelve(cited.channel, "b.pdf", make_pdf([["New"]]), replaces=cited.shelved)
+    assert (await client.post(f"{cited.path[:-1]}/newer")).status == 404
+    house.now += timedelta(days=7)
+    assert (await client.post(f"{cited.path}/newer")).status == 410
+    assert await count_citations(house) == 1
+
+
+async def count_citations(house: House) -> int:
+    """How many are kept."""
+    async with house.database.snapshot() as session:
+        return len((await session.scalars(select(CitationRow))).all())
 
 
 async def test_the_pdf_comes_inline_under_its_own_name(client: TestClient, cited: Cited) -> None:

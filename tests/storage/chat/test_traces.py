@@ -8,8 +8,10 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from storage.chat.channels import Channels
+from storage.chat.feedback import FeedbackStore, FeedbackVerdict
+from storage.chat.inbox import Inbox
 from storage.chat.retention import Retention
-from storage.chat.traces import MAX_LISTED, QuestionRecords
+from storage.chat.traces import MAX_LISTED, PRIVATE_THREAD, QuestionRecords
 from storage.clock import clock_ahead, utc_now
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
@@ -107,3 +109,26 @@ async def test_no_days_keep_nothing_and_erase_what_is_there(
     await off.keep("2", channel.id, utc_now(), "chat", {})
     assert await Retention(database, StorageSettings(record_days=0)).delete_expired() == 1
     assert await count(database) == 0
+
+
+async def test_records_say_how_each_question_fared(database: Database) -> None:
+    """Shows words, state and all that was said of it, one entry a question, without the old ones and, where
+    it is asked for, without what only its asker saw."""
+    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+    records, feedback = QuestionRecords(database, 30), FeedbackStore(database)
+    await Inbox(database).receive(
+        channel, event_key="e", message_key="m", thread=f"{PRIVATE_THREAD}17", text="?", address={}
+    )
+    for key, hours, looks in (("1", 2, [{"candidates": [], "unknown": ["espresso"]}]), ("2", 1, [])):
+        asked_at = utc_now() - timedelta(hours=hours)
+        await records.keep(key, channel.id, asked_at, "closest", {"searched": f"Q{key}?", "looks": looks})
+    for person in ("a", "b"):
+        await feedback.keep(channel.id, "1", person, FeedbackVerdict.OUTDATED)
+    first, second = await records.asked_since(channel.id, utc_now() - timedelta(days=1))
+    assert (first.question, first.state, first.unknown) == ("Q1?", "closest", ("espresso",))
+    assert first.verdicts == ("outdated", "outdated")
+    assert (second.key, second.unknown, second.verdicts) == ("2", (), ())
+    since = utc_now() - timedelta(minutes=90)
+    assert await records.asked_since(channel.id, since) == [second]
+    openly = await records.asked_since(channel.id, utc_now() - timedelta(days=1), openly=True)
+    assert [one.key for one in openly] == ["2"]

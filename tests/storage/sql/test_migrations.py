@@ -35,7 +35,7 @@ from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
 from storage.models import Shown
 from storage.sql.database import Database
-from storage.sql.tables import DocumentRow, FolderRow, ReadingRow, WebTextRow
+from storage.sql.tables import AnswerSourceRow, DocumentRow, FolderRow, OutboxRow, ReadingRow, WebTextRow
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -245,3 +245,22 @@ async def test_a_home_without_web_pages_gets_them_and_keeps_its_rows(database_ur
         with pytest.raises(IntegrityError):
             async with database.transaction() as session:
                 await session.execute(delete(WebTextRow))
+
+
+def fill_home_with_an_answer(connection: Connection) -> None:
+    """A home of the revision before sources of answers were kept, with an answer that cites two versions."""
+    fill_old_home(connection)
+    upgrade(connection, "0015")
+    outbox = SQLModel.metadata.tables["outbox"]
+    (inbox_id,) = connection.execute(select(outbox.c.inbox_id)).scalars()
+    answer = {"citations": [{"version_id": 1}, {"version_id": 1}, {"version_id": 4711}, {"url": "https://x"}]}
+    connection.execute(outbox.update().where(outbox.c.inbox_id == inbox_id).values(answer=answer))
+
+
+async def test_what_older_answers_cite_is_known_after_the_upgrade(database_url: str) -> None:
+    """Shows each version that is still there once, and that no message waits for what happened before."""
+    make_home(database_url, fill_home_with_an_answer)
+    async with aclosing(await Database.open(database_url)) as database, database.snapshot() as session:
+        assert list(await session.scalars(select(col(AnswerSourceRow.version_id)))) == [1]
+        (reply,) = await session.scalars(select(OutboxRow))
+        assert (reply.changed_at, reply.shown_changes) == (None, None)

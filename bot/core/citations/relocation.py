@@ -1,0 +1,143 @@
+"""Finds what a citation quotes in another version of its document: text, else section, else page 1."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from bot.core.verification.claims import find_spans, reduce_text
+from storage.errors import InfrastructureError
+from storage.models import Box, Chunk, Shown
+from storage.queues.reading_repair import RepairingReadings
+from storage.recent_items import RecentItems
+from storage.text.word_boxes import main_page, rectangles
+
+REMEMBERED = 500
+"""Places that are held in memory: finding one reads a whole document."""
+PROBES, PROBE_CHARS = 3, 6
+"""The longest words of a quote, and what begins them: a chunk that holds none of them is not compared."""
+
+_PARTS = re.compile(r" … |\n+")
+_WORD = re.compile(r"[^\W_]+")
+_NUMBERING = re.compile(r"^[\d.]+\s+")
+
+
+class FoundBy(StrEnum):
+    """How a place was found."""
+
+    TEXT = "text"
+    """The same words stand there."""
+    SECTION = "section"
+    """Its section begins there; its words are not in the document."""
+    NOTHING = "nothing"
+    """It is page 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a version has what another one was quoted for."""
+
+    page: int
+    found_by: FoundBy
+    boxes: tuple[Box, ...] = ()
+    """Of the words on the page."""
+
+
+FIRST_PAGE = Place(1, FoundBy.NOTHING)
+
+
+class PassageLocator:
+    """Finds places by the chunks of readings."""
+
+    def __init__(self, readings: RepairingReadings) -> None:
+        self._readings = readings
+        self._places: RecentItems[tuple[int, int, str, UUID], Place] = RecentItems(REMEMBERED)
+
+    async def locate(
+        self, shown: Shown, newer: UUID, *, own: UUID | None = None, section: Sequence[str] = ()
+    ) -> Place:
+        """Where the reading ``newer`` has what was shown of another version.
+
+        Args:
+            shown: what was shown.
+            newer: the reading of the other version.
+            own: a reading of its own version, which tells its section.
+            section: the headings that the quote stands under, where they are known.
+
+        Raises:
+            storage.errors.InfrastructureError: what was read of the other version is not there just now.
+        """
+        key = (shown.version_id, shown.page, shown.quote, newer)
+        if (place := self._places.get(key)) is None:
+            chunks = await self._readings.chunks(newer)
+            place = await asyncio.to_thread(_by_text, shown.quote, chunks)
+            if place is None:
+                place = _by_section(section or await self._section(shown, own), chunks) or FIRST_PAGE
+        self._places[key] = place
+        return place
+
+    async def _section(self, shown: Shown, own: UUID | None) -> Sequence[str]:
+        if own is None or not shown.quote:
+            return ()
+        with suppress(InfrastructureError, LookupError):
+            chunks = await self._readings.chunks(own)
+            near = [one for one in chunks if one.first_page <= shown.page <= one.last_page]
+            found = await asyncio.to_thread(_chunk_of, shown.quote, near)
+            return found.heading_path if found else ()
+        return ()
+
+
+def moved(shown: Shown, version_id: int, place: Place) -> Shown:
+    """What to cite at a place of another version; words that do not stand there are not said to."""
+    quote = shown.quote if place.found_by is FoundBy.TEXT else ""
+    return Shown(version_id, place.page, quote, place.boxes, shown.number)
+
+
+def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:
+    """The first chunk that holds all parts of a quote; its page is that of the last part."""
+    if (chunk := _chunk_of(quote, chunks)) is None:
+        return None
+    spans = [find_spans(part, chunk.text)[0] for part in _parts(quote)]
+    start, end = spans[-1]
+    page = next(page for offset, page in reversed(chunk.page_starts) if offset <= start)
+    if any(rectangles(chunk.words, start, end)):
+        page = main_page(chunk.words, start, end)
+    boxes = [box for span in spans for box in rectangles(chunk.words, *span).get(page, ())]
+    return Place(page, FoundBy.TEXT, tuple(boxes))
+
+
+def _chunk_of(quote: str, chunks: Sequence[Chunk]) -> Chunk | None:
+    parts = _parts(quote)
+    words = sorted(_WORD.findall(quote.casefold()), key=len)[-PROBES:]
+    beginnings = [word[:PROBE_CHARS] for word in words]
+    for chunk in chunks if parts else ():
+        text = chunk.text.casefold()
+        if any(one in text for one in beginnings) and all(find_spans(part, chunk.text) for part in parts):
+            return chunk
+    return None
+
+
+def _parts(quote: str) -> list[str]:
+    """What introduces an item, and the item, as they stand one after the other in the document."""
+    return [part for part in _PARTS.split(quote) if _WORD.search(part)]
+
+
+def _by_section(section: Sequence[str], chunks: Sequence[Chunk]) -> Place | None:
+    """Where the same headings begin, else the same last heading, its numbering aside."""
+    wanted = [_heading(one) for one in section]
+    paths = [[_heading(one) for one in chunk.heading_path] for chunk in chunks]
+    if not wanted or not wanted[-1]:
+        return None
+    same = (chunk for chunk, path in zip(chunks, paths, strict=True) if path == wanted)
+    alike = (chunk for chunk, path in zip(chunks, paths, strict=True) if wanted[-1] in path)
+    chunk = next(same, None) or next(alike, None)
+    return Place(chunk.first_page, FoundBy.SECTION) if chunk else None
+
+
+def _heading(text: str) -> str:
+    return reduce_text(_NUMBERING.sub("", text.strip())).text

@@ -1,0 +1,180 @@
+"""Tells under a posted answer that a document it cites was replaced or withdrawn since; no message is added.
+
+One message after the other, slowly: platforms count updates. What a message says is kept after it says it, so
+a crash between the two repeats an update that nobody can see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from bot.core.citations.citations import DocumentNames
+from bot.core.citations.relocation import FoundBy, PassageLocator, Place, moved
+from bot.core.citations.signed_links import Links
+from bot.core.conversation.conversation import answer_from_json
+from bot.core.errors import ChannelClosed, DeliveryError
+from bot.core.models import Answer, Citation, CitedPage, SourceChange
+from bot.core.ports import Messenger
+from bot.core.wording import ReplyWords, reply_words
+from storage.chat.answer_sources import AnswerSources
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat_models import PostedAnswer, SourceState
+from storage.documents.catalog import Catalog
+from storage.errors import raised_at
+from storage.models import LivePublication, Platform, Shown
+
+_log = logging.getLogger(__name__)
+
+MAX_REFUSALS = 5
+"""Refusals without a wait after which a message stays as it is."""
+MAX_DOCUMENTS = 5
+"""Of one answer of which it is told; more than an answer shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionTiming:
+    """How fast messages are updated; all in seconds."""
+
+    poll: float = 5
+    pace: float = 1.5
+    """Between two updates: Slack takes 50 a minute."""
+    lease: float = 120
+    hold: float = 60
+    """After a refusal a message rests for so long."""
+
+
+class AnswerReviser:
+    """Updates the messages of answers whose sources changed."""
+
+    def __init__(
+        self,
+        sources: AnswerSources,
+        messengers: Mapping[Platform, Messenger],
+        *,
+        channels: Channels,
+        catalog: Catalog,
+        citations: Citations,
+        locator: PassageLocator,
+        links: Links,
+        timing: RevisionTiming | None = None,
+    ) -> None:
+        """Nothing runs before ``run``."""
+        self._sources = sources
+        self._messengers = messengers
+        self._channels = channels
+        self._catalog = catalog
+        self._citations = citations
+        self._locator = locator
+        self._links = links
+        self._timing = timing or RevisionTiming()
+        self._refused: Counter[int] = Counter()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Update until ``stop``; whatever fails, the next try may do better."""
+        while not self._stopping.is_set():
+            wait = self._timing.poll
+            try:
+                if (was_updated := await self.tick()) is not None:
+                    wait = self._timing.pace if was_updated else 0
+            except Exception as error:  # the loop serves all messages: no one's fault may end it
+                _log.warning("posted answers have to wait: %s", raised_at(error))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), wait)
+
+    def stop(self) -> None:
+        """End ``run`` after the message that is being updated."""
+        self._stopping.set()
+
+    async def tick(self) -> bool | None:
+        """Look at the message that waits longest: whether it was updated; None: none waits."""
+        posted = await self._sources.claim(tuple(self._messengers), self._timing.lease)
+        if posted is None:
+            return None
+        if posted.answer is None or posted.message is None:
+            return await self._drop(posted, "it is not kept any more")
+        answer = answer_from_json(posted.answer)
+        states = await self._sources.states({one.version_id for one in answer.citations if not one.host})
+        changed = {one.version_id: one.change for one in states if one.change is not None}
+        if changed == posted.shown:
+            await self._sources.finish(posted, changed)
+            return False
+        changes = await self._changes(answer, [one for one in states if one.change is not None])
+        return await self._update(posted, answer, changes, changed)
+
+    async def _update(
+        self, posted: PostedAnswer, answer: Answer, changes: Sequence[SourceChange], shown: Mapping[int, int]
+    ) -> bool:
+        try:
+            async with asyncio.timeout(self._timing.lease / 2):
+                await self._messengers[posted.platform].revise(
+                    posted.address, posted.message or {}, answer, changes
+                )
+        except ChannelClosed as error:
+            return await self._drop(posted, str(error))
+        except (DeliveryError, TimeoutError) as error:
+            asked = error.retry_after if isinstance(error, DeliveryError) else None
+            self._refused[posted.inbox_id] += asked is None
+            if self._refused[posted.inbox_id] >= MAX_REFUSALS:
+                return await self._drop(posted, str(error))
+            _log.warning("answer=%d is updated later: %s", posted.inbox_id, error)
+            await self._sources.put_off(posted, max(asked or 0, self._timing.hold))
+            return True
+        await self._sources.finish(posted, shown)
+        self._refused.pop(posted.inbox_id, None)
+        _log.info("answer=%d updated, changed sources=%d", posted.inbox_id, len(shown))
+        return True
+
+    async def _drop(self, posted: PostedAnswer, reason: str) -> bool:
+        self._refused.pop(posted.inbox_id, None)
+        _log.warning("answer=%d stays as it was posted: %s", posted.inbox_id, reason)
+        await self._sources.finish(posted, posted.shown)
+        return False
+
+    async def _changes(self, answer: Answer, states: Sequence[SourceState]) -> list[SourceChange]:
+        """A line for each changed document, in the order of the answer's citations."""
+        order = [one.version_id for one in answer.citations]
+        ordered = sorted(states, key=lambda state: order.index(state.version_id))
+        return [await self._change(answer, state) for state in ordered[:MAX_DOCUMENTS]]
+
+    async def _change(self, answer: Answer, state: SourceState) -> SourceChange:
+        words = reply_words(answer.language)
+        cited = [one for one in answer.citations if one.version_id == state.version_id]
+        name = cited[0].name or cited[0].title
+        live = await self._catalog.live_document(state.channel_id, state.document)
+        if state.is_withdrawn or live is None:
+            return SourceChange(words.source_withdrawn(document=name), None)
+        shown = [Shown(one.version_id, one.page, one.quote, one.boxes, one.number) for one in cited]
+        places = [await self._place(*pair, live) for pair in zip(shown, cited, strict=True)]
+        channel = await self._channels.get(state.channel_id)
+        records = await self._citations.add(
+            channel.id, [moved(one, live.version_id, at) for one, at in zip(shown, places, strict=True)]
+        )
+        names = await DocumentNames(self._catalog).names(channel.id, [live])
+        page = CitedPage(
+            numbers=tuple(one.number for one in cited),
+            label=words.source_label(places[0].page, names[live.version_id]),
+            fallback=words.page_of(page=places[0].page, file=PurePosixPath(live.file).name),
+            url=self._links.page_url(channel, records[0]),
+        )
+        return SourceChange(_line(words, name, state, places[0]), page)
+
+    async def _place(self, shown: Shown, cited: Citation, live: LivePublication) -> Place:
+        return await self._locator.locate(shown, live.reading_id, section=cited.section)
+
+
+def _line(words: ReplyWords, name: str, state: SourceState, place: Place) -> str:
+    sentence = {
+        FoundBy.TEXT: words.source_moved,
+        FoundBy.SECTION: words.source_reworded,
+        FoundBy.NOTHING: words.source_replaced,
+    }[place.found_by]
+    day = state.since.date().isoformat() if state.since else ""
+    return sentence(document=name, day=day, page=place.page)

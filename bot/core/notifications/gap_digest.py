@@ -1,0 +1,98 @@
+"""A weekly message to whoever looks after a channel's documents: what was asked of them in vain.
+
+It is a notice like every other one: recorded once a week, posted by ``notifier.py``, left out where there is
+nothing to say. What was asked privately is said to admins only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime, timedelta
+
+from bot.core.notifications import notification_wording
+from bot.core.notifications.question_gaps import QuestionGap, find_gaps
+from bot.core.plaintext import shorten
+from bot.core.ports import Announcement, AnnouncementEntry
+from storage.chat.channels import Channels
+from storage.chat.traces import QuestionRecords
+from storage.chat_models import Notice
+from storage.clock import utc_now
+from storage.models import Channel, Platform
+
+DAYS = 7
+BEGINS = timedelta(hours=7)
+"""After the midnight (UTC) on which a week begins: a digest waits for the morning of a Monday."""
+MAX_NAMED = 7
+"""Gaps that a digest names before it counts the others."""
+MAX_WORDS = 5
+QUESTION_CHARS = 200
+
+
+RecordDigests = Callable[[Collection[int], str], Awaitable[None]]
+"""Records, once, that a week of these channels is over."""
+
+
+class GapDigest:
+    """Records that digests are due, and writes them."""
+
+    def __init__(
+        self,
+        record_digests: RecordDigests,
+        channels: Channels,
+        records: QuestionRecords,
+        *,
+        to: str,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """``to`` whom: ``channel`` (the channel itself), ``admin`` (the admins' channel) or ``off``."""
+        self._record_digests = record_digests
+        self._channels = channels
+        self._records = records
+        self._to = to
+        self._clock = clock
+        self._recorded = ""
+
+    async def record(self) -> None:
+        """Have a digest of the last seven days posted for each channel, once a week.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing can be recorded just now.
+        """
+        week = f"{(self._clock() - BEGINS):%G-W%V}"
+        if self._to == "off" or week == self._recorded:
+            return
+        channels = [one for one in await self._channels.all() if self._is_told_of(one)]
+        await self._record_digests([one.id for one in channels], week)
+        self._recorded = week
+
+    def _is_told_of(self, channel: Channel) -> bool:
+        """What one person asks in a direct chat is theirs; a local channel has no place for messages."""
+        if channel.is_direct or channel.is_library:
+            return False
+        return self._to == "admin" or channel.platform is not Platform.LOCAL
+
+    async def prepare(self, batch: str, notice: Notice, target: Channel) -> Announcement | None:
+        """The message with id ``batch``; None where the documents answered everything.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nobody knows just now.
+        """
+        is_elsewhere = target.id != notice.channel_id
+        since = notice.created_at - timedelta(days=DAYS)
+        gaps = find_gaps(await self._records.asked_since(notice.channel_id, since, openly=not is_elsewhere))
+        if not gaps:
+            return None
+        more = len(gaps) - MAX_NAMED
+        return Announcement(
+            batch,
+            notification_wording.digest_lead(len(gaps), notice.channel if is_elsewhere else ""),
+            tuple(map(_entry, gaps[:MAX_NAMED])),
+            (notification_wording.more_gaps(more),) if more > 0 else (),
+        )
+
+
+def _entry(gap: QuestionGap) -> AnnouncementEntry:
+    doubted = sum(gap.doubts.values())
+    headline = notification_wording.gap(shorten(gap.question, QUESTION_CHARS), gap.count, doubted)
+    words = [shorten(word, QUESTION_CHARS) for word in gap.unknown[:MAX_WORDS]]
+    return AnnouncementEntry(headline, (notification_wording.words_nowhere(words),) if words else ())

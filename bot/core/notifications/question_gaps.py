@@ -1,0 +1,98 @@
+"""Questions of a channel that its documents did not answer, or whose answer was doubted; like ones together.
+
+Two questions are alike when they share most of their content words. A gap is closed when a like question was
+answered later and nobody doubted that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.models import AnswerState
+from bot.core.understanding.question_terms import weighted_terms
+from storage.chat.feedback import FeedbackVerdict
+from storage.chat.traces import AskedQuestion
+
+LIKENESS = 0.6
+"""Share of the content words of two questions that they have in common, at least, where they are alike."""
+UNANSWERED = {AnswerState.NOT_FOUND, AnswerState.CLOSEST}
+ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGap:
+    """Like questions to one channel that wait for a document."""
+
+    question: str
+    """The newest of them."""
+    count: int
+    """How often it was asked in vain."""
+    states: Mapping[str, int]
+    """How the answers ended."""
+    doubts: Mapping[str, int]
+    """What people said was wrong with the answers."""
+    last_asked: datetime
+    unknown: tuple[str, ...]
+    """Words that no document holds, the most frequent first."""
+    ids: tuple[str, ...]
+    """Of the questions, oldest first; `footnote records` shows each."""
+
+
+def find_gaps(asked: Sequence[AskedQuestion]) -> list[QuestionGap]:
+    """The gaps that are open, those asked most often first; ``asked`` is in the order of time."""
+    gaps = [_gap(open_) for group in _groups(asked) if (open_ := _open(group))]
+    return sorted(gaps, key=lambda gap: (gap.count, gap.last_asked), reverse=True)
+
+
+def _groups(asked: Sequence[AskedQuestion]) -> Iterator[list[AskedQuestion]]:
+    groups: list[tuple[set[str], list[AskedQuestion]]] = []
+    for one in asked:
+        terms = weighted_terms(one.question)
+        for known, members in groups:
+            if _likeness(terms, known) >= LIKENESS:
+                members.append(one)
+                break
+        else:
+            if terms:
+                groups.append((terms, [one]))
+    return (members for _, members in groups)
+
+
+def _likeness(terms: set[str], others: set[str]) -> float:
+    return len(terms & others) / len(terms | others) if terms | others else 0.0
+
+
+def _open(group: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    """Those of like questions that wait; none where a later one was answered well."""
+    later = len(group)
+    while later and not _is_answered(group[later - 1]):
+        later -= 1
+    return [one for one in group[later:] if _is_unanswered(one) or _doubts(one)]
+
+
+def _is_answered(one: AskedQuestion) -> bool:
+    return one.state in ANSWERED and not _doubts(one)
+
+
+def _is_unanswered(one: AskedQuestion) -> bool:
+    return one.state in UNANSWERED and FeedbackVerdict.GOOD not in one.verdicts
+
+
+def _doubts(one: AskedQuestion) -> list[str]:
+    return [verdict for verdict in one.verdicts if verdict != FeedbackVerdict.GOOD]
+
+
+def _gap(group: Sequence[AskedQuestion]) -> QuestionGap:
+    words = Counter(word for one in group for word in one.unknown)
+    return QuestionGap(
+        question=group[-1].question,
+        count=len(group),
+        states=Counter(one.state for one in group),
+        doubts=Counter(verdict for one in group for verdict in _doubts(one)),
+        last_asked=group[-1].asked_at,
+        unknown=tuple(word for word, _ in words.most_common()),
+        ids=tuple(one.key for one in group),
+    )

@@ -1,0 +1,128 @@
+"""Which posted answers cite documents that were replaced or withdrawn, and what their messages say of it.
+
+The transaction that replaces, withdraws or brings back a document marks the answers that cite it. Whoever
+updates a message takes it for a while: until then nobody else does, and after a crash somebody does again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat_models import PostedAnswer, SourceState
+from storage.clock import utc_now
+from storage.models import Platform
+from storage.sql.database import Database
+from storage.sql.document_state import document_state, live, live_version
+from storage.sql.tables import AnswerSourceRow, DocumentRow, InboxRow, OutboxRow, VersionRow
+
+MAX_AGE = timedelta(days=30)
+"""An answer that was posted longer ago stays as it is."""
+
+
+async def keep_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> None:
+    """Keep what an answer cites, in the transaction that keeps the answer.
+
+    It is looked at once after it was posted: a version may have been replaced while it was being written.
+    """
+    await session.execute(delete(AnswerSourceRow).where(col(AnswerSourceRow.inbox_id) == inbox_id))
+    known = list(await session.scalars(select(col(VersionRow.id)).where(col(VersionRow.id).in_(versions))))
+    session.add_all(AnswerSourceRow(inbox_id=inbox_id, version_id=version) for version in known)
+    answer = update(OutboxRow).where(col(OutboxRow.inbox_id) == inbox_id)
+    await session.execute(answer.values(changed_at=utc_now() if known else None, shown_changes=None))
+
+
+async def mark_changed(session: AsyncSession, documents: Collection[UUID]) -> None:
+    """Have the messages say it that cite these documents, in the transaction that changes the documents."""
+    cited = (
+        select(col(AnswerSourceRow.inbox_id))
+        .join(VersionRow, col(VersionRow.id) == AnswerSourceRow.version_id)
+        .where(col(VersionRow.document_id).in_(documents))
+    )
+    answers = update(OutboxRow).where(col(OutboxRow.inbox_id).in_(cited), _is_recent())
+    await session.execute(answers.values(changed_at=utc_now()))
+
+
+class AnswerSources:
+    """Hands out the messages that may have to be updated."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, platforms: Collection[Platform], seconds: float) -> PostedAnswer | None:
+        """The message that waits longest, for ``seconds``; None: nothing waits.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        now = utc_now()
+        query = (
+            select(OutboxRow, InboxRow)
+            .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
+            .where(col(OutboxRow.changed_at) <= now, col(OutboxRow.state) == "delivered", _is_recent())
+            .where(col(InboxRow.platform).in_(platforms), col(InboxRow.state) == "done")
+            .order_by(col(OutboxRow.changed_at))
+            .limit(1)
+            .with_for_update(skip_locked=True, of=OutboxRow)
+        )
+        async with self._database.transaction(exclusive=False) as session:
+            row = (await session.execute(query)).first()
+            if row is None:
+                return None
+            reply, item = row
+            reply.changed_at = now + timedelta(seconds=seconds)
+            return PostedAnswer(
+                item.id,
+                reply.changed_at,
+                Platform(item.platform),
+                item.address,
+                message=reply.message,
+                answer=reply.answer,
+                shown={int(version): newer for version, newer in (reply.shown_changes or {}).items()},
+            )
+
+    async def states(self, versions: Collection[int]) -> list[SourceState]:
+        """What became of versions that were cited; those of erased documents are left out."""
+        query = document_state.add_columns(
+            col(VersionRow.id),
+            col(DocumentRow.id),
+            col(DocumentRow.channel_id),
+            col(DocumentRow.state),
+            col(live_version.id),
+            func.coalesce(
+                (live_version.number > VersionRow.number) & (live_version.sha256 != VersionRow.sha256), False
+            ),
+            col(live.live_at),
+        ).join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query.where(col(VersionRow.id).in_(versions)))).all()
+        return [
+            SourceState(version, document, channel, state == "deleted", newer if is_newer else None, since)
+            for version, document, channel, state, newer, is_newer, since in rows
+        ]
+
+    async def finish(self, posted: PostedAnswer, shown: Mapping[int, int]) -> None:
+        """Keep what the message says now; it is looked at again if a document changed meanwhile."""
+        row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
+        said = {str(version): newer for version, newer in shown.items()}
+        async with self._database.transaction(exclusive=False) as session:
+            await session.execute(row.values(shown_changes=said or None))
+            unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
+            await session.execute(unchanged.values(changed_at=None))
+
+    async def put_off(self, posted: PostedAnswer, seconds: float) -> None:
+        """Try a message again after so long."""
+        until: datetime = utc_now() + timedelta(seconds=seconds)
+        row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
+        async with self._database.transaction(exclusive=False) as session:
+            unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
+            await session.execute(unchanged.values(changed_at=until))
+
+
+def _is_recent() -> ColumnElement[bool]:
+    return col(OutboxRow.created_at) > utc_now() - MAX_AGE

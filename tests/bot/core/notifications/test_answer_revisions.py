@@ -1,0 +1,232 @@
+"""What posted answers say of sources that changed: a real database, real readings, a fake platform."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.web_house import House, Shelved, make_pdf
+from harness.empty_homes import make_sqlite
+from harness.lasting_pool import LastingPdf
+from sqlalchemy import update
+from sqlmodel import col
+
+from bot.core.citations.relocation import PassageLocator
+from bot.core.conversation.conversation import answer_to_json
+from bot.core.conversation.memory import cited_versions
+from bot.core.errors import ChannelClosed, DeliveryError
+from bot.core.models import Answer, AnswerState, Citation, SourceChange
+from bot.core.notifications.answer_revisions import MAX_REFUSALS, AnswerReviser
+from storage.chat.answer_sources import AnswerSources, mark_changed
+from storage.chat.inbox import Inbox
+from storage.clock import clock_ahead
+from storage.models import Channel, ChannelKey, Platform
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow
+
+QUOTE = "backups run daily at 2:00 AM"
+OLD = make_pdf([["Cover"], [f"All {QUOTE}"]])
+MOVED = make_pdf([["Cover"], ["Foreword"], [f"All {QUOTE}"]])
+REWORDED = make_pdf([["Cover"], ["All backups run weekly"]])
+OTHER = make_pdf([["Something else"]])
+
+
+@dataclass
+class Platforms:
+    """Keeps what was written over messages, and fails as it is told to."""
+
+    faults: list[Exception] = field(default_factory=list)
+    revised: list[tuple[dict[str, Any], Sequence[SourceChange]]] = field(default_factory=list)
+
+    async def revise(
+        self,
+        address: dict[str, Any],
+        message: dict[str, Any],
+        answer: Answer,
+        changes: Sequence[SourceChange],
+    ) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.revised.append((message, changes))
+
+
+@dataclass
+class World:
+    """A channel with one document and an answer that quotes it."""
+
+    house: House
+    channel: Channel
+    shelved: Shelved
+    platform: Platforms
+    reviser: AnswerReviser
+
+    async def replace(self, pdf: bytes, *headings: str) -> Shelved:
+        """A new version goes live, as a worker makes it."""
+        newer = await self.house.shelve(
+            self.channel, "sop.pdf", pdf, "Backups", replaces=self.shelved, headings=headings
+        )
+        await self.mark()
+        return newer
+
+    async def mark(self) -> None:
+        """What every transaction that changes the document does."""
+        async with self.house.database.transaction() as session:
+            await mark_changed(session, [self.shelved.document])
+
+    async def set_state(self, state: str) -> None:
+        """Withdraw the document, or bring it back."""
+        row = update(DocumentRow).where(col(DocumentRow.id) == self.shelved.document)
+        async with self.house.database.transaction() as session:
+            await session.execute(row.values(state=state))
+        await self.mark()
+
+    async def settle(self) -> int:
+        """Let the reviser look at all that waits; returns how many messages it looked at."""
+        count = 0
+        while await self.reviser.tick() is not None:
+            count += 1
+        return count
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """One answer is posted and was looked at once."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(make_sqlite(tmp_path / "home"))
+        stack.push_async_callback(database.aclose)
+        house = House(tmp_path / "home", database, LastingPdf(StorageSettings(home=tmp_path / "home")))
+        channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+        shelved = await house.shelve(channel, "sop.pdf", OLD, "Backups", headings=("Cover", "Schedule"))
+        platform = Platforms()
+        reviser = AnswerReviser(
+            AnswerSources(database),
+            {Platform.SLACK: platform},  # type: ignore[dict-item]  # it only revises
+            channels=house.channels,
+            catalog=house.catalog,
+            citations=house.citations,
+            locator=PassageLocator(house.stores.readings),
+            links=house.links,
+        )
+        one = World(house, channel, shelved, platform, reviser)
+        await post(one, "m1")
+        assert (await one.settle(), platform.revised) == (1, [])
+        yield one
+
+
+async def post(world: World, key: str) -> None:
+    """An answer that quotes page 2, as its channel sees it."""
+    inbox = Inbox(world.house.database)
+    message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
+    await inbox.receive(world.channel, event_key=key, message_key=key, **message)
+    item = await inbox.claim("w", 60, (Platform.SLACK,))
+    assert item is not None
+    await inbox.mark_posting(item)
+    await inbox.mark_placed(item, {"ts": key})
+    quoted = (1, "Backups", "sop.pdf", 2, QUOTE, (), "https://f.example/v/1", world.shelved.version)
+    answer = Answer(AnswerState.GROUNDED, "“…” [1]", (Citation(*quoted, section=("Schedule",)),))
+    await inbox.save_answer(item, answer_to_json(answer), versions=cited_versions(answer))
+    await inbox.mark_delivered(item)
+
+
+@pytest.mark.parametrize(
+    ("pdf", "headings", "page", "words"),
+    [
+        (MOVED, ("Cover", "Foreword", "Plan"), 3, "It says the same on page 3:"),
+        (REWORDED, ("Cover", "2. Schedule"), 2, "not in it word for word; its section is on page 2:"),
+        (OTHER, ("Other",), 1, "Neither the passage nor its section was found in it"),
+    ],
+    ids=["text", "section", "page 1"],
+)
+async def test_a_replaced_source_is_told_of_once_with_a_button(
+    world: World, pdf: bytes, headings: Sequence[str], page: int, words: str
+) -> None:
+    """Shows the line that says how the place was found, and a link that opens just that page."""
+    newer = await world.replace(pdf, *headings)
+    await world.settle()
+    ((message, (change,)),) = world.platform.revised
+    assert message == {"ts": "m1"}
+    assert change.line.startswith("“Backups” has a newer version since 20")
+    assert words in change.line
+    assert change.page
+    assert change.page.label == f"p. {page} · Backups"
+    claims = world.house.links.read(change.page.url.rpartition("/")[2])
+    assert (claims.version_id, claims.page) == (newer.version, page)
+    kept = await world.house.citations.get(claims.citation_id)
+    assert kept
+    assert (kept.quote, bool(kept.boxes), kept.number) == (
+        (QUOTE, True, 1) if pdf == MOVED else ("", False, 1)
+    )
+    assert await world.settle() == 0
+    await world.mark()
+    assert await world.settle() == 1
+    assert len(world.platform.revised) == 1
+
+
+async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world: World) -> None:
+    """Shows a line without a button, and the message as it first was once the document is back."""
+    await world.set_state("deleted")
+    await world.settle()
+    await world.set_state("present")
+    await world.settle()
+    (_, (gone,)), (_, back) = world.platform.revised
+    assert (gone.line, gone.page) == (
+        "“Backups” was withdrawn: it is no document of this channel any more.",
+        None,
+    )
+    assert back == []
+
+
+async def test_a_busy_platform_is_asked_again_later_and_one_message_after_the_other(world: World) -> None:
+    """Shows that a rate limit loses nothing, and that every message is updated exactly once."""
+    for number in range(2, 5):
+        await post(world, f"m{number}")
+    await world.settle()
+    world.platform.faults = [DeliveryError("slow down", retry_after=90)]
+    await world.replace(MOVED, "Cover", "Foreword", "Plan")
+    assert await world.settle() == 4
+    assert len(world.platform.revised) == 3
+    with clock_ahead(timedelta(seconds=91)):
+        assert await world.settle() == 1
+    assert sorted(message["ts"] for message, _ in world.platform.revised) == ["m1", "m2", "m3", "m4"]
+
+
+async def test_a_message_that_is_gone_stays_and_the_log_says_so(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a deleted or forbidden message is dropped at once, one refused again and again in time."""
+    caplog.set_level(logging.WARNING)
+    world.platform.faults = [ChannelClosed("Slack refused: message_not_found")]
+    await world.replace(MOVED, "Cover", "Foreword", "Plan")
+    assert (await world.settle(), await world.settle()) == (1, 0)
+    assert "answer=1 stays as it was posted: Slack refused: message_not_found" in caplog.text
+    world.platform.faults = [DeliveryError("Slack refused: x")] * MAX_REFUSALS
+    await world.set_state("deleted")
+    for minutes in range(MAX_REFUSALS + 2):
+        with clock_ahead(timedelta(minutes=2 * minutes)):
+            await world.settle()
+    assert (world.platform.faults, world.platform.revised) == ([], [])
+
+
+async def test_a_crash_between_update_and_note_repeats_the_same_text(world: World) -> None:
+    """Shows that whoever comes after the claim ends writes the very same line again."""
+    await world.replace(REWORDED, "Cover", "2. Schedule")
+    sources = AnswerSources(world.house.database)
+    world.reviser._sources.finish = _lost  # type: ignore[method-assign]
+    with pytest.raises(ConnectionError):
+        await world.reviser.tick()
+    world.reviser._sources = sources
+    with clock_ahead(timedelta(seconds=121)):
+        await world.settle()
+    (_, (first,)), (_, (second,)) = world.platform.revised
+    assert first.line == second.line
+
+
+async def _lost(*_: object) -> None:
+    raise ConnectionError

@@ -1,0 +1,67 @@
+"""A cited document is replaced, then withdrawn: its answer in a real Slack server says so in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, StartSlack
+from fakes.core import WORDS
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+from samples.paper import pdf
+
+CHANNEL = f"sl_{TEAM}_{IT}"
+RULE = "The night shift resets the boiler valve every Tuesday."
+FIRST = pdf(f"Boiler manual\n\n{RULE}")
+SECOND = pdf("Boiler manual\n\nForeword of the second edition.", f"Valves\n\n{RULE}")
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
+    program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
+) -> None:
+    """Shows no new message, one line with a button to the same words in the new version, the bar of the old
+    page with the same button, and the line about the withdrawal, also after a restart."""
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.environment = {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_APP_TOKEN": APP_TOKEN,
+        "SLACK_API_URL": slack.api_url,
+        "FOOTNOTE_RECEIPTS": "off",
+    }
+
+    async def shown(words: str) -> str:
+        """The text of the one answer, once it holds these words."""
+        (answer,) = await until(lambda: slack.posted(IT, words), log=lambda: program.log)
+        assert len(await slack.replies(IT)) == 1
+        return str(answer)
+
+    async with program.serving():
+        program.drop(CHANNEL, FIRST, "boiler.pdf")
+        for number in range(5):
+            program.drop(CHANNEL, pdf(f"Canteen {number}\n\nLunch is served at noon."), f"{number}.pdf")
+        await program.until_live(CHANNEL, 6)
+        await slack.say(IT, f"<@{BOT}> how often is the boiler valve reset?")
+        (answer,) = await slack.replies(IT)
+        old = next(one["url"] for one in answer["blocks"][1]["elements"] if "url" in one)
+        file = program.drop(CHANNEL, SECOND, "boiler.pdf")
+        assert WORDS.quotes_lead in await shown("It says the same on page 2:")
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.goto(slack.url)
+        await page.get_by_text("1 reply").click()
+        await page.get_by_text("has a newer version since").wait_for()
+        await page.screenshot(path=tmp_path / "replaced.png")
+        await page.goto(old)
+        bar = page.locator("nav.bar")
+        await bar.get_by_text("It says the same on page 2.").wait_for()
+        await page.screenshot(path=tmp_path / "old.png")
+        await bar.get_by_role("button", name="Open this passage in the new version").click()
+        await page.locator("#hit").wait_for()
+        assert await page.locator(".number b").first.inner_text() == "2"
+        await page.screenshot(path=tmp_path / "new.png")
+        file.unlink()
+    async with program.serving():
+        assert "It says the same" not in await shown("was withdrawn")

@@ -1,0 +1,27 @@
+"""``footnote gaps`` on a home whose documents were asked for what they do not hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from harness.program import Program
+
+
+def test_what_was_asked_in_vain_is_listed_with_the_words_of_no_document(
+    with_page: Callable[[str, str, str], Program],
+) -> None:
+    """Shows like questions together, for people and as JSON, and that an answered one is no gap."""
+    program = with_page("it", "a.pdf", "Backups run daily at 2:00 AM.")
+    assert "waits for a document" in program.run("gaps").stderr
+    assert program.ask("When do backups run?", "it")["state"] == "grounded"
+    for question in ("Who repairs the espresso machine?", "who repairs the espresso machine"):
+        assert program.ask(question, "it")["state"] in ("not_found", "closest")
+    (line,) = map(json.loads, program.run("gaps", "--channel", "it", "--json").stdout.splitlines())
+    assert (line["channel"], line["count"], len(line["ids"])) == ("it", 2, 2)
+    assert "espresso" in line["unknown"]
+    told = program.run("gaps").stdout
+    assert "   2  it  who repairs the espresso machine" in told
+    assert "in no document: " in told
+    assert program.run("gaps", "--days", "0").returncode == 2
+    assert program.run("gaps", "--channel", "nowhere").returncode == 2

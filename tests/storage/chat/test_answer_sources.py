@@ -1,0 +1,165 @@
+"""Answers are marked by the transactions that change their documents, and handed out to one worker each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from fakes.notice_shelf import NoticeShelf, open_shelf
+from sqlalchemy import select, update
+from sqlmodel import col
+
+from storage.chat.answer_sources import MAX_AGE, AnswerSources
+from storage.chat.inbox import Inbox
+from storage.chat_models import PostedAnswer
+from storage.clock import clock_ahead, utc_now
+from storage.folders.folders import Folders
+from storage.models import ChannelKey, Platform
+from storage.sql.database import Database
+from storage.sql.tables import AnswerSourceRow, OutboxRow, PublicationRow
+
+SLACK = (Platform.SLACK,)
+ANSWER = {"citations": [{"version_id": 1}]}
+
+
+@pytest.fixture
+async def shelf(database: Database) -> NoticeShelf:
+    """A Slack channel's documents."""
+    return await open_shelf(database, ChannelKey(Platform.SLACK, "T1", "C1"))
+
+
+@pytest.fixture
+def sources(database: Database) -> AnswerSources:
+    """What is tested."""
+    return AnswerSources(database)
+
+
+async def post(database: Database, shelf: NoticeShelf, *versions: int, key: str = "m1") -> None:
+    """An answer that cites these versions, as its channel sees it."""
+    inbox = Inbox(database)
+    message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
+    await inbox.receive(shelf.channel, event_key=key, message_key=key, **message)
+    item = await inbox.claim("w", 60, SLACK)
+    assert item is not None
+    await inbox.mark_posting(item)
+    await inbox.mark_placed(item, {"ts": key})
+    await inbox.save_answer(item, ANSWER, versions=versions)
+    await inbox.mark_delivered(item)
+
+
+async def settle(sources: AnswerSources) -> None:
+    """Look at everything that waits, and see it as it is."""
+    while posted := await sources.claim(SLACK, 60):
+        await sources.finish(posted, {})
+
+
+async def waiting(sources: AnswerSources) -> list[int]:
+    """The questions whose messages wait."""
+    found: list[PostedAnswer] = []
+    while posted := await sources.claim(SLACK, 60):
+        found.append(posted)
+    return [posted.inbox_id for posted in found]
+
+
+async def test_a_replaced_a_withdrawn_and_a_returned_document_mark_their_answers(
+    database: Database, shelf: NoticeShelf, sources: AnswerSources
+) -> None:
+    """Shows each answer looked at once after it was posted, and once for each change of what it cites."""
+    first, other = await shelf.add("a.pdf"), await shelf.add("b.pdf")
+    await shelf.publish(first)
+    await shelf.publish(other)
+    await post(database, shelf, first)
+    await post(database, shelf, other, key="m2")
+    assert await waiting(sources) == [1, 2]
+    with clock_ahead(timedelta(minutes=2)):
+        await settle(sources)
+        assert await waiting(sources) == []
+        document = await shelf.document_of(first)
+        second = await shelf.add("a.pdf", document=document)
+        assert await waiting(sources) == []
+        await shelf.publish(second)
+        posted = await sources.claim(SLACK, 60)
+        assert posted
+        assert (posted.inbox_id, posted.message, posted.answer) == (1, {"ts": "m1"}, ANSWER)
+        (state,) = await sources.states([first])
+        assert (state.change, state.document, state.channel_id) == (second, document, shelf.channel.id)
+        await sources.finish(posted, {first: second})
+        assert await waiting(sources) == []
+        await Folders(database).delete(shelf.folder, {document: "a.pdf"})
+        posted = await sources.claim(SLACK, 60)
+        assert posted
+        assert posted.shown == {first: second}
+        states = await sources.states([first, other])
+        assert {one.version_id: one.change for one in states} == {first: 0, other: None}
+
+
+async def test_a_crash_leaves_the_message_to_whoever_comes_next(
+    database: Database, shelf: NoticeShelf, sources: AnswerSources
+) -> None:
+    """Shows that a claim ends by itself, and that a change which came meanwhile is not lost by ``finish``."""
+    version = await shelf.add("a.pdf")
+    await shelf.publish(version)
+    await post(database, shelf, version)
+    lost = await sources.claim(SLACK, 60)
+    assert lost
+    assert await sources.claim(SLACK, 60) is None
+    with clock_ahead(timedelta(seconds=61)):
+        again = await sources.claim(SLACK, 60)
+        assert again
+        assert again.inbox_id == lost.inbox_id
+        await shelf.publish(await shelf.add("a.pdf", document=await shelf.document_of(version)))
+        await sources.finish(again, {})
+        late = await sources.claim(SLACK, 60)
+        assert late is not None
+        await sources.put_off(late, 30)
+        assert await sources.claim(SLACK, 60) is None
+    with clock_ahead(timedelta(seconds=95)):
+        assert await sources.claim(SLACK, 60) is not None
+
+
+async def test_what_was_posted_long_ago_or_is_not_posted_yet_stays(
+    database: Database, shelf: NoticeShelf, sources: AnswerSources
+) -> None:
+    """Shows that neither an answer of more than 30 days nor a placeholder is handed out."""
+    version = await shelf.add("a.pdf")
+    await shelf.publish(version)
+    await post(database, shelf, version)
+    old = utc_now() - MAX_AGE - timedelta(minutes=1)
+    async with database.transaction() as session:
+        await session.execute(update(OutboxRow).values(created_at=old))
+    assert await sources.claim(SLACK, 60) is None
+    async with database.transaction() as session:
+        await session.execute(update(OutboxRow).values(created_at=utc_now(), state="placed"))
+    assert await sources.claim(SLACK, 60) is None
+
+
+async def test_the_same_content_again_is_no_newer_version(
+    database: Database, shelf: NoticeShelf, sources: AnswerSources
+) -> None:
+    """Shows that an answer whose document is back at the cited content has nothing to say."""
+    version = await shelf.add("a.pdf")
+    await shelf.publish(version)
+    document = await shelf.document_of(version)
+    await post(database, shelf, version)
+    newer = await shelf.add("a.pdf", document=document)
+    await shelf.publish(newer)
+    assert [one.change for one in await sources.states([version])] == [newer]
+    async with database.transaction() as session:
+        for row in await session.scalars(select(PublicationRow)):
+            row.state = "live" if row.version_id == version else "retired"
+    assert [one.change for one in await sources.states([version])] == [None]
+
+
+async def test_an_answer_in_other_words_cites_what_it_cites_now(
+    database: Database, shelf: NoticeShelf, sources: AnswerSources
+) -> None:
+    """Shows that an edited question's new answer takes the place of what the first one cited."""
+    first, other = await shelf.add("a.pdf"), await shelf.add("b.pdf")
+    await post(database, shelf, first)
+    inbox = Inbox(database)
+    assert await inbox.ask_again(Platform.SLACK, "m1", "other words?")
+    item = await inbox.claim("w", 60, SLACK)
+    assert item is not None
+    await inbox.save_answer(item, ANSWER, versions=(other, 999))
+    async with database.snapshot() as session:
+        assert list(await session.scalars(select(col(AnswerSourceRow.version_id)))) == [other]
