@@ -12,6 +12,7 @@ import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.core.answering import Answering
@@ -348,7 +349,9 @@ def build_conversation(
     )
 
 
-def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation) -> SlackAdapter | None:
+def open_slack(
+    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links
+) -> SlackAdapter | None:
     """Slack's adapter when it is configured.
 
     Raises:
@@ -357,6 +360,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
     if settings.slack_bot_token is None:
         return None
     from bot.slack.adapter import SlackAdapter
+    from bot.web.viewer import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
     overviews = ChannelOverviews(stores.channels, stores.catalog, stores.notices)
@@ -371,6 +375,7 @@ def open_slack(settings: BotSettings, stores: Stores, conversation: Conversation
         overviews=overviews.read,
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
+        preview=partial(preview_link, links=links, stores=stores),
     )
     feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
     return SlackAdapter(settings, intake, feedback)

@@ -17,8 +17,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+from bot.core.citations.citations import DocumentNames
 from bot.core.citations.signed_links import LinkClaims, Links
-from bot.core.errors import LinkEnded
+from bot.core.errors import LinkEnded, LinkError
+from bot.core.models import Language
+from bot.core.ports import LinkPreview
+from bot.core.wording import reply_words
 from bot.web import security
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
@@ -64,6 +68,27 @@ async def open_link(token: str, links: Links, stores: Stores) -> OpenLink:
     if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
     return OpenLink(claims, source, citation)
+
+
+async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | None:
+    """What a URL opens; None when it is no link of ours that holds right now.
+
+    Raises:
+        storage.errors.InfrastructureError: SQL cannot be reached.
+    """
+    if not url.startswith(f"{links.public_url}/v/"):
+        return None
+    try:
+        link = await open_link(links.viewer_path(url).removeprefix("/v/"), links, stores)
+    except LinkError:
+        return None
+    source, page = link.source, link.citation.page
+    channel = await stores.channels.get(source.channel_id)
+    names = await DocumentNames(stores.catalog).names_of_versions(channel.id, [source.version_id])
+    label = reply_words(Language.ENGLISH).source_label(
+        page, names.get(source.version_id, source.title), is_ocr=page in source.ocr_pages
+    )
+    return LinkPreview(channel.tenant, label, link.citation.quote)
 
 
 @dataclass(frozen=True, slots=True)

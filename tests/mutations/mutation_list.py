@@ -257,6 +257,13 @@ MUTATIONS = (
         "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
     ),
     Mutation(
+        "a link is previewed in any channel",
+        "bot/slack/surfaces/link_previews.py",
+        "if one is not None and one.tenant == shared.key.tenant",
+        "if one is not None",
+        "tests/bot/slack/test_link_previews.py::test_only_links_of_the_channel_itself_are_previewed",
+    ),
+    Mutation(
         "a private answer may be shared again and again",
         "bot/slack/adapter.py",
         "if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):",
