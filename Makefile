@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-read eval weaviate lint format types collect lock clean
+.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries
 
 bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ask.py $(if $(QUICK),--quick) --rows "$(ROWS)"
+
+bench-events: $(VENV)/.developing ## send signed Slack events to it at a steady rate [RATE=100] [SECONDS=60]
+	@PYTHONPATH=.:tests tests/isolated.sh $(BIN)/python tests/bench/bench_events.py $(if $(RATE),--rate $(RATE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)

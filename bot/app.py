@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -29,7 +28,7 @@ from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, Messenger
 from bot.server_socket import ServerSocket
-from bot.settings import BotSettings, Settings, is_loopback_host
+from bot.settings import BotSettings, Settings
 from bot.web.app import build_web, make_runner
 from bot.web.page_images import PageRenderer
 from bot.web.readiness import Check, Readiness
@@ -94,7 +93,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await platforms.start()
         notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
         await stack.enter_async_context(_notifying(notifier))
-        if warning := unreachable_links(settings.bot, links.public_url, platforms.names):
+        if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
         yield Service(stores, greeting(settings, server_socket.url, platforms.names))
 
@@ -190,6 +189,8 @@ async def _open_web(
         links=links,
         renderer=renderer,
         settings=settings.bot,
+        kept=settings.storage,
+        model_hosts=settings.model_hosts,
         images_folder=settings.home / "images",
         inbox=settings.inbox,
         readiness=readiness,
@@ -216,19 +217,6 @@ def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, s
         f"Ask        {' and '.join([url, *chats])}",
         f"Drop PDFs  {settings.inbox / place}/",
         f"Engines    {'; '.join(_engines(settings))}",
-    )
-
-
-def unreachable_links(settings: BotSettings, public_url: str, chats: Sequence[str]) -> str | None:
-    """What to say when chats get links that open on this very machine only; None when all is well.
-
-    The Agents Playground runs on this machine: its links are as they should be.
-    """
-    if not chats or settings.teams_development or not is_loopback_host(urlsplit(public_url).hostname):
-        return None
-    return (
-        f"every source button in {' and '.join(chats)} leads to {public_url}, which opens on this machine "
-        "only: set FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
     )
 
 

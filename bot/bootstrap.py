@@ -53,6 +53,7 @@ from storage.index.live_index import LiveIndex
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
+from storage.settings import OPENAI
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
 from storage.web_pages.page_index import WebPageIndex
 
@@ -79,8 +80,6 @@ def open_home(settings: Settings) -> AbstractAsyncContextManager[Stores]:
 
 def embedding_key(settings: Settings) -> str | None:
     """The key of the embeddings endpoint; the model's own is sent to no other host than the model's."""
-    from storage.embeddings.openai_embedder import OPENAI
-
     chosen, bot = settings.storage, settings.bot
     models = bot.openai_base_url or OPENAI
     is_trusted = (chosen.embed_base_url or OPENAI).rstrip("/") in (OPENAI, models.rstrip("/"))

@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, field_validator
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import FootnoteSettings, StorageSettings, load, refuse_unknown
+from storage.settings import OPENAI, FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
 def is_loopback_host(host: str | None) -> bool:
@@ -27,6 +27,10 @@ def is_loopback_host(host: str | None) -> bool:
         return ipaddress.ip_address(host or "").is_loopback
     except ValueError:
         return False
+
+
+def _is_of_this_machine(url: str) -> bool:
+    return is_loopback_host(urlsplit(url).hostname)
 
 
 def revealed(secret: SecretStr | None) -> str | None:
@@ -261,6 +265,21 @@ class BotSettings(FootnoteSettings):
         """Whether a model writes answers; an endpoint of one's own may want no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
 
+    def links_problem(self, public_url: str) -> str | None:
+        """What to say when chats get links that open on this very machine only; None when all is well.
+
+        The Agents Playground and a Slack API on this machine show theirs to browsers of this machine.
+        """
+        is_slack = self.slack_bot_token and not _is_of_this_machine(self.slack_api_url)
+        is_teams = self.teams_app_id and not self.teams_development
+        chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
+        if not chats or not _is_of_this_machine(public_url):
+            return None
+        return (
+            f"every source button in {' and '.join(chats)} leads to {public_url}, which opens on this "
+            "machine only: set FOOTNOTE_PUBLIC_URL to the address under which people's browsers reach it"
+        )
+
     @field_validator("public_url")
     @classmethod
     def _refuse_half_a_url(cls, value: str | None) -> str | None:
@@ -290,6 +309,19 @@ class Settings:
     def home(self) -> Path:
         """The folder that everything the program keeps lies under."""
         return self.storage.home_path
+
+    @property
+    def model_hosts(self) -> list[str]:
+        """Hosts that are sent questions, passages or figures, each once: of models, embedders, rerankers."""
+        bot, stored = self.bot, self.storage
+        models = bot.openai_base_url or OPENAI
+        urls = [
+            models if bot.has_model else None,
+            bot.second_model_url,
+            bot.rerank_url if bot.reranker == "endpoint" else None,
+            (stored.embed_base_url or OPENAI) if stored.embed_model else None,
+        ]
+        return list(dict.fromkeys(host for url in urls if url and (host := urlsplit(url).hostname)))
 
     @property
     def inbox(self) -> Path:

@@ -28,6 +28,8 @@ _OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|Micro
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
+OPENAI = "https://api.openai.com/v1"
+"""Where models and embeddings are asked for unless another endpoint is set."""
 
 
 def fault_of(reference: str) -> str | None:

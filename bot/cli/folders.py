@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 
-from bot.bootstrap import open_home, open_ingestion
+from bot.bootstrap import make_links, open_home, open_ingestion
 from bot.cli.home import channel_option, is_empty, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
@@ -158,13 +159,15 @@ async def list_folders(options: argparse.Namespace) -> int:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
+    if dead_links := settings.bot.links_problem(make_links(settings).public_url):
+        print(_in_red(f"problem: {dead_links}"), file=sys.stderr)
     if library or any(one.platform is not Platform.LOCAL for one in channels):
         print(_direct_chats(library), file=sys.stderr)
     if loose and options.json:
         print(dump(inbox_line(settings.inbox, loose)))
     elif loose:
         print(f"{'':>4}  {'inbox':<9} {len(loose):>6} files  {settings.inbox}", *_strangers(loose), sep="\n")
-    return 1 if mistakes or any(folder.problem for folder in folders) else 0
+    return 1 if mistakes or dead_links or any(folder.problem for folder in folders) else 0
 
 
 async def approve(options: argparse.Namespace) -> int:
@@ -201,6 +204,11 @@ async def _is_confirmed() -> bool:
     finally:
         asyncio.get_running_loop().remove_reader(sys.stdin)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _in_red(text: str) -> str:
+    """Text for stderr, red where a person watches it."""
+    return f"\x1b[31m{text}\x1b[0m" if sys.stderr.isatty() and "NO_COLOR" not in os.environ else text
 
 
 def _direct_chats(library: Channel | None) -> str:

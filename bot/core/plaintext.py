@@ -11,10 +11,10 @@ _MARK = re.compile(r" ?\[\d{1,3}\]")
 _HIDDEN = {"Cc", "Cf", "Cs"}
 _KEPT = {"\n", "\t", "\u200c", "\u200d"}  # the last two: Persian, Indic scripts and emoji need them
 
-# Where a chat client would see a URL: at "://", and at a dot inside a host name. File names of
-# documents keep their dots as they are: none of these endings is a top-level domain.
+# Where a chat client would see a URL: at "://", after "www.", and at a dot inside a host name. File names
+# of documents keep their dots as they are: none of these endings is a top-level domain.
 _LINKS = re.compile(
-    r"(?<=:)(?=//)|(?<=[^\W_]\.)(?!(?:pdf|docx?|xlsx?|pptx?|txt|csv|png|jpe?g)\b)(?=[^\W\d_]{2})",
+    r"(?<=:)(?=//)|(?<=www\.)(?=\w)|(?<=[^\W_]\.)(?!(?:pdf|docx?|xlsx?|pptx?|txt|csv|png|jpe?g)\b)(?=[^\W\d_]{2})",
     re.IGNORECASE,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,15 +11,16 @@ from aiohttp import web
 from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings, is_loopback_host
-from bot.web.console import Console
-from bot.web.console_feedback import FeedbackPanel
-from bot.web.console_folders import FolderPanel
+from bot.web.console.console import Console
+from bot.web.console.feedback_panel import FeedbackPanel
+from bot.web.console.folder_panel import FolderPanel
 from bot.web.middleware import add_headers, answer_failures, log_access
 from bot.web.page_images import PageImages, PageRenderer
 from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
 from bot.web.viewer import Viewer
+from storage.settings import StorageSettings
 from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
@@ -33,6 +34,8 @@ def build_web(
     links: Links,
     renderer: PageRenderer,
     settings: BotSettings,
+    kept: StorageSettings,
+    model_hosts: Sequence[str],
     images_folder: Path,
     inbox: Path,
     readiness: Readiness,
@@ -42,6 +45,8 @@ def build_web(
 
     Args:
         stores: what links are checked against and pages are shown from.
+        kept: how long what people write is kept.
+        model_hosts: who else is sent it.
         images_folder: where drawn pages are kept.
         inbox: the watched folder whose subfolders are the local channels.
         readiness: whether the service can answer questions right now.
@@ -53,6 +58,8 @@ def build_web(
     app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
     app.on_response_prepare.append(add_headers(links.public_url))
     app.add_routes(_common_routes(assets, readiness))
+    values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
+    app.add_routes(_about_routes(pages, values))
     app.add_routes(Viewer(links, stores, images, pages).routes())
     # Unless set, only while links point at this machine: else there may be a proxy in front.
     is_local = is_loopback_host(urlsplit(links.public_url).hostname)
@@ -94,3 +101,12 @@ def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
         web.get("/favicon.ico", assets.serve_favicon, name="favicon"),
         web.get("/source.tar.gz", SourceArchive().serve, name="source"),
     ]
+
+
+def _about_routes(pages: Templates, values: Mapping[str, object]) -> list[web.RouteDef]:
+    """What the app's entries in Slack and Teams link to; they name no document and no channel."""
+
+    async def show(request: web.Request) -> web.Response:
+        return pages.plain("about.html", name=request.path.rpartition("/")[2], **values)
+
+    return [web.get(f"/{name}", show, name=name) for name in ("about", "privacy", "terms")]

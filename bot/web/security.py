@@ -88,7 +88,7 @@ def require_own_page(request: web.Request) -> None:
         raise web.HTTPForbidden
 
 
-def refusal(style_hash: str) -> dict[str, str]:
+def plain(style_hash: str) -> dict[str, str]:
     """Headers of a page whose only resource is its own style sheet, known by its hash."""
     policy = f"default-src 'none'; base-uri 'none'; style-src 'sha256-{style_hash}'; frame-ancestors 'self'"
     return {**NO_STORE, "Content-Security-Policy": policy}

@@ -60,25 +60,37 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals |= {"static": assets.path, "source_url": source_url}
-        self._refusals = {status: self._render_refusal(assets, status, link_days) for status in self.refusals}
+        self._templates.globals |= {"static": assets.path, "source_url": source_url, "days": _days}
+        style = assets.read("plain.css").decode()
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        self._style, self._plain_headers = style, security.plain(digest)
+        self._refusals = {
+            status: self._render_plain("refusal.html", status=status, link_days=link_days)
+            for status in self.refusals
+        }
 
     def page(self, template: str, page_headers: dict[str, str], **values: object) -> web.Response:
         """One page; ``root`` among the values leads from its URL up to the application's root."""
         text = self._templates.get_template(template).render(values)
         return web.Response(text=text, content_type="text/html", headers=page_headers)
 
+    def plain(self, template: str, **values: object) -> web.Response:
+        """A page that loads nothing else."""
+        return self._plain(200, self._render_plain(template, **values))
+
     def refusal(self, status: int) -> web.Response:
         """A page that opens nothing and names nothing: the same bytes for every request."""
-        body, refusal_headers = self._refusals[status]
+        return self._plain(status, self._refusals[status])
+
+    def _plain(self, status: int, body: bytes) -> web.Response:
         return web.Response(
-            status=status, body=body, content_type="text/html", charset="utf-8", headers=refusal_headers
+            status=status, body=body, content_type="text/html", charset="utf-8", headers=self._plain_headers
         )
 
-    def _render_refusal(self, assets: Assets, status: int, link_days: float) -> tuple[bytes, dict[str, str]]:
-        """Rendered once, with its style inside, so that it looks right below any path."""
-        style = assets.read("refusal.css").decode()
-        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        template = self._templates.get_template("refusal.html")
-        body = template.render(status=status, style=style, link_days=link_days)
-        return body.encode(), security.refusal(digest)
+    def _render_plain(self, template: str, **values: object) -> bytes:
+        """With its style inside, so that it looks right below any path."""
+        return self._templates.get_template(template).render(style=self._style, **values).encode()
+
+
+def _days(number: float) -> str:
+    return f"{number:g} {'day' if number == 1 else 'days'}"

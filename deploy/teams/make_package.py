@@ -45,7 +45,7 @@ def manifest(app_id: UUID, public_url: str) -> dict[str, object]:
     """The manifest of this bot at this address."""
     values: dict[str, object] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     base = public_url.rstrip("/")
-    pages = {"websiteUrl": base, "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
+    pages = {"websiteUrl": f"{base}/about", "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
     developer, (bot,) = values["developer"], values["bots"]  # type: ignore[misc]  # as the file has them
     return values | {
         "id": str(app_id),

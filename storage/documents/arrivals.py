@@ -190,7 +190,10 @@ async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tup
 
 
 async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arrival) -> None:
-    """Undo a deletion: what it retired is live again, unless a purge has begun on it."""
+    """Undo a deletion: what it retired is live again, unless a purge has begun on it.
+
+    It is published once more: nobody compared it with the index while it was away.
+    """
     query = (
         select(PublicationRow)
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
@@ -201,5 +204,4 @@ async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arr
     )
     for row in await session.scalars(query):
         row.state, row.retired_at = "live", None
-    if document.file != arrival.file:
-        await republish(session, document.id)
+    await republish(session, document.id)

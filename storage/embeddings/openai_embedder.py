@@ -19,10 +19,8 @@ from openai import AsyncOpenAI
 
 from storage.embeddings.base import Vectors, space_of
 from storage.errors import EmbedderUnavailable, SettingsError
-from storage.settings import StorageSettings
+from storage.settings import OPENAI, StorageSettings
 from storage.text.token_counts import count_tokens, cut_tokens
-
-OPENAI = "https://api.openai.com/v1"
 
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,

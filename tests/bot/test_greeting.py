@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.app import greeting, unreachable_links
+from bot.app import greeting
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
@@ -54,15 +54,19 @@ def test_engines_on_servers_are_named_without_their_passwords(tmp_path: Path) ->
 @pytest.mark.parametrize("public_url", ["http://127.0.0.1:8765", "http://localhost:8080", "http://[::1]:1"])
 def test_chats_whose_links_lead_nowhere_are_told_loudly(public_url: str) -> None:
     """Shows that Slack with links to this very machine is warned of, with the setting that mends it."""
-    warning = unreachable_links(BotSettings(), public_url, ["Slack", "Teams"])
+    warning = BotSettings(slack_bot_token="xoxb-1", teams_app_id="1").links_problem(public_url)
     assert warning
     assert f"Slack and Teams leads to {public_url}" in warning
     assert "FOOTNOTE_PUBLIC_URL" in warning
 
 
 def test_nobody_is_warned_whose_links_can_be_opened() -> None:
-    """Shows silence without a chat, with a host of its own, and for the Playground on this machine."""
+    """Shows silence without a chat, with a host of its own, and for doubles of chats on this machine."""
     local = "http://127.0.0.1:8765"
-    assert unreachable_links(BotSettings(), local, []) is None
-    assert unreachable_links(BotSettings(), "https://footnote.example.com", ["Slack"]) is None
-    assert unreachable_links(BotSettings(teams_development=True), local, ["Teams"]) is None
+    assert BotSettings().links_problem(local) is None
+    slack = BotSettings(slack_bot_token="xoxb-1")
+    assert slack.links_problem("https://footnote.example.com") is None
+    assert (
+        slack.model_copy(update={"slack_api_url": "http://localhost:3000/api/"}).links_problem(local) is None
+    )
+    assert BotSettings(teams_app_id="1", teams_development=True).links_problem(local) is None

@@ -380,7 +380,7 @@ class Stuck:
 
 async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None:
     """Shows that all models of a question share one time, after which the documents are quoted."""
-    answer = await world.answering(Stuck(), Stuck(), answer_seconds=0.2).answer(world.question(QUESTION))
+    answer = await world.answering(Stuck(), Stuck(), answer_seconds=1).answer(world.question(QUESTION))
     assert answer.state is AnswerState.GROUNDED
     assert answer.text.startswith(WORDS.model_failed)
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
@@ -394,7 +394,7 @@ async def test_a_repair_that_is_late_leaves_what_was_proven(world: World) -> Non
             return await (super() if self.turns else Stuck()).draft(*arguments, **options)
 
     model = StuckRepair(Draft((DAILY, FORGED)))
-    answer = await world.answering(model, answer_seconds=0.2).answer(world.question(QUESTION))
+    answer = await world.answering(model, answer_seconds=1).answer(world.question(QUESTION))
     assert answer.state is AnswerState.PARTIAL
     assert answer.text.startswith("Backups run at 2 AM every day. [1]")
 
@@ -407,7 +407,7 @@ async def test_a_search_that_is_late_fails_with_a_sentence(world: World) -> None
             await asyncio.Event().wait()
 
     world.shelf = StuckShelf(world.shelf.passages)
-    answer = await world.answering(answer_seconds=0.2).answer(world.question(QUESTION))
+    answer = await world.answering(answer_seconds=1).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.FAILED, WORDS.engine_failed)
 
 

@@ -98,6 +98,7 @@ def links(value: Any) -> list[str]:
 
 @given(HOSTILE, st.lists(HOSTILE, max_size=14))
 @example("www.evil.com http://x.example <!channel>", ["https://evil|Report.pdf"])
+@example("", ["<!channel>&&[1]000000000000000000000www.evil.com<https://evil.example|click>"])
 def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles: list[str]) -> None:
     """No mention, control sequence, image or foreign link stands in words, labels or notifications."""
     citations = tuple(cited(n, title, f"{title}.pdf") for n, title in enumerate(titles, start=1))

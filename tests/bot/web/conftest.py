@@ -60,6 +60,8 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 links=house.links,
                 renderer=house.renderer,
                 settings=BotSettings(**settings),
+                kept=StorageSettings(home=house.home),
+                model_hosts=["models.example"],
                 images_folder=house.home / "page_images",
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),

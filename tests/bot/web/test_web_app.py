@@ -16,7 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sources import ROOT
 
+from bot.settings import BotSettings, Settings
 from bot.web.security import inline
+from ingestion.settings import IngestionSettings
+from storage.settings import StorageSettings
+
+MODELS = ["m.example", "s.example"]
 
 
 async def test_health_says_alive_and_ready(visit: Visit) -> None:
@@ -128,3 +133,40 @@ async def test_a_proxy_that_passes_on_what_it_should_shows_whole_pages(
     assert {next((known for known in listed if link.startswith(known)), link) for link in linked} == set(
         listed
     )
+
+
+async def test_each_page_that_the_apps_entries_link_to_says_what_this_installation_does(visit: Visit) -> None:
+    """How long things are kept, who else is sent them, and where links lead; nothing is loaded beside it."""
+    client = await visit(link_days=1, console=False)
+    for path, said in [
+        ("/about", "answers questions from PDFs"),
+        ("/privacy", "are sent to models.example"),
+        ("/privacy", "their links: 30 days"),
+        ("/privacy", "same answer, for 1 day."),
+        ("/terms", "without any warranty"),
+    ]:
+        shown = await client.get(path)
+        assert (shown.status, said in await shown.text()) == (200, True), (path, said)
+        assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "hosts"),
+    [
+        ({}, []),
+        ({"openai_api_key": "k"}, ["api.openai.com"]),
+        ({"openai_base_url": "http://m.example:1/v1", "second_model_url": "https://s.example"}, MODELS),
+        ({"reranker": "endpoint", "rerank_url": "https://r.example/x", "rerank_model": "m"}, ["r.example"]),
+        ({"rerank_url": "https://r.example/x"}, []),
+    ],
+)
+def test_every_host_that_is_sent_text_is_named(chosen: dict[str, str], hosts: list[str]) -> None:
+    """Each once; what is configured and not in use is not."""
+    settings = Settings(StorageSettings(), BotSettings(**chosen), IngestionSettings())
+    assert settings.model_hosts == hosts
+
+
+def test_an_embeddings_endpoint_is_named() -> None:
+    """It is sent all passages."""
+    stored = StorageSettings(embed_model="e", embed_base_url="https://e.example/v1")
+    assert Settings(stored, BotSettings(), IngestionSettings()).model_hosts == ["e.example"]

@@ -223,3 +223,13 @@ def test_folders_ends_with_a_status_that_scripts_can_use(
     """An unknown folder is wrong usage, and so is a home with nothing in it."""
     ended = program.run("folders", *arguments)
     assert (ended.returncode, "Traceback" in ended.stderr) == (status, False)
+
+
+def test_folders_says_that_the_links_of_chats_lead_nowhere(with_samples: Program) -> None:
+    """A line and the exit status, until the public URL is one that people's browsers reach."""
+    with_samples.environment["SLACK_BOT_TOKEN"] = "xoxb-1"
+    ended = with_samples.run("folders")
+    assert (ended.returncode, "set FOOTNOTE_PUBLIC_URL" in ended.stderr) == (1, True)
+    with_samples.environment["FOOTNOTE_PUBLIC_URL"] = "https://footnote.example.com"
+    ended = with_samples.run("folders")
+    assert (ended.returncode, "FOOTNOTE_PUBLIC_URL" in ended.stderr) == (0, False)
