@@ -80,7 +80,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         images = PageImages(settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024)
-        platforms = ChatPlatforms(settings.bot, stores, answering, FigureImages(links, stores, images).draw)
+        draw = FigureImages(links, stores, images).draw
+        platforms = ChatPlatforms(settings.bot, stores, answering, links, draw)
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -107,10 +108,12 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 class ChatPlatforms:
     """The chat platforms that are configured, and the conversation they hand messages to."""
 
-    def __init__(self, settings: BotSettings, stores: Stores, answering: Answering, draw: DrawFigure) -> None:
+    def __init__(
+        self, settings: BotSettings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
+    ) -> None:
         messengers: dict[Platform, Messenger] = {}
         self._conversation = build_conversation(settings, stores, answering, messengers)
-        self.slack = open_slack(settings, stores, self._conversation, draw)
+        self.slack = open_slack(settings, stores, self._conversation, links, draw)
         self.teams = open_teams(
             settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join
         )

@@ -354,7 +354,7 @@ def build_conversation(
 
 
 def open_slack(
-    settings: BotSettings, stores: Stores, conversation: Conversation, draw: DrawFigure
+    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
 ) -> SlackAdapter | None:
     """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
@@ -364,6 +364,7 @@ def open_slack(
     if settings.slack_bot_token is None:
         return None
     from bot.slack.adapter import SlackAdapter
+    from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
     overviews = ChannelOverviews(stores.channels, stores.catalog, stores.notices)
@@ -378,6 +379,7 @@ def open_slack(
         overviews=overviews.read,
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
+        preview=partial(preview_link, links=links, stores=stores),
     )
     feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
     return SlackAdapter(settings, intake, feedback, draw)

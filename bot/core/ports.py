@@ -122,6 +122,22 @@ class GivenAnswer:
     answer: Answer
 
 
+@dataclass(frozen=True, slots=True)
+class LinkPreview:
+    """What a link of ours opens."""
+
+    tenant: TenantName
+    """Of the channel that it belongs to: nobody else is shown this."""
+    label: str
+    """Page and document, as on a source's button."""
+    quote: str
+    """The passage that is marked; '' where nothing is."""
+
+
+PreviewLink = Callable[[str], Awaitable[LinkPreview | None]]
+"""Reads a URL; None when it is no link of ours that holds right now."""
+
+
 class SetShared(Protocol):
     """Keeps whether a private answer was shown to its channel."""
 
@@ -147,6 +163,7 @@ class ChatIntake:
     overviews: ReadOverviews
     recent: ReadRecent
     direct_questions: ReadQuestions
+    preview: PreviewLink
 
 
 class JoinAt(Protocol):

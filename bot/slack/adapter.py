@@ -43,6 +43,7 @@ from bot.slack.question_buttons import ACTION, read_question_click
 from bot.slack.signature import read_signed_body
 from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
+from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
 from bot.slack.web_api import web_client
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
@@ -97,6 +98,7 @@ class SlackAdapter:
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(client, intake.name_channel)
         self._home = AppHome(client, intake.overviews, intake.recent)
+        self._previews = LinkPreviews(client, intake.preview)
         self._memberships = Memberships(client)
         self._prompts = SuggestedPrompts(client, intake.direct_questions)
         self._intake = intake
@@ -133,6 +135,7 @@ class SlackAdapter:
         await self._names.aclose()
         await self._home.aclose()
         await self._prompts.aclose()
+        await self._previews.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -184,10 +187,6 @@ class SlackAdapter:
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
-        elif home := read_opened(body, "home"):
-            self._home.open(home)
-        elif chat := read_opened(body, "messages"):
-            self._prompts.open(chat.direct)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
@@ -195,6 +194,17 @@ class SlackAdapter:
             await self._intake.edit(edited)
         elif message := read_event(body, follow_ups=follow_ups):
             await self._keep(message)
+        else:
+            self._decorate(body)
+
+    def _decorate(self, body: dict[str, Any]) -> None:
+        """What is shown beside answers: soon, and to no one's loss when it cannot be."""
+        if home := read_opened(body, "home"):
+            self._home.open(home)
+        elif chat := read_opened(body, "messages"):
+            self._prompts.open(chat.direct)
+        elif links := read_shared_links(body):
+            self._previews.add(links)
 
     async def _take_click(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if message := read_question_click(body) or await self._home.asked(body):

@@ -15,9 +15,9 @@ from bot.core.errors import LinkEnded
 from bot.core.models import AnswerFigure
 from bot.core.ports import PageImage
 from bot.web import security
+from bot.web.opened_links import OpenLink, open_link
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
-from bot.web.viewer import OpenLink, open_link
 from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box
 from storage.stores import Stores

@@ -18,13 +18,14 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, moved
-from bot.core.citations.signed_links import LinkClaims, Links, Purpose
+from bot.core.citations.signed_links import Links
 from bot.core.errors import LinkEnded
 from bot.web import security
+from bot.web.opened_links import AnswerQuote, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
-from storage.errors import DocumentError, InfrastructureError, UnknownChannel
-from storage.models import Box, CitationRecord, LivePublication, Page, Shown, VersionSource, self_description
+from storage.errors import DocumentError, InfrastructureError
+from storage.models import Box, CitationRecord, LivePublication, Page, Shown, self_description
 from storage.recent_items import RecentItems
 from storage.stores import Stores
 
@@ -33,78 +34,6 @@ SCALES = {"1": 132, "2": 220}
 
 _BELOW_BASELINE = 0.22
 """Share of a line's height that lies below its base line."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenLink:
-    """A link that holds right now, and what it opens."""
-
-    claims: LinkClaims
-    source: VersionSource
-    citation: CitationRecord
-
-
-async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE) -> OpenLink:
-    """Check a token against its signature, its purpose, its channel, its document and its citation.
-
-    Raises:
-        LinkForged: we never signed this.
-        LinkEnded: it has expired, was revoked, or its document is gone.
-    """
-    claims = links.read(token, purpose)
-    source = await stores.catalog.source(claims.version_id)
-    citation = await stores.citations.get(claims.citation_id)
-    try:
-        channel = await stores.channels.get(claims.channel_id)
-    except UnknownChannel:
-        raise LinkEnded("its channel is gone") from None
-    if channel.epoch != claims.epoch:
-        raise LinkEnded("revoked")
-    if source is None or source.is_deleted or source.channel_id != claims.channel_id:
-        raise LinkEnded("its document is gone")
-    signed = (claims.channel_id, claims.version_id, claims.page)
-    if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
-        raise LinkEnded("its citation is gone")
-    return OpenLink(claims, source, citation)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerQuote:
-    """A quote of the link's answer, and the token that opens it."""
-
-    record: CitationRecord
-    source: VersionSource
-    token: str
-    is_current: bool
-    """It is the one that the link itself is of."""
-
-    @property
-    def place(self) -> str:
-        """Its page and document, in words."""
-        return f"page {self.record.page} of {self.source.title}"
-
-
-async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
-    """All quotes of the link's answer by number, without those whose document is gone.
-
-    Their tokens end when the link's own ``token`` does. One of which the answer is not known is alone.
-    """
-    records = await stores.citations.of_answer(link.citation)
-    sources = {link.claims.version_id: link.source}
-    for version in {one.version_id for one in records} - sources.keys():
-        source = await stores.catalog.source(version)
-        if source and not source.is_deleted and source.channel_id == link.claims.channel_id:
-            sources[version] = source
-    return [
-        AnswerQuote(
-            one,
-            sources[one.version_id],
-            links.token_beside(token, one),
-            is_current=one.id == link.claims.citation_id,
-        )
-        for one in records
-        if one.version_id in sources
-    ]
 
 
 @dataclass(frozen=True, slots=True)

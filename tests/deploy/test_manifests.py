@@ -34,6 +34,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["event_subscriptions"]["bot_events"] == [
         "app_home_opened",
         "app_mention",
+        "link_shared",
         "member_joined_channel",
         "message.channels",
         "message.groups",
@@ -46,6 +47,8 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     [
         ("app_mentions:read", "the event app_mention"),
         ("assistant:write", "assistant.threads.setSuggestedPrompts of a direct conversation"),
+        ("links:read", "the event link_shared"),
+        ("links:write", "chat.unfurl"),
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
         ("commands", "the slash command and the shortcut"),
@@ -76,6 +79,11 @@ def test_people_can_write_to_the_bot_in_slack(slack: Any) -> None:
     home = slack["features"]["app_home"]
     assert (home["messages_tab_enabled"], home["messages_tab_read_only_enabled"]) == (True, False)
     assert home["home_tab_enabled"]
+
+
+def test_slack_is_told_no_host_of_ours(slack: Any) -> None:
+    """Shows that whoever wants previews of links names the installation's own host."""
+    assert "unfurl_domains" not in slack["features"]
 
 
 def test_slack_shows_a_direct_conversation_as_an_agents(slack: Any) -> None:

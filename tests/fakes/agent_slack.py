@@ -1,4 +1,4 @@
-"""The part of Slack for agents that our double has not, in front of it: streams, status, prompts.
+"""The part of Slack for agents that our double has not, in front of it: streams, status, prompts, previews.
 
 What it answers is what Slack documents of these methods; everything else goes to the double as it is. A
 stream is a message there that is updated, so that the double's own browser shows it grow.
@@ -43,6 +43,7 @@ class AgentSlack:
             "chat.startStream": self._start,
             "chat.appendStream": self._append,
             "chat.stopStream": self._stop,
+            "chat.unfurl": self._unfurl,
         }
         if method not in methods:
             return await self._pass_on(request, method)
@@ -88,6 +89,12 @@ class AgentSlack:
         if self.streams.pop(body["ts"], None) is None:
             return _refuse("message_not_in_streaming_state")
         return _accept(channel=body["channel"], ts=body["ts"])
+
+    async def _unfurl(self, body: dict[str, Any]) -> web.Response:
+        """Takes a preview of a link that stands in the message, and of no other."""
+        found = [one for one in await self.double.messages(body["channel"]) if one["ts"] == body["ts"]]
+        is_known = bool(found) and all(url in found[0]["text"] for url in body["unfurls"])
+        return _accept() if is_known else _refuse("cannot_unfurl_url")
 
     async def _pass_on(self, request: web.Request, method: str) -> web.Response:
         headers = {

@@ -9,7 +9,14 @@ from typing import Any, Protocol
 
 from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
 from bot.core.models import Answer, Language
-from bot.core.ports import ChannelOverview, ChatIntake, GivenAnswer, IncomingMessage, Messenger
+from bot.core.ports import (
+    ChannelOverview,
+    ChatIntake,
+    GivenAnswer,
+    IncomingMessage,
+    LinkPreview,
+    Messenger,
+)
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import ChannelKey, Platform, TenantName
@@ -109,6 +116,7 @@ class MemoryInbox:
             self.read_overviews,
             self.recent_of,
             self.direct_questions,
+            self.preview,
         )
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
@@ -127,6 +135,10 @@ class MemoryInbox:
     async def direct_questions(self) -> Sequence[str]:
         """One tried question."""
         return ["What is in the library?"]
+
+    async def preview(self, url: str) -> LinkPreview | None:
+        """Every link belongs to the channel that it names last."""
+        return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 1 · Rules", "Daily & <nightly>.")
 
     async def edit(self, message: IncomingMessage) -> bool:
         """Keep the new words of a question that is known."""

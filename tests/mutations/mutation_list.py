@@ -18,7 +18,7 @@ class Mutation(NamedTuple):
     """A pytest node that passes without the fault, and fails with it."""
 
 
-VIEWER, LEASES = "bot/web/viewer.py", "storage/sql/leases.py"
+LINKS_OPENED, LEASES = "bot/web/opened_links.py", "storage/sql/leases.py"
 JUDGE, PUBLICATIONS = "bot/core/generation/judge.py", "storage/queues/publication_queue.py"
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
 JUDGE_TESTS = "tests/bot/core/generation/test_judge.py"
@@ -30,14 +30,14 @@ SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
 MUTATIONS = (
     Mutation(
         "a link opens though its version belongs to another channel",
-        VIEWER,
+        LINKS_OPENED,
         "source is None or source.is_deleted or source.channel_id != claims.channel_id",
         "source is None or source.is_deleted",
         f"{VIEWER_TESTS}::test_a_link_opens_no_version_of_another_channel",
     ),
     Mutation(
         "a link opens though its citation belongs to another channel",
-        VIEWER,
+        LINKS_OPENED,
         "(citation.channel_id, citation.version_id, citation.page) != signed",
         "(citation.version_id, citation.page) != signed[1:]",
         f"{VIEWER_TESTS}::test_a_link_opens_no_citation_of_another_channel",
@@ -215,7 +215,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a link opens though its channel's links were revoked",
-        VIEWER,
+        LINKS_OPENED,
         "if channel.epoch != claims.epoch:",
         "if not channel:",
         f"{VIEWER_TESTS}::test_raising_the_channels_epoch_ends_its_links_at_once",
@@ -255,6 +255,13 @@ MUTATIONS = (
         'if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):',
         "if not text:",
         "tests/bot/slack/test_question_buttons.py::test_a_click_from_where_the_button_is_not_asks_nothing",
+    ),
+    Mutation(
+        "a link is previewed in any channel",
+        "bot/slack/surfaces/link_previews.py",
+        "if one is not None and one.tenant == shared.key.tenant",
+        "if one is not None",
+        "tests/bot/slack/test_link_previews.py::test_only_links_of_the_channel_itself_are_previewed",
     ),
     Mutation(
         "a private answer may be shared again and again",

@@ -13,6 +13,8 @@ from fakes.web_house import House, Shelved, Visit, make_pdf
 from sqlalchemy import delete, select, update
 from sqlmodel import col
 
+from bot.core.ports import LinkPreview
+from bot.web.opened_links import preview_link
 from storage.models import Channel, CitationRecord, Shown
 from storage.sql.tables import CitationRow, DocumentRow
 
@@ -54,6 +56,29 @@ async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> 
     assert re.search(r'Page <b>2</b> of 3 <span class="label">\(printed: ii\)</span>', html)
     assert f'aria-label="Quoted passage">{QUOTE}</blockquote>' in html
     assert f"{cited.path.rpartition('/')[2]}/file.pdf#page=2" in html
+
+
+async def test_a_link_that_holds_can_be_previewed_and_no_other(house: House, cited: Cited) -> None:
+    """It says which channel it belongs to; a forged, foreign or revoked one says nothing."""
+    url = house.links.page_url(cited.channel, cited.citation)
+
+    async def preview(url: str) -> LinkPreview | None:
+        return await preview_link(url, house.links, house.stores)
+
+    shown = LinkPreview(cited.channel.tenant, "p. 2 · Backup & restore", QUOTE)
+    assert await preview(url) == shown
+    token = url.rpartition("/")[2]
+    forged = "A" * len(token)
+    for other in (url.replace(token, forged), f"https://elsewhere.example/v/{token}", url[:-1], ""):
+        assert await preview(other) is None
+    await house.stores.channels.raise_epoch(cited.channel.id)
+    assert await preview(url) is None
+    renewed = await house.stores.channels.get(cited.channel.id)
+    url = house.links.page_url(renewed, cited.citation)
+    assert await preview(url) == shown
+    async with house.stores.database.transaction() as session:
+        await session.execute(delete(CitationRow).where(col(CitationRow.id) == cited.citation.id))
+    assert await preview(url) is None
 
 
 async def test_document_text_never_becomes_markup(client: TestClient, cited: Cited) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.slack import ALICE, BOT, BOT_TOKEN, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import ALICE, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
 from fakes.agent_slack import AgentSlack, agent_slack
 from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
@@ -125,3 +125,32 @@ async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
 async def own(slack: SlackDouble) -> list[dict[str, Any]]:
     """All that the bot posted in the channel."""
     return [message for message in await slack.messages(IT) if message.get("user") == BOT]
+
+
+@pytest.mark.engine("slack")
+async def test_a_source_that_is_passed_on_is_previewed_in_its_own_channel_only(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """The page and the passage, where the answer was given; in another channel and a direct chat nothing."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    signed = Signed(slack.session, program.url, SECRET)
+    async with agent_slack(slack) as agent:
+        program.environment = settings(agent)
+        program.drop(CHANNEL, sop)
+        async with program.serving():
+            await program.until_live(CHANNEL, 1)
+            await slack.say(IT, f"<@{BOT}> when do backups run?")
+            (answer,) = await until(lambda: slack.posted(IT, "2:00 AM"), log=lambda: program.log)
+            sources = next(block for block in answer["blocks"] if block.get("block_id") == "sources")
+            url = sources["elements"][0]["url"]
+            for number, channel in enumerate((HR, await slack.open_dm(), IT)):
+                ts = await slack.say(channel, f"look: {url}")
+                links = [{"domain": "127.0.0.1", "url": url}]
+                posted = {"channel": channel, "user": ALICE, "message_ts": ts, "links": links}
+                assert await signed.send(envelope(f"EvL{number}", type="link_shared", **posted)) == 200
+            await until(lambda: called(agent, "chat.unfurl"), log=lambda: program.log)
+    (unfurled,) = agent.called("chat.unfurl")
+    assert (unfurled["channel"], unfurled["ts"]) == (IT, ts)
+    words = json.dumps(unfurled["unfurls"][url], ensure_ascii=False)
+    assert "p. 1 · SOP-IT-04 Backup and Restore v2.1" in words
+    assert "Backups run daily at 2:00 AM" in words

@@ -1,0 +1,100 @@
+"""Previews of our own links, in messages of the channel that a link belongs to and nowhere else.
+
+Whoever reads such a message is in that channel. Anywhere else, in a direct chat too, a link stays what it is;
+so does every link in a channel shared with another organisation, and one that is still being typed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.plaintext import shorten, tame
+from bot.core.ports import LinkPreview, PreviewLink
+from bot.slack.blocks import Block, escape
+from bot.slack.events import SLACK_ID, installation_of
+from storage.errors import StorageError
+from storage.models import ChannelKey, Platform
+from storage.task_group import cancel_and_wait
+
+Json = Mapping[str, Any]
+
+MAX_LINKS = 5
+"""Links of a message that are previewed."""
+MAX_QUOTE_CHARS = 500
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLinks:
+    """Links that stand in a message."""
+
+    key: ChannelKey
+    ts: str
+    urls: tuple[str, ...]
+
+
+def read_shared_links(envelope: Json) -> SharedLinks | None:
+    """What ``link_shared`` says of a posted message; None for anything else, and where strangers read."""
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    installation, channel = installation_of(authorization), str(event.get("channel") or "")
+    ts = str(event.get("message_ts") or "")
+    if event.get("type") != "link_shared" or event.get("source") == "composer" or not ts:
+        return None
+    if envelope.get("is_ext_shared_channel") or not all(map(SLACK_ID.fullmatch, (installation, channel))):
+        return None
+    urls = tuple(str(link.get("url") or "") for link in event.get("links") or ())
+    return SharedLinks(ChannelKey(Platform.SLACK, installation, channel), ts, urls[:MAX_LINKS])
+
+
+class LinkPreviews:
+    """Adds previews to messages; a link without one works all the same."""
+
+    def __init__(self, client: AsyncWebClient, preview: PreviewLink) -> None:
+        """``preview`` reads any link of ours that holds; who may see it is decided here."""
+        self._client = client
+        self._preview = preview
+        self._adding: set[asyncio.Task[None]] = set()
+
+    def add(self, shared: SharedLinks) -> None:
+        """Have a message's links previewed soon; returns at once."""
+        task = asyncio.create_task(self._add(shared), name="link-previews")
+        self._adding.add(task)
+        task.add_done_callback(self._adding.discard)
+
+    async def aclose(self) -> None:
+        """Add no more."""
+        await cancel_and_wait(*self._adding)
+
+    async def _add(self, shared: SharedLinks) -> None:
+        try:
+            found = {url: await self._preview(url) for url in shared.urls}
+            unfurls = {
+                url: {"blocks": preview_blocks(one)}
+                for url, one in found.items()
+                if one is not None and one.tenant == shared.key.tenant
+            }
+            if unfurls:
+                await self._client.chat_unfurl(channel=shared.key.conversation, ts=shared.ts, unfurls=unfurls)
+        except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
+            log.info("a link has no preview: %s", type(error).__name__)
+
+
+def preview_blocks(preview: LinkPreview) -> list[Block]:
+    """The page that a link opens, and the passage that is marked on it."""
+    label = {"type": "plain_text", "text": tame(preview.label), "emoji": False}
+    blocks: list[Block] = [{"type": "context", "elements": [label]}]
+    if preview.quote:
+        quote = escape(shorten(tame(" ".join(preview.quote.split())), MAX_QUOTE_CHARS))
+        text = {"type": "mrkdwn", "text": f"“{quote}”", "verbatim": True}
+        blocks.append({"type": "section", "text": text})
+    return blocks

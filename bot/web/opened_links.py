@@ -1,0 +1,108 @@
+"""What a signed link opens, once its signature, channel, document and citation hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.core.citations.citations import DocumentNames
+from bot.core.citations.signed_links import LinkClaims, Links, Purpose
+from bot.core.errors import LinkEnded, LinkError
+from bot.core.models import Language
+from bot.core.ports import LinkPreview
+from bot.core.wording import reply_words
+from storage.errors import UnknownChannel
+from storage.models import CitationRecord, VersionSource
+from storage.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLink:
+    """A link that holds right now, and what it opens."""
+
+    claims: LinkClaims
+    source: VersionSource
+    citation: CitationRecord
+
+
+async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE) -> OpenLink:
+    """Check a token against its signature, its purpose, its channel, its document and its citation.
+
+    Raises:
+        LinkForged: we never signed this.
+        LinkEnded: it has expired, was revoked, or its document is gone.
+    """
+    claims = links.read(token, purpose)
+    source = await stores.catalog.source(claims.version_id)
+    citation = await stores.citations.get(claims.citation_id)
+    try:
+        channel = await stores.channels.get(claims.channel_id)
+    except UnknownChannel:
+        raise LinkEnded("its channel is gone") from None
+    if channel.epoch != claims.epoch:
+        raise LinkEnded("revoked")
+    if source is None or source.is_deleted or source.channel_id != claims.channel_id:
+        raise LinkEnded("its document is gone")
+    signed = (claims.channel_id, claims.version_id, claims.page)
+    if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
+        raise LinkEnded("its citation is gone")
+    return OpenLink(claims, source, citation)
+
+
+async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | None:
+    """What a URL opens; None when it is no link of ours that holds right now.
+
+    Raises:
+        storage.errors.InfrastructureError: SQL cannot be reached.
+    """
+    if not url.startswith(f"{links.public_url}/v/"):
+        return None
+    try:
+        link = await open_link(links.viewer_path(url).removeprefix("/v/"), links, stores)
+    except LinkError:
+        return None
+    source, page = link.source, link.citation.page
+    channel = await stores.channels.get(source.channel_id)
+    names = await DocumentNames(stores.catalog).names_of_versions(channel.id, [source.version_id])
+    label = reply_words(Language.ENGLISH).source_label(
+        page, names.get(source.version_id, source.title), is_ocr=page in source.ocr_pages
+    )
+    return LinkPreview(channel.tenant, label, link.citation.quote)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuote:
+    """A quote of the link's answer, and the token that opens it."""
+
+    record: CitationRecord
+    source: VersionSource
+    token: str
+    is_current: bool
+    """It is the one that the link itself is of."""
+
+    @property
+    def place(self) -> str:
+        """Its page and document, in words."""
+        return f"page {self.record.page} of {self.source.title}"
+
+
+async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
+    """All quotes of the link's answer by number, without those whose document is gone.
+
+    Their tokens end when the link's own ``token`` does. One of which the answer is not known is alone.
+    """
+    records = await stores.citations.of_answer(link.citation)
+    sources = {link.claims.version_id: link.source}
+    for version in {one.version_id for one in records} - sources.keys():
+        source = await stores.catalog.source(version)
+        if source and not source.is_deleted and source.channel_id == link.claims.channel_id:
+            sources[version] = source
+    return [
+        AnswerQuote(
+            one,
+            sources[one.version_id],
+            links.token_beside(token, one),
+            is_current=one.id == link.claims.citation_id,
+        )
+        for one in records
+        if one.version_id in sources
+    ]
