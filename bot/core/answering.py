@@ -27,7 +27,7 @@ from bot.core.retrieval.web_search import WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
-from bot.core.understanding.answer_types import wants_figure
+from bot.core.understanding.answer_types import wants_figure, wants_table
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.question_terms import spoken_language
@@ -255,8 +255,9 @@ class Answering:
                 written = await self._with_gaps(written, search.question, journey)
             if written.state is AnswerState.CLOSEST:
                 return await self._figure_selector.write(retrieval) or written
-            if retrieval.figures:
-                figures = await self._figure_selector.beside(retrieval, written.cited)
+            if retrieval.figures or wants_table(retrieval.question.text):
+                evidence = search.evidence or ()
+                figures = await self._figure_selector.beside(retrieval, written.cited, evidence)
                 return replace(written, figures=figures)
             return written
         return await self._figure_selector.write(retrieval)
