@@ -183,6 +183,7 @@ class SlackMessenger:
             message = await self.find_placeholder(withdrawn.address)
         if not message:
             return
+        pictures = await self._pictures_of(withdrawn.address, message) if self._uploads else []
         try:
             await _call(self.client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
         except DeliveryUnclear:
@@ -191,6 +192,29 @@ class SlackMessenger:
             if error.retry_after is not None:
                 raise
             log.info("an answer to a deleted question stays: %s", error)
+        if self._uploads:
+            await self._uploads.delete(pictures)
+
+    async def _pictures_of(self, address: Json, message: Json) -> list[str]:
+        """The files that a message shows; none when Slack does not say."""
+        where = {"channel": message["channel"]}
+        if address["thread"]:
+            read, where["ts"] = self.client.conversations_replies, address["thread"]
+        else:
+            read = self.client.conversations_history
+        one = {"oldest": message["ts"], "latest": message["ts"], "inclusive": True, "limit": 2}
+        try:
+            reply = await _call(read, 1, **where, **one)
+        except DeliveryError as error:
+            log.info("the pictures of a deleted answer stay: %s", error)
+            return []
+        blocks = [
+            block
+            for found in reply["messages"]  # a reply comes with its thread's first message
+            if found["ts"] == message["ts"]
+            for block in found.get("blocks", ())
+        ]
+        return [block["slack_file"]["id"] for block in blocks if "slack_file" in block]
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
         """The conversation that the tenant is named after."""

@@ -62,7 +62,16 @@ class WebApi:
         if method == "chat.postMessage":
             self.posted.append(arguments | {"ts": str(self.now + len(self.posted) / 10)})
             return {"channel": arguments["channel"], "ts": self.posted[-1]["ts"]}
-        if method in ("chat.update", "chat.delete"):
+        if method == "chat.update":
+            blocks = (
+                json.loads(arguments["blocks"])
+                if isinstance(arguments["blocks"], str)
+                else arguments["blocks"]
+            )
+            self.posted = [
+                one | {"blocks": blocks} if one["ts"] == arguments["ts"] else one for one in self.posted
+            ]
+        if method in ("chat.update", "chat.delete", "files.delete"):
             return {}
         if method == "files.getUploadURLExternal":
             file = f"F{len(self.calls)}"
@@ -75,6 +84,8 @@ class WebApi:
 
     def _page(self, arguments: dict[str, Any], *, newest_first: bool) -> dict[str, Any]:
         """As Slack gives what is newer than ``oldest``: so many at once, and where the others begin."""
+        if arguments.get("inclusive"):
+            return {"messages": [one for one in self.posted if one["ts"] == arguments["latest"]]}
         read = [_as_read(one) for one in self.posted if float(one["ts"]) > float(arguments["oldest"])]
         start = int(arguments.get("cursor") or 0)
         end = start + min(int(arguments["limit"]), 200)
@@ -372,6 +383,37 @@ async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenge
         "conversations.replies",
         "chat.delete",
     ]
+
+
+@pytest.mark.parametrize(("address", "read"), [(ADDRESS, "replies"), (DIRECT, "history")])
+async def test_the_pictures_of_a_deleted_answer_are_deleted_too(
+    api: WebApi, illustrator: SlackMessenger, address: dict[str, Any], read: str
+) -> None:
+    """They are read from the message itself, so that a restart forgets none."""
+    message = await illustrator.place(address, Language.ENGLISH)
+    await illustrator.deliver(address, message, ILLUSTRATED)
+    await illustrator.illustrate(address, message, ILLUSTRATED, hold)
+    restarted = SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
+    before = len(api.calls)
+    await restarted.delete(WithdrawnItem(address, message, is_posting=False))
+    asked = [(method, sent.get("file")) for method, sent in api.calls[before:]]
+    assert asked[:2] == [(f"conversations.{read}", None), ("chat.delete", None)]
+    assert asked[2:] == [("files.delete", "F3"), ("files.delete", "F6")]
+
+
+@pytest.mark.parametrize("step", [0, 2])
+async def test_pictures_that_slack_keeps_do_not_keep_the_answer(
+    api: WebApi, illustrator: SlackMessenger, step: int
+) -> None:
+    """The message goes, whether or not its pictures can be named or deleted."""
+    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
+    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
+    api.faults = [*[False] * step, refused("not_allowed")]
+    await illustrator.delete(WithdrawnItem(ADDRESS, message, is_posting=False))
+    methods = [method for method, _ in api.calls]
+    assert "chat.delete" in methods
+    assert methods.count("files.delete") == (2 if step else 0)
 
 
 async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_again(
