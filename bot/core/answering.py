@@ -18,7 +18,7 @@ from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
-from bot.core.generation.figures import FigureSelector, spoken_of_by
+from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
 from bot.core.ports import AnswerListener, Retriever
@@ -286,12 +286,16 @@ class Answering:
                 filter(None, (await self._abstention.unknown_words(question, retrieval, journey.view), text))
             )
         citations = await self._citations.cite(question.channel, written.cited)
-        figures = []
-        for one in written.figures:
-            place = spoken_of_by(one.publication, one.figure, written.cited)
-            number = 0 if place is None else place + 1
-            shown = self._citations.show_figure(question.channel, words, one.publication, one.figure, number)
-            figures.append(await shown)
+        figures = [
+            await self._citations.show_figure(
+                question.channel,
+                words,
+                one.publication,
+                one.figure,
+                number_of(one.publication, one.figure, written.cited),
+            )
+            for one in written.figures
+        ]
         return Answer(
             state=written.state,
             text=text,

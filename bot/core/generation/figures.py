@@ -167,14 +167,25 @@ def spoken_of_by(
 ) -> int | None:
     """Which of the cited quotes, counted from 0, speaks of a figure; None: none does.
 
-    It is in the figure's chunk or on its page, and says its caption or number; or it stands in the figure.
+    It is in the figure's chunk or on its page, and says its caption or number.
     """
     for place, quote in enumerate(cited):
         is_near = figure.chunk == quote.passage.ordinal or figure.page == quote.page
         if quote.passage.publication.id == publication.id and is_near:
-            if speaks_of(quote.quote, figure.caption) or _holds(figure, quote):
+            if speaks_of(quote.quote, figure.caption):
                 return place
     return None
+
+
+def number_of(publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> int:
+    """The [n] beside which a figure is shown: of what speaks of it, else of what stands in it; 0: neither."""
+    place = spoken_of_by(publication, figure, cited)
+    inside = (
+        number
+        for number, quote in enumerate(cited, start=1)
+        if quote.passage.publication.id == publication.id and _holds(figure, quote)
+    )
+    return next(inside, 0) if place is None else place + 1
 
 
 def _holds(figure: KnownFigure, quote: LocatedQuote) -> bool:

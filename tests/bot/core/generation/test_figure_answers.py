@@ -128,6 +128,15 @@ async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: st
     assert [one.caption for one in answer.figures] == [caption]
 
 
+async def test_a_quote_that_stands_in_a_figure_does_not_bring_it() -> None:
+    """What was taken for a picture may be the page; only words that speak of it do."""
+    page = replace(make_figure("", BACKUPS), box=Box(0, 0, 1, 1))
+    world = World(Shelf([make_passage(TEXT)], [page]), Register())
+    answer = await world.answering().answer(world.question("When do backups run?"))
+    assert answer.citations
+    assert answer.figures == ()
+
+
 async def test_each_figure_belongs_to_the_sentence_that_names_it() -> None:
     """Its picture is shown there, in the order of the quotes."""
     figures = [make_figure(caption) for caption in CAPTIONS[:2]]
