@@ -18,7 +18,7 @@ from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
-from bot.core.generation.figures import FigureSelector, spoken_of_by
+from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
 from bot.core.ports import AnswerListener, Retriever
@@ -27,7 +27,7 @@ from bot.core.retrieval.web_search import WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps
 from bot.core.trace import QuestionRecord, SearchAttempt, Trace
 from bot.core.trace_writer import TraceWriter
-from bot.core.understanding.answer_types import wants_figure
+from bot.core.understanding.answer_types import wants_figure, wants_table
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.question_terms import spoken_language
@@ -255,8 +255,9 @@ class Answering:
                 written = await self._with_gaps(written, search.question, journey)
             if written.state is AnswerState.CLOSEST:
                 return await self._figure_selector.write(retrieval) or written
-            if retrieval.figures:
-                figures = await self._figure_selector.beside(retrieval, written.cited)
+            if retrieval.figures or wants_table(retrieval.question.text):
+                evidence = search.evidence or ()
+                figures = await self._figure_selector.beside(retrieval, written.cited, evidence)
                 return replace(written, figures=figures)
             return written
         return await self._figure_selector.write(retrieval)
@@ -285,12 +286,16 @@ class Answering:
                 filter(None, (await self._abstention.unknown_words(question, retrieval, journey.view), text))
             )
         citations = await self._citations.cite(question.channel, written.cited)
-        figures = []
-        for one in written.figures:
-            place = spoken_of_by(one.publication, one.figure, written.cited)
-            number = 0 if place is None else place + 1
-            shown = self._citations.show_figure(question.channel, words, one.publication, one.figure, number)
-            figures.append(await shown)
+        figures = [
+            await self._citations.show_figure(
+                question.channel,
+                words,
+                one.publication,
+                one.figure,
+                number_of(one.publication, one.figure, written.cited),
+            )
+            for one in written.figures
+        ]
         return Answer(
             state=written.state,
             text=text,

@@ -130,7 +130,6 @@ class ReplyWords:
     figures_lead: PluralSentence
     figure_on: SentenceTemplate
     figure_described: SentenceTemplate
-    figure_named: SentenceTemplate
     figure_unnamed: SentenceTemplate
     source: SentenceTemplate
     source_by_ocr: SentenceTemplate
@@ -213,8 +212,8 @@ class ReplyWords:
         return self.empty_channel(folder=folder)
 
     def figure_label(self, caption: str, page: int) -> str:
-        """The line, or the button, that shows a figure."""
-        return self.figure_named(caption=caption, page=page) if caption else self.figure_unnamed(page=page)
+        """A figure's page and what it is called: ``p. 4 · Figure 2. Water use``."""
+        return self.source_label(page, caption) if caption else self.figure_unnamed(page=page)
 
     def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
         """A page and what it is of: ``p. 4 · Handbook``."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, takewhile
 from typing import Any, NamedTuple
@@ -40,6 +40,8 @@ MAX_LINK_CHARS = 600
 """Of a link in the middle of the text; its button holds the whole of it."""
 
 _UNIT = re.compile(r"\[(\d{1,3})\]|.", re.DOTALL)
+_PICTURE = re.compile(r"picture-(?P<number>\d+)-(?P<file>.+)")
+"""The ``block_id`` of a figure's picture."""
 _IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " ": "%20"})
 
 
@@ -179,6 +181,12 @@ def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]
         }
         blocks.setdefault(figure.number, []).append(block)
     return blocks
+
+
+def shown_pictures(blocks: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+    """Place of a figure in its answer -> the uploaded file that these blocks show it by."""
+    named = (_PICTURE.fullmatch(str(block.get("block_id"))) for block in blocks if "slack_file" in block)
+    return {int(match["number"]) - 1: match["file"] for match in named if match}
 
 
 def _plain(text: str, limit: int = LABEL_CHARS) -> Block:

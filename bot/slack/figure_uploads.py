@@ -52,6 +52,14 @@ class FigureUploads:
                 log.warning("Slack did not take a figure's picture: %s", type(error).__name__)
         return files
 
+    async def delete(self, files: Sequence[str]) -> None:
+        """Delete pictures of an answer that is deleted; one that Slack keeps is seen by nobody any more."""
+        for file in files:
+            try:
+                await self._client.files_delete(file=file)
+            except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+                log.warning("a deleted answer's picture stays: %s", type(error).__name__)
+
     async def _upload(self, figure: AnswerFigure) -> str:
         image = await self._draw(figure)
         suffix = _SUFFIXES[image.media_type]

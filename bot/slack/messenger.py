@@ -17,7 +17,14 @@ from bot.core.models import Answer, Language, SourceChange
 from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
-from bot.slack.blocks import Block, SlackMessage, render, render_announcement, render_beginning
+from bot.slack.blocks import (
+    Block,
+    SlackMessage,
+    render,
+    render_announcement,
+    render_beginning,
+    shown_pictures,
+)
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.figure_uploads import FigureUploads
 from bot.slack.private_questions import (
@@ -137,7 +144,9 @@ class SlackMessenger:
         """Write the answer once more, below what became of its sources; a private one is out of reach."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
-        await self._write_over(address, message, self._rendered(address, answer, changes=changes), tries=1)
+        pictures = await self._pictures_of(address, message) if answer.figures else {}
+        rendered = self._rendered(address, answer, pictures, changes)
+        await self._write_over(address, message, rendered, tries=1)
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Upload the answer's figures and show them in it.
@@ -230,6 +239,7 @@ class SlackMessenger:
         if not message:
             return
         await self._streams.end(message, _metadata(withdrawn.address))
+        pictures = await self._pictures_of(withdrawn.address, message)
         try:
             await call(self.client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
         except DeliveryUnclear:
@@ -238,6 +248,31 @@ class SlackMessenger:
             if error.retry_after is not None:
                 raise
             log.info("an answer to a deleted question stays: %s", error)
+        if self._uploads:
+            await self._uploads.delete(list(pictures.values()))
+
+    async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
+        """Place of a figure in its answer -> the file that a message shows; none when Slack does not say."""
+        if self._uploads is None:
+            return {}
+        where = {"channel": message["channel"]}
+        if address["thread"]:
+            read, where["ts"] = self.client.conversations_replies, address["thread"]
+        else:
+            read = self.client.conversations_history
+        one = {"oldest": message["ts"], "latest": message["ts"], "inclusive": True, "limit": 2}
+        try:
+            reply = await call(read, 1, **where, **one)
+        except DeliveryError as error:
+            log.info("the pictures of an answer are not known: %s", error)
+            return {}
+        blocks = [
+            block
+            for found in reply["messages"]  # a reply comes with its thread's first message
+            if found["ts"] == message["ts"]
+            for block in found.get("blocks", ())
+        ]
+        return shown_pictures(blocks)
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
         """The conversation that the tenant is named after."""

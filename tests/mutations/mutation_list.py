@@ -214,6 +214,20 @@ MUTATIONS = (
         "tests/bot/core/citations/test_signed_links.py::test_a_link_ends_when_its_life_is_over",
     ),
     Mutation(
+        "a link to a figure's picture opens its document",
+        "bot/core/citations/signed_links.py",
+        "if (form, key_id, signed_for, audience) != (_FORMAT, key.id, purpose, Audience.BEARER):",
+        "if (form, key_id, audience) != (_FORMAT, key.id, Audience.BEARER):",
+        "tests/bot/web/test_figure_images.py::test_a_page_link_opens_no_picture_and_a_picture_link_no_page",
+    ),
+    Mutation(
+        "an old answer is written over a new one with its pictures",
+        "bot/slack/messenger.py",
+        "        await hold()\n",
+        "",
+        "tests/bot/slack/test_slack_messenger.py::test_pictures_are_shown_only_while_the_question_is_ours",
+    ),
+    Mutation(
         "a link opens though its channel's links were revoked",
         LINKS_OPENED,
         "if channel.epoch != claims.epoch:",

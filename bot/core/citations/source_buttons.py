@@ -144,9 +144,11 @@ def figure_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
 def picture_words(words: ReplyWords, figure: AnswerFigure) -> tuple[str, str]:
     """(title of a figure's picture, what is said to who cannot see it)."""
     caption = " ".join(figure.caption.split())
-    unnamed = words.figure_label("", figure.page)
-    title = words.source_label(figure.page, caption) if caption else unnamed
-    return shorten(tame(title), PICTURE_TITLE_CHARS), shorten(tame(caption or unnamed), ALT_TEXT_CHARS)
+    title, alternative = (
+        words.figure_label(caption, figure.page),
+        caption or words.figure_label("", figure.page),
+    )
+    return shorten(tame(title), PICTURE_TITLE_CHARS), shorten(tame(alternative), ALT_TEXT_CHARS)
 
 
 def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:

@@ -1,4 +1,5 @@
-"""Chooses the figures of an answer: the one that a question asks for, or those of the chunks it cites.
+"""Chooses the figures of an answer: the one that a question asks for, those of the chunks it cites, or the
+table that it quotes.
 
 A figure is believed to be meant by its words alone: its caption, the words in it and the headings above
 it. A question that speaks of no figure brings one only when a cited sentence names it.
@@ -7,6 +8,7 @@ it. A question that speaks of no figure brings one only when a cited sentence na
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
 
 from bot.core.generation.answer_writer import WrittenAnswer
 from bot.core.models import (
@@ -21,17 +23,25 @@ from bot.core.models import (
     Retrieval,
 )
 from bot.core.retrieval.reranking import evidence_of
-from bot.core.understanding.answer_types import FigureQuestion, figure_question, speaks_of
+from bot.core.understanding.answer_types import FigureQuestion, figure_question, speaks_of, wants_table
 from bot.core.understanding.channel_documents import document_labels, name_shares
 from bot.core.understanding.question_terms import QuestionTerms
 from bot.core.verification.claims import verify
+from bot.core.verification.table_rows import find_caption, find_table
 from bot.core.wording import reply_words
+from storage.models import Box, FigureKind, LivePublication
 from storage.models import Figure as KnownFigure
-from storage.models import LivePublication
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import analyze
+from storage.text.word_boxes import rectangles
 
 MAX_FIGURES_SHOWN = 3
+MAX_ROWS_SHOWN = 200
+"""Of a table; its chunk has fewer."""
+CELL_PADDING = 0.008, 0.003
+"""Shares of a page between a table's words and its edges, at its sides and above and below it."""
+NO_NUMBER = -1
+"""Of a table, which is no figure of its reading."""
 MAX_FIGURES_READ = 24
 """Figures that are compared with one question."""
 
@@ -88,15 +98,19 @@ class FigureSelector:
             )
         return WrittenAnswer(f"{words.figures_lead(len(matches))}\n{text}", cited, figures=tuple(matches))
 
-    async def beside(self, retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> tuple[ChosenFigure, ...]:
+    async def beside(
+        self, retrieval: Retrieval, cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]
+    ) -> tuple[ChosenFigure, ...]:
         """The figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
 
         It is the one that the question names, or those that the cited sentences speak of and whose own words
-        are the question's.
+        are the question's; for who asks for a table, those that are quoted.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
         """
+        if wants_table(retrieval.question.text) and (tables := _quoted_tables(cited, evidence)):
+            return tables
         asked = figure_question(retrieval.question.text)
         if asked and asked.is_sure and asked.is_particular:
             return tuple(await self._matches(asked, retrieval))
@@ -153,14 +167,68 @@ def spoken_of_by(
 ) -> int | None:
     """Which of the cited quotes, counted from 0, speaks of a figure; None: none does.
 
-    It stands in the figure's chunk or on its page, and says its caption or number; or it marks the figure.
+    It is in the figure's chunk or on its page, and says its caption or number.
     """
     for place, quote in enumerate(cited):
         is_near = figure.chunk == quote.passage.ordinal or figure.page == quote.page
         if quote.passage.publication.id == publication.id and is_near:
-            if speaks_of(quote.quote, figure.caption) or quote.boxes == (figure.box,):
+            if speaks_of(quote.quote, figure.caption):
                 return place
     return None
+
+
+def number_of(publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> int:
+    """The [n] beside which a figure is shown: of what speaks of it, else of what stands in it; 0: neither."""
+    place = spoken_of_by(publication, figure, cited)
+    inside = (
+        number
+        for number, quote in enumerate(cited, start=1)
+        if quote.passage.publication.id == publication.id and _holds(figure, quote)
+    )
+    return next(inside, 0) if place is None else place + 1
+
+
+def _holds(figure: KnownFigure, quote: LocatedQuote) -> bool:
+    (x0, y0, x1, y1), boxes = figure.box, quote.boxes if quote.page == figure.page else ()
+    return bool(boxes) and all(
+        x0 <= box.x0 and y0 <= box.y0 and box.x1 <= x1 and box.y1 <= y1 for box in boxes
+    )
+
+
+def _quoted_tables(cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]) -> tuple[ChosenFigure, ...]:
+    """The tables that quotes stand in, as far as they stand in the quotes' chunks and on their pages."""
+    found: dict[tuple[UUID, int, Box], ChosenFigure] = {}
+    for quote in cited:
+        for item in evidence:
+            if item.passage == quote.passage and (table := _table_around(quote, item)):
+                publication = item.passage.publication
+                found.setdefault(
+                    (publication.id, table.page, table.box), ChosenFigure(publication, table, NO_NUMBER)
+                )
+    return tuple(found.values())[:MAX_FIGURES_SHOWN]
+
+
+def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
+    """The table that a quote stands in; None where it stands in none, or nothing names it."""
+    passage = item.passage
+    span = find_table(passage.text, quote.start, MAX_ROWS_SHOWN)
+    if span is None or not span[0] <= quote.start < span[1]:
+        return None
+    boxes = rectangles(item.words, *span).get(quote.page, ())
+    name = find_caption(passage.text, span[0]) or next(reversed(passage.heading_path), "")
+    if not boxes or not name:
+        return None
+    left, top, right, bottom = zip(*boxes, strict=True)
+    beside, above = CELL_PADDING
+    box = Box(
+        max(0.0, min(left) - beside),
+        max(0.0, min(top) - above),
+        min(1.0, max(right) + beside),
+        min(1.0, max(bottom) + above),
+    )
+    return KnownFigure(
+        quote.page, box, FigureKind.OTHER, True, passage.ordinal, passage.heading_path, name, "", ""
+    )
 
 
 def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:

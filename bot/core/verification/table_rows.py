@@ -28,14 +28,14 @@ def readable_rows(text: str, start: int, end: int) -> str:
     ``Column: value`` where a header names the columns; else the cells with a dot between them, but none
     between a label and its value. Labels of empty fields are left out.
     """
-    lines, at = [_find_caption(text, start)], start
+    lines, at = [find_caption(text, start)], start
     for part in text[start:end].split("\n"):
         lines.append(_readable_row(text, at, at + len(part)))
         at += len(part) + 1
     return "\n".join(filter(None, lines))
 
 
-def _find_caption(text: str, at: int) -> str:
+def find_caption(text: str, at: int) -> str:
     """The numbered caption right above the table that holds a row; empty where there is none."""
     above = text[:at].split("\n")[:-1]
     outside = dropwhile(lambda line: line.startswith("|") or not line.strip(), reversed(above))

@@ -49,7 +49,6 @@ def test_every_sentence_is_translated(language: Language) -> None:
         "source",
         "source_by_ocr",
         "document_named",
-        "figure_named",
         "pages",
         "quote_of",
         "version",

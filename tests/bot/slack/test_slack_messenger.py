@@ -71,10 +71,19 @@ class WebApi:
         if method == "chat.postMessage":
             self.posted.append(arguments | {"ts": str(self.now + len(self.posted) / 10)})
             return {"channel": arguments["channel"], "ts": self.posted[-1]["ts"]}
-        if method in ("chat.update", "chat.delete"):
+        if method == "chat.update":
+            blocks = (
+                json.loads(arguments["blocks"])
+                if isinstance(arguments["blocks"], str)
+                else arguments["blocks"]
+            )
+            self.posted = [
+                one | {"blocks": blocks} if one["ts"] == arguments["ts"] else one for one in self.posted
+            ]
+        if method in ("chat.update", "chat.delete", "files.delete", "assistant.threads.setStatus"):
             return {}
         if method == "files.getUploadURLExternal":
-            file = f"F{len(self.calls)}"
+            file = f"F{sum(name == method for name, _ in self.calls)}"
             return {"file_id": file, "upload_url": f"{self.url}upload"}
         if method == "upload":
             return {}
@@ -84,6 +93,8 @@ class WebApi:
 
     def _page(self, arguments: dict[str, Any], *, newest_first: bool) -> dict[str, Any]:
         """As Slack gives what is newer than ``oldest``: so many at once, and where the others begin."""
+        if arguments.get("inclusive"):
+            return {"messages": [one for one in self.posted if one["ts"] == arguments["latest"]]}
         read = [_as_read(one) for one in self.posted if float(one["ts"]) > float(arguments["oldest"])]
         start = int(arguments.get("cursor") or 0)
         end = start + min(int(arguments["limit"]), 200)
@@ -294,7 +305,7 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     assert methods == ["chat.update", *UPLOAD, *UPLOAD, "chat.update", "chat.update"]
     assert pictures(api.calls[0][1]) == []
     shown = [pictures(sent) for _, sent in api.calls[-2:]]
-    assert shown == [["F2", "F5"]] * 2
+    assert shown == [["F1", "F2"]] * 2
     asked, _, completed = (sent for _, sent in api.calls[1:4])
     assert (asked["alt_txt"], int(asked["length"])) == ("Chart 1", len(PNG))
     assert not {"channel_id", "channels", "thread_ts", "initial_comment"} & completed.keys()
@@ -309,7 +320,7 @@ async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
     api.faults = [*[False] * 6, *(refused("invalid_blocks") for _ in range(2))]
     await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     assert [method for method, _ in api.calls[-3:]] == ["chat.update"] * 3
-    assert pictures(api.calls[-1][1]) == ["F2", "F5"]
+    assert pictures(api.calls[-1][1]) == ["F1", "F2"]
 
 
 def refused(error: str) -> web.Response:
@@ -383,6 +394,37 @@ async def test_the_answer_to_a_deleted_question_is_deleted(api: WebApi, messenge
         "conversations.replies",
         "chat.delete",
     ]
+
+
+@pytest.mark.parametrize(("address", "read"), [(ADDRESS, "replies"), (DIRECT, "history")])
+async def test_the_pictures_of_a_deleted_answer_are_deleted_too(
+    api: WebApi, illustrator: SlackMessenger, address: dict[str, Any], read: str
+) -> None:
+    """They are read from the message itself, so that a restart forgets none."""
+    message = await illustrator.place(address, Language.ENGLISH)
+    await illustrator.deliver(address, message, ILLUSTRATED)
+    await illustrator.illustrate(address, message, ILLUSTRATED, hold)
+    restarted = SlackMessenger(web_client("xoxb-test", api.url), draw=draw)
+    before = len(api.calls)
+    await restarted.delete(WithdrawnItem(address, message, is_posting=False))
+    asked = [(method, sent.get("file")) for method, sent in api.calls[before:]]
+    assert asked[:2] == [(f"conversations.{read}", None), ("chat.delete", None)]
+    assert asked[2:] == [("files.delete", "F1"), ("files.delete", "F2")]
+
+
+@pytest.mark.parametrize("step", [0, 2])
+async def test_pictures_that_slack_keeps_do_not_keep_the_answer(
+    api: WebApi, illustrator: SlackMessenger, step: int
+) -> None:
+    """The message goes, whether or not its pictures can be named or deleted."""
+    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
+    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
+    api.faults = [*[False] * step, refused("not_allowed")]
+    await illustrator.delete(WithdrawnItem(ADDRESS, message, is_posting=False))
+    methods = [method for method, _ in api.calls]
+    assert "chat.delete" in methods
+    assert methods.count("files.delete") == (2 if step else 0)
 
 
 async def test_an_answer_that_slack_keeps_stays_and_what_is_unclear_is_tried_again(
@@ -473,3 +515,17 @@ async def test_what_became_of_a_source_is_written_over_the_answer(
     with pytest.raises(DeliveryError) as refused:
         await messenger.revise(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER, [])
     assert refused.value.retry_after == 7
+
+
+async def test_what_became_of_a_source_leaves_the_pictures_where_they_were(
+    api: WebApi, illustrator: SlackMessenger
+) -> None:
+    """Shows the line above the answer, and each uploaded file still in it."""
+    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
+    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
+    before = [block for block in api.posted[0]["blocks"] if block["type"] == "image"]
+    await illustrator.revise(ADDRESS, message, ILLUSTRATED, [SourceChange("Newer:", None)])
+    shown = api.posted[0]["blocks"]
+    assert [block for block in shown if block["type"] == "image"] == before != []
+    assert "Newer:" in json.dumps(shown)

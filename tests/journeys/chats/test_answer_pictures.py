@@ -9,10 +9,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from engines.playground import PERSONAL, TENANT, StartPlayground
+from engines.playground import PERSONAL, TENANT, Playground, StartPlayground
 from engines.slack import ALICE, APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, SlackDouble, StartSlack
 from fakes.core import WORDS
-from harness.program import Program
+from harness.program import SAMPLES, Program
 from harness.waiting import until
 from playwright.async_api import Browser
 from samples.illustrated import illustrated_pdf
@@ -21,8 +21,10 @@ from storage.models import ChannelKey, Platform
 
 CAPTION = "Figure 1. Emissions of carbon dioxide by year"
 QUESTION = "Show me the emissions chart"
-SHOWN = "[...document.images].some(one => one.complete && one.naturalWidth > 300)"
-"""A picture was fetched and drawn."""
+TABLE_QUESTION = "Show me the table of backup schedules"
+TABLE = "Table 1. What is backed up, and for how long it is kept"
+SHOWN = "most => [...document.images].filter(one => one.complete && one.naturalWidth > 300).length >= most"
+"""So many pictures were fetched and drawn."""
 
 
 def pictures(message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -65,7 +67,7 @@ async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
         assert kinds[:3] == ["section", "image", "actions"]
         (picture,) = pictures(answer)
         assert picture["alt_text"] == CAPTION
-        assert picture["title"]["text"] == WORDS.source_label(1, CAPTION)
+        assert picture["title"]["text"] == WORDS.figure_label(CAPTION, 1)
         info = await slack.post(f"/api/files.info?file={picture['slack_file']['id']}")
         file = info["file"]
         assert not file.get("channels")
@@ -82,7 +84,7 @@ async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
         await image.wait_for()  # this server draws no uploaded file in a block: its bytes are laid there
         source = f"data:image/png;base64,{base64.b64encode(data).decode()}"
         await image.evaluate("(one, source) => { one.src = source }", source)
-        await page.wait_for_function(SHOWN)
+        await page.wait_for_function(SHOWN, arg=1)
         await page.screenshot(path=tmp_path / "slack-figure.png")
 
 
@@ -100,7 +102,7 @@ async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
 @pytest.mark.timeout(900)
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
-async def test_teams_fetches_the_figure_by_its_own_link(
+async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
     program: Program, start_playground: StartPlayground, tmp_path: Path, browser: Browser
 ) -> None:
     """The card's picture needs no sign-in and is shown; a link that was changed shows nothing."""
@@ -113,24 +115,33 @@ async def test_teams_fetches_the_figure_by_its_own_link(
     library = ChannelKey(Platform.TEAMS, TENANT, PERSONAL).tenant
     async with program.serving():
         program.drop(library, illustrated_pdf(tmp_path))
-        await program.until_live(library, 1, "full")
+        program.drop(library, SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf")
+        await program.until_live(library, 2, "full")
         page = await browser.new_page(viewport={"width": 1280, "height": 1200})
         await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
         await page.goto(playground.url)
         await page.get_by_text("Connected.").wait_for()
-        box = page.locator('[contenteditable="true"]').first
-        await box.fill(QUESTION)
-        await box.press("Enter")
-        calls = await playground.answered()
-        card = calls[-1]["request"]["body"]["attachments"][0]["content"]
-        (picture,) = [block for block in card["body"] if block["type"] == "Image"]
-        assert picture["altText"] == CAPTION
-        url = picture["url"]
-        status, kind, data = await get(url)
-        assert (status, kind, data[:4]) == (200, "image/png", b"\x89PNG")
-        assert len(data) < 1024 * 1024
-        changed = url[:-1] + ("A" if url[-1] != "A" else "B")
-        assert [(await get(one))[0] for one in (changed, url.replace("/f/", "/v/"))] == [404, 404]
-        await page.wait_for_function(SHOWN)
-        assert await page.get_by_alt_text(CAPTION).count() >= 1
-        await page.screenshot(path=tmp_path / "teams-figure.png")
+        for place, (question, caption) in enumerate(((QUESTION, CAPTION), (TABLE_QUESTION, TABLE)), start=1):
+            box = page.locator('[contenteditable="true"]').first
+            await box.fill(question)
+            await box.press("Enter")
+            shown = await until(lambda most=place: card_pictures(playground, most), log=lambda: program.log)
+            picture = shown[-1]
+            assert picture["altText"] == caption
+            url = picture["url"]
+            status, kind, data = await get(url)
+            assert (status, kind, data[:4]) == (200, "image/png", b"\x89PNG")
+            assert len(data) < 1024 * 1024
+            changed = url[:-1] + ("A" if url[-1] != "A" else "B")
+            assert [(await get(one))[0] for one in (changed, url.replace("/f/", "/v/"))] == [404, 404]
+            await page.wait_for_function(SHOWN, arg=place)
+            await page.wait_for_timeout(500)  # the chat scrolls to it
+            await page.screenshot(path=tmp_path / f"teams-{place}.png")
+
+
+async def card_pictures(playground: Playground, most: int) -> list[dict[str, Any]] | None:
+    """The pictures of all cards, once there are so many."""
+    bodies = [call["request"]["body"] for call in playground.calls()]
+    cards = [one["content"] for body in bodies for one in body.get("attachments") or ()]
+    images = [block for card in cards for block in card["body"] if block["type"] == "Image"]
+    return images if len(images) >= most else None

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.core import BACKUPS, WORDS, HashEmbedder, Register, Shelf, World, make_passage, make_publication
+from fakes.core import (
+    BACKUPS,
+    WORDS,
+    HashEmbedder,
+    Register,
+    Shelf,
+    World,
+    make_passage,
+    make_publication,
+    place_words,
+)
 
 from bot.core.generation.judge import Judge
 from bot.core.models import AnswerState
@@ -116,6 +126,15 @@ async def test_who_asks_for_numbers_gets_the_figure_that_holds_them(question: st
     world = World(Shelf([make_passage(TEXT)], [photo, make_figure("Tape store, 2021 to 2024")]), Register())
     answer = await world.answering().answer(world.question(question))
     assert [one.caption for one in answer.figures] == [caption]
+
+
+async def test_a_quote_that_stands_in_a_figure_does_not_bring_it() -> None:
+    """What was taken for a picture may be the page; only words that speak of it do."""
+    page = replace(make_figure("", BACKUPS), box=Box(0, 0, 1, 1))
+    world = World(Shelf([make_passage(TEXT)], [page]), Register())
+    answer = await world.answering().answer(world.question("When do backups run?"))
+    assert answer.citations
+    assert answer.figures == ()
 
 
 async def test_each_figure_belongs_to_the_sentence_that_names_it() -> None:
@@ -242,3 +261,41 @@ def test_what_a_question_says_of_figures(question: str, wants: bool | None) -> N
     """A word that only looks like one, and a number called figure, ask for none."""
     asked = figure_question(question)
     assert (asked.wants_it if asked else None) is wants
+
+
+TABLE = "| Grade | Days |\n|---|---|\n| Junior | 20 |\n| Senior | 25 |"
+LEAVE = f"Leave is granted by grade.\nTable 1. Leave by grade\n{TABLE}\nLeave is asked for in writing."
+
+
+@pytest.mark.parametrize("heading_path", [("2 Leave",), ()])
+async def test_who_asks_for_a_table_sees_it(heading_path: tuple[str, ...]) -> None:
+    """Its picture is all of its words on the page, under its caption, beside the quote of its rows."""
+    world = World(Shelf([make_passage(LEAVE, heading_path=heading_path)]), Register())
+    answer = await world.answering().answer(world.question("Show me the table of leave by grade"))
+    (table,) = answer.figures
+    assert (table.caption, table.page, table.number) == ("Table 1. Leave by grade", 1, 1)
+    words = place_words(LEAVE, ((0, 1),))
+    start, end = LEAVE.index("| Grade"), LEAVE.index("\nLeave is asked")
+    inside = [one.box for one in words if start <= one.start < end]
+    edges = (min(b.x0 for b in inside), min(b.y0 for b in inside), max(b.x1 for b in inside))
+    assert table.box[:3] == pytest.approx(edges, abs=0.01)
+    assert all(table.box.x0 <= b.x0 and b.y1 <= table.box.y1 for b in inside)
+    assert not [one for one in words if one.start < start and one.box.y1 > table.box.y0 + 0.01]
+
+
+async def test_a_table_without_a_caption_is_called_by_its_section() -> None:
+    """Without that either, nothing says what it is: its rows are quoted alone."""
+    text = LEAVE.replace("Table 1. Leave by grade\n", "")
+    for heading_path, captions in ((("2 Leave", "2.1 Grades"), ["2.1 Grades"]), ((), [])):
+        world = World(Shelf([make_passage(text, heading_path=heading_path)]), Register())
+        world.judge = Judge(answer_probability=0, closest_probability=0)
+        answer = await world.answering().answer(world.question("Show me the table of leave by grade"))
+        assert [one.caption for one in answer.figures] == captions
+        assert "Senior" in answer.text
+
+
+async def test_a_row_that_answers_brings_no_picture() -> None:
+    """Who asks for a value gets the value."""
+    world = World(Shelf([make_passage(LEAVE)]), Register())
+    answer = await world.answering().answer(world.question("How many days of leave has the grade Senior?"))
+    assert answer.figures == ()
