@@ -112,7 +112,7 @@ class ChatPlatforms:
         self, settings: BotSettings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
     ) -> None:
         messengers: dict[Platform, Messenger] = {}
-        self._conversation = build_conversation(settings, stores, answering, messengers)
+        self._conversation = build_conversation(settings, stores, answering, links, messengers)
         self.slack = open_slack(settings, stores, self._conversation, links, draw)
         self.teams = open_teams(
             settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join

@@ -19,6 +19,7 @@ from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.citations.source_buttons import LinklessAnswering
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.feedback import AnswerFeedback
@@ -339,13 +340,17 @@ def make_links(settings: Settings) -> Links:
 
 
 def build_conversation(
-    settings: BotSettings, stores: Stores, answering: Answering, messengers: Mapping[Platform, Messenger]
+    settings: BotSettings,
+    stores: Stores,
+    answering: Answering,
+    links: Links,
+    messengers: Mapping[Platform, Messenger],
 ) -> Conversation:
     """What the chat platforms hand messages to; nothing runs yet."""
     return Conversation(
         Inbox(stores.database),
         stores.channels,
-        answering,
+        LinklessAnswering(answering) if settings.links_problem(links.public_url) else answering,
         stores.memory,
         messengers,
         concurrency=settings.questions_at_once,

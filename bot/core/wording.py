@@ -57,6 +57,7 @@ class ReplyWords:
     language: Language
     searching: str
     queued: str
+    no_links: str
     share: str
     not_shared: str
     greeting: str

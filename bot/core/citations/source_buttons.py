@@ -2,18 +2,21 @@
 
 A label begins with the numbers of the page's quotes and the page itself, which nothing ever cuts off. Behind
 them stand the document's name, the section, and as much of what the document says of itself as has room.
+Where no button of ours could be opened, sources are lines of the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import TypeVar
 
 from bot.core.citations.web_links import marking_all
-from bot.core.models import Answer, AnswerFigure, Citation, CitedPage
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Question
 from bot.core.plaintext import shorten, shorten_middle, tame
+from bot.core.ports import AnswerListener, QuestionAnswering
 from bot.core.wording import ReplyWords, reply_words
 
 LABEL_CHARS = 75
@@ -208,3 +211,34 @@ def distinct_names(documents: Mapping[Key, tuple[str, str, str]]) -> dict[Key, s
 def _unless_shared(names: Mapping[Key, str], otherwise: Mapping[Key, str]) -> dict[Key, str]:
     shared = {name for name in names.values() if list(names.values()).count(name) > 1}
     return {key: otherwise[key] if name in shared else name for key, name in names.items()}
+
+
+class LinklessAnswering:
+    """Answers for chats whose people cannot open our links, as the public URL is this very machine's."""
+
+    def __init__(self, answering: QuestionAnswering) -> None:
+        self._answering = answering
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        """The answer with its sources in its text."""
+        return without_links(await self._answering.answer(question, listener))
+
+
+def without_links(answer: Answer) -> Answer:
+    """The same words, and below them a sentence and a line for each source that no button opens."""
+    on_the_web = tuple(one for one in answer.citations if one.host)
+    own = replace(answer, citations=tuple(one for one in answer.citations if not one.host))
+    if own.citations or not answer.citations:
+        pages = [*opened_pages(own), *figure_pages(own)]
+    else:
+        pages = figure_pages(own)
+    if not pages:
+        return answer
+    lines = [reply_words(answer.language).no_links, *(numbered(page, page.label) for page in pages)]
+    return replace(
+        answer,
+        text="\n".join([answer.text, "", *lines]),
+        citations=on_the_web,
+        figures=(),
+        nearest=None,
+    )
