@@ -58,6 +58,7 @@ class ReplyWords:
     searching: str
     queued: str
     no_links: str
+    outsider: str
     share: str
     not_shared: str
     greeting: str

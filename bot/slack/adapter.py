@@ -27,7 +27,7 @@ from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.events import read_edit, read_event, read_join, read_withdrawal
+from bot.slack.events import read_edit, read_event, read_join, read_outsider, read_withdrawal
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
@@ -194,6 +194,10 @@ class SlackAdapter:
             await self._intake.edit(edited)
         elif message := read_event(body, follow_ups=follow_ups):
             await self._keep(message)
+        elif asked := read_outsider(body):
+            place, text = asked
+            words = reply_words(language_of(text) or Language.ENGLISH)
+            await self.messenger.whisper(place, words.outsider, ())
         else:
             self._decorate(body)
 

@@ -64,6 +64,22 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     )
 
 
+def read_outsider(envelope: Json) -> tuple[dict[str, str], str] | None:
+    """(where to answer them alone, their words) of somebody of another organisation who asks; else None."""
+    event: Json = envelope.get("event") or {}
+    authorization: Json = (envelope.get("authorizations") or [{}])[0]
+    bot = str(authorization.get("user_id") or "")
+    if not (_is_said_by_a_person(event, bot) and _is_addressed(event, bot)):
+        return None
+    if event.get("type") != "app_mention" or not _is_stranger(envelope, event, authorization):
+        return None  # of a mention, Slack tells twice
+    place = {"channel": str(event.get("channel") or ""), "user": str(event["user"])}
+    thread = event.get("thread_ts")
+    return place | ({"thread_ts": str(thread)} if thread else {}), plain_text(
+        str(event.get("text") or ""), bot
+    )
+
+
 def read_edit(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
     """The question that a message asks since it was edited; None when it asks nothing, or says the same."""
     event: Json = envelope.get("event") or {}

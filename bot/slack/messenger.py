@@ -197,7 +197,7 @@ class SlackMessenger:
         Where we are no member Slack lets us reply only at ``url``, to the click that it came with.
         """
         try:
-            await call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks, **place)
+            await call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks or None, **place)
         except DeliveryError as error:
             if url and not isinstance(error, DeliveryUnclear):
                 await self.reply(url, text, blocks)

@@ -1,0 +1,82 @@
+"""People of another organisation in a shared channel are told, once and alone, that they get no answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.core.models import Language
+from bot.core.wording import reply_words
+from bot.slack.adapter import PATH
+from bot.slack.events import read_outsider
+
+BOT, HOME, ELSEWHERE = "U0BOT0001", "T0ACME001", "T0OTHER01"
+
+
+def asked(team: str, **event: Any) -> dict[str, Any]:
+    """Somebody of this team mentions us in a channel that is shared with another organisation."""
+    said = {"type": "app_mention", "user": "U0GUEST01", "channel": "C0SHARED1", "ts": "17.1", "text": "Wann?"}
+    return {
+        "type": "event_callback",
+        "team_id": HOME,
+        "event_id": "Ev1",
+        "is_ext_shared_channel": True,
+        "authorizations": [{"team_id": HOME, "user_id": BOT, "is_enterprise_install": False}],
+        "event": {**said, "user_team": team, **event},
+    }
+
+
+@pytest.mark.parametrize(
+    ("envelope", "place"),
+    [
+        (asked(ELSEWHERE), {"channel": "C0SHARED1", "user": "U0GUEST01"}),
+        (
+            asked(ELSEWHERE, thread_ts="16.1"),
+            {"channel": "C0SHARED1", "user": "U0GUEST01", "thread_ts": "16.1"},
+        ),
+        (asked(HOME), None),
+        (asked(ELSEWHERE, bot_id="B1"), None),
+        (asked(ELSEWHERE, type="message", channel_type="channel", text=f"<@{BOT}> Wann?"), None),
+        ({**asked(ELSEWHERE), "is_ext_shared_channel": False}, None),
+    ],
+)
+def test_only_a_mention_by_an_outsider_is_refused(
+    envelope: dict[str, Any], place: dict[str, str] | None
+) -> None:
+    """Our own people, programs, and the twin event of a mention get no such sentence."""
+    assert read_outsider(envelope) == (place and (place, "Wann?"))
+
+
+async def test_an_outsider_reads_a_sentence_that_nobody_else_sees(
+    new_inbox: Any, settings_for: Any, door_for: Any, sign: Any
+) -> None:
+    """In their language and to them alone; nothing is kept of what they asked."""
+    said: list[tuple[str, dict[str, Any]]] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        said.append((request.match_info["method"], await request.json()))
+        return web.json_response({"ok": True})
+
+    slack = web.Application()
+    slack.add_routes([web.post("/api/{method}", handle)])
+    inbox, ours = new_inbox(), web.Application()
+    async with TestServer(slack) as api, aiohttp.ClientSession() as session:
+        settings = settings_for(str(api.make_url("/api/")), slack_signing_secret="secret-of-this-test")
+        door_for(settings, inbox).add_routes(ours)
+        async with TestServer(ours) as server:
+            body = web.json_response(asked(ELSEWHERE, text="Wann ist die Sicherung der Daten?")).body
+            headers = {
+                name.replace("_", "-"): value for name, value in sign(body, "secret-of-this-test").items()
+            }
+            headers["Content-Type"] = "application/json"
+            async with session.post(server.make_url(PATH), data=body, headers=headers) as response:
+                assert response.status == 200
+    ((method, sent),) = said
+    assert method == "chat.postEphemeral"
+    assert (sent["channel"], sent["user"]) == ("C0SHARED1", "U0GUEST01")
+    assert sent["text"] == reply_words(Language.GERMAN).outsider
+    assert inbox.arrivals == 0
