@@ -19,7 +19,9 @@ from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
@@ -57,7 +59,8 @@ from storage.index.base import Index
 from storage.index.live_index import LiveIndex
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
+from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
+from storage.sql.audit import AuditLog
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
 from storage.web_pages.page_index import WebPageIndex
 
@@ -255,6 +258,7 @@ async def build_answering(
     search = LiveIndex(index, stores.catalog, embedder.space)
     query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
+    citations = CitationService(stores.citations, links, stores.catalog)
     scale = CosineScale(None if kept.has_bundled_embedder else query_embedder)
     async with AsyncExitStack() as stack:
         models = _models(bot)
@@ -273,7 +277,7 @@ async def build_answering(
             readings=stores.readings,
             catalog=stores.catalog,
             folders=ChannelFolders(stores.folders, settings.inbox),
-            citations=CitationService(stores.citations, links, stores.catalog),
+            citations=citations,
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,
             expansion_tokens=bot.expansion_tokens,
@@ -284,6 +288,13 @@ async def build_answering(
                 stores.notices,
                 has_model=bool(models),
                 kept_days=math.ceil(max(kept.message_days, kept.record_days, kept.memory_days)),
+                thread=ThreadCommands(stores.memory, stores.records, citations),
+                admin=AdminCommands(
+                    bot.admins.replace(",", " ").split(),
+                    stores.folders,
+                    AuditLog(stores.database),
+                    partial(retry_failed, stores.database),
+                ),
             ),
         )
 

@@ -49,7 +49,13 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
         message_key=message_key,
         thread=str(thread or ""),
         text=mend(plain_text(str(event.get("text") or ""), bot)),
-        address={"channel": channel, "ts": ts, "thread": thread, "key": message_key},
+        address={
+            "channel": channel,
+            "ts": ts,
+            "thread": thread,
+            "key": message_key,
+            "asker": asker_of(installation, str(event["user"])),
+        },
         is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
         is_unaddressed=is_unaddressed,
     )
@@ -100,6 +106,11 @@ def installation_of(authorization: Json) -> str:
     """The enterprise id of an org-wide install, else the team id."""
     name = "enterprise_id" if authorization.get("is_enterprise_install") else "team_id"
     return str(authorization.get(name) or "")
+
+
+def asker_of(installation: str, user: str) -> str:
+    """A person, as FOOTNOTE_ADMINS names them."""
+    return f"{Platform.SLACK}:{installation}:{user}"
 
 
 def plain_text(text: str, bot: str) -> str:

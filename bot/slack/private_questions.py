@@ -20,7 +20,7 @@ from bot.core.plaintext import mend
 from bot.core.ports import GivenAnswer, IncomingMessage
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
-from bot.slack.events import SLACK_ID, installation_of, plain_text
+from bot.slack.events import SLACK_ID, asker_of, installation_of, plain_text
 from bot.slack.question_buttons import asked_blocks, asked_line, installation_of_click, is_outsider
 from storage.chat.traces import PRIVATE_THREAD
 from storage.models import ChannelKey, Platform
@@ -78,6 +78,7 @@ def _private(
             "response_url": response_url,
             "asked": {"user": user, "text": text},
             "is_acknowledged": is_acknowledged,
+            "asker": asker_of(key.installation, user),
         },
     )
 

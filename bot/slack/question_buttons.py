@@ -14,7 +14,7 @@ from bot.core.notifications.notification_wording import ASK, TRY_ASKING
 from bot.core.plaintext import mend, shorten, tame
 from bot.core.ports import IncomingMessage
 from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.events import SLACK_ID, asker_of, installation_of
 from storage.models import ChannelKey, Platform, TenantName
 
 Json = Mapping[str, Any]
@@ -78,7 +78,14 @@ def read_question_click(payload: Json) -> IncomingMessage | None:
         message_key=message_key,
         thread=thread,
         text=text,
-        address={"channel": channel, "ts": ts, "thread": thread, "key": message_key, "asked": asked},
+        address={
+            "channel": channel,
+            "ts": ts,
+            "thread": thread,
+            "key": message_key,
+            "asked": asked,
+            "asker": asker_of(installation, user),
+        },
     )
 
 

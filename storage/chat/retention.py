@@ -35,8 +35,8 @@ from storage.sql.tables import (
 
 BATCH_SIZE = 500
 """Rows of a table erased by one transaction: other writers wait for it."""
-WORDS = {"asked"}
-"""What an address may hold of a question's words: those of a button."""
+WORDS = {"asked", "asker"}
+"""What an address may hold of a question's words, those of a button, and of whoever asked it."""
 _TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
 
 

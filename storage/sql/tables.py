@@ -119,6 +119,8 @@ class FolderRow(SQLModel, table=True):
     """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
     passwords: list[str] | None = Field(default=None, sa_type=JSON)
     """References to the passwords of its PDFs, as the folder map names them; never a password itself."""
+    paused: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """An admin said in a chat that it is not to be scanned now."""
     lease_owner: str | None = None
     lease_until: datetime | None = moment(default=None)
     """Only the process that holds the lease scans the folder."""
@@ -415,6 +417,24 @@ class CachedVectorRow(SQLModel, table=True):
     vector: bytes
     """float32, little-endian."""
     used_at: datetime = moment(default_factory=utc_now, index=True)
+
+
+class AuditRow(SQLModel, table=True):
+    """What somebody did that only some may do, or that cannot be undone: ids, and no words of people."""
+
+    __tablename__ = "audit"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    at: datetime = moment(default_factory=utc_now, index=True)
+    actor: str
+    """As FOOTNOTE_ADMINS names people."""
+    action: str
+    channel: str
+    """The tenant name of where it was said: it outlives the channel."""
+    subject: str = ""
+    """A folder's number, a document's id, a thread."""
+    is_done: bool = True
+    """False: it was refused, because they are no admin."""
 
 
 class FactRow(SQLModel, table=True):

@@ -285,7 +285,15 @@ class Conversation:
         history = await self._memory.recall(
             chat.id, item.thread, item.received_at, documents_of=library.id if library else None
         )
-        question = Question(str(item.id), item.text, chat, item.received_at, history=history)
+        question = Question(
+            str(item.id),
+            item.text,
+            chat,
+            item.received_at,
+            history=history,
+            thread=item.thread,
+            asker=str(item.address.get("asker", "")),
+        )
         return replace(question, channel=library, chat=chat) if library else question
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
