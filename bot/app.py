@@ -79,7 +79,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        platforms = ChatPlatforms(settings.bot, stores, answering)
+        platforms = ChatPlatforms(settings.bot, stores, answering, links)
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -106,9 +106,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 class ChatPlatforms:
     """The chat platforms that are configured, and the conversation they hand messages to."""
 
-    def __init__(self, settings: BotSettings, stores: Stores, answering: Answering) -> None:
+    def __init__(self, settings: BotSettings, stores: Stores, answering: Answering, links: Links) -> None:
         messengers: dict[Platform, Messenger] = {}
-        self._conversation = build_conversation(settings, stores, answering, messengers)
+        self._conversation = build_conversation(settings, stores, answering, messengers, links=links)
         self.slack = open_slack(settings, stores, self._conversation)
         self.teams = open_teams(
             settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join

@@ -30,6 +30,7 @@ from bot.core.generation.judge import Judge
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.gap_digest import GapDigest
 from bot.core.notifications.notifier import Notifier, Routes
+from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
@@ -49,7 +50,7 @@ from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
-from storage.chat.answer_sources import AnswerSources
+from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
 from storage.chat.notification_events import record_digests
 from storage.embeddings.base import Embedder, QueryEmbedder
@@ -288,7 +289,9 @@ async def build_answering(
                 stores.notices,
                 has_model=bool(models),
                 kept_days=math.ceil(max(kept.message_days, kept.record_days, kept.memory_days)),
-                thread=ThreadCommands(stores.memory, stores.records, citations),
+                thread=ThreadCommands(
+                    stores.memory, stores.records, citations, Subscriptions(stores.database)
+                ),
                 admin=AdminCommands(
                     bot.admins.replace(",", " ").split(),
                     stores.folders,
@@ -351,7 +354,12 @@ def make_links(settings: Settings) -> Links:
 
 
 def build_conversation(
-    settings: BotSettings, stores: Stores, answering: Answering, messengers: Mapping[Platform, Messenger]
+    settings: BotSettings,
+    stores: Stores,
+    answering: Answering,
+    messengers: Mapping[Platform, Messenger],
+    *,
+    links: Links,
 ) -> Conversation:
     """What the chat platforms hand messages to; nothing runs yet."""
     return Conversation(
@@ -360,6 +368,14 @@ def build_conversation(
         answering,
         stores.memory,
         messengers,
+        notes=PageNotes(
+            Subscriptions(stores.database),
+            channels=stores.channels,
+            catalog=stores.catalog,
+            citations=stores.citations,
+            readings=stores.readings,
+            links=links,
+        ),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
     )

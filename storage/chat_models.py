@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from storage.models import Platform
+from storage.models import Platform, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,20 @@ class PostedAnswer:
     """None: it was erased."""
     shown: Mapping[int, int]
     """What the message says: cited version -> the newer one, 0 of a withdrawn document."""
+
+
+WORDS = {"asked", "asker"}
+"""What an address may hold of a question's words, those of a button, and of whoever asked it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A thread follows a page."""
+
+    id: int
+    shown: Shown
+    """Of the version that the thread was told of last."""
+    language: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,14 @@ class ReplyWords:
     forgot: PluralSentence
     nothing_to_forget: str
     admins_only: str
+    subscribed: SentenceTemplate
+    nothing_to_subscribe: str
+    unsubscribed: PluralSentence
+    page_moved: SentenceTemplate
+    page_lost: SentenceTemplate
+    page_gone: SentenceTemplate
+    page_new: SentenceTemplate
+    page_same: str
     folders_known: PluralSentence
     files: PluralSentence
     folder_paused: str

@@ -293,6 +293,27 @@ class AnswerSourceRow(SQLModel, table=True):
     version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", primary_key=True, index=True)
 
 
+class SubscriptionRow(SQLModel, table=True):
+    """A thread that is told when a page changes; it goes with its channel, or the version's document."""
+
+    __tablename__ = "subscription"
+    __table_args__ = (UniqueConstraint("channel_id", "thread", "version_id", "page"), AUTOINCREMENT)
+    id: int = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    thread: str
+    version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", index=True)
+    """The last one that the thread was told of."""
+    page: int
+    quote: str
+    """What was quoted of the page, by which it is found in the next version."""
+    language: str
+    event_key: str
+    """Of the message that asked for it; its notes are named after it."""
+    address: dict[str, Any] = Field(sa_type=JSON)
+    """Where the thread is, as its platform's adapter wants it."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
 class CitationRow(SQLModel, table=True):
     """What a source button opens."""
 

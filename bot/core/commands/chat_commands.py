@@ -94,8 +94,8 @@ class ChatCommands:
         }
         if command.intent in fixed:
             return fixed[command.intent]
-        if command.intent in (ChatIntent.SOURCES, ChatIntent.FORGET):
-            return await self._thread.forget(question, words) if self._thread else None
+        if command.intent in _OF_THREADS:
+            return await self._of_thread(command, question, words)
         if command.intent in ADMINS_ONLY:
             reply = self._admin and self._admin.reply(command, question, await view.documents(), words)
             return await reply if reply else None
@@ -106,6 +106,15 @@ class ChatCommands:
             return _of_documents(command, question, documents)
         examples = [f"• {text}" for text in await self._examples(question, command.language)]
         return "\n".join([words.help, *([words.try_asking] if examples else []), *examples])
+
+    async def _of_thread(self, command: ChatCommand, question: Question, words: ReplyWords) -> str | None:
+        if self._thread is None:
+            return None
+        if command.intent is ChatIntent.SUBSCRIBE:
+            return await self._thread.subscribe(question, command.name, words)
+        if command.intent is ChatIntent.UNSUBSCRIBE:
+            return await self._thread.unsubscribe(question, words)
+        return await self._thread.forget(question, words)
 
     async def _outline(
         self,
@@ -172,6 +181,7 @@ def _of_documents(
     return words.no_document_named(name=name) if command.is_certain else None
 
 
+_OF_THREADS = {ChatIntent.SOURCES, ChatIntent.FORGET, ChatIntent.SUBSCRIBE, ChatIntent.UNSUBSCRIBE}
 _STATES = {
     ChatIntent.UNREAD_DOCUMENTS: {"quarantined"},
     ChatIntent.DOCUMENTS_BEING_READ: {"waiting", "reading"},

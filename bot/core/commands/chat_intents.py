@@ -60,6 +60,9 @@ class ChatIntent(StrEnum):
     """Those of the thread's last answer, once more."""
     FORGET = "forget"
     """What the thread remembers."""
+    SUBSCRIBE = "subscribe"
+    """To a page that the thread's last answer cites: the one of a number, or the first."""
+    UNSUBSCRIBE = "unsubscribe"
     STATUS = "status"
     """From here on for admins: how folders stand."""
     PAUSE = "pause"
@@ -95,12 +98,13 @@ _REQUESTS = (
     ChatIntent.DOCUMENTS_BEING_READ,
     ChatIntent.SOURCES,
     ChatIntent.FORGET,
+    ChatIntent.UNSUBSCRIBE,
     ChatIntent.STATUS,
     ChatIntent.PAUSE,
     ChatIntent.RESUME,
 )
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
-_NAMING = (*BY_DATE, ChatIntent.RETRY, ChatIntent.APPROVE)
+_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.RETRY, ChatIntent.APPROVE)
 """What names a date, a file or a folder."""
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 
@@ -179,7 +183,8 @@ def _naming(message: _Message, language: Language) -> ChatCommand | None:
         for pattern in _phrases(language).naming[intent]:
             if (match := pattern.fullmatch(message.bare)) is None:
                 continue
-            name = message.typed(*match.span("name"))
+            named = match.span("name") if "name" in match.re.groupindex else (0, 0)
+            name = message.typed(*named) if named[0] < named[1] else ""
             if len(name) <= MAX_NAME_CHARS and (intent not in BY_DATE or read_days(name)):
                 return ChatCommand(intent, language, name, is_certain=intent is not ChatIntent.RETRY)
     return None

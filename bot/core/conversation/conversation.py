@@ -36,9 +36,10 @@ from bot.core.models import (
     Question,
     UnreadFile,
 )
-from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, QuestionAnswering
+from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, NoteWriter, QuestionAnswering
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
+from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
@@ -106,6 +107,7 @@ class Conversation:
         memory: ThreadMemory,
         messengers: Mapping[Platform, Messenger],
         *,
+        notes: NoteWriter | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -119,6 +121,7 @@ class Conversation:
             memory: knows what each thread said before.
             messengers: one for each platform that is connected; more may be added until ``run``.
                 Questions of other platforms wait until theirs is connected again.
+            notes: writes what threads are told of pages that they follow.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -128,6 +131,7 @@ class Conversation:
         self._answering = answering
         self._memory = memory
         self._messengers = messengers
+        self._notes = notes
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
@@ -234,7 +238,10 @@ class Conversation:
             await self._put_off(item, error)
 
     async def _reply(self, item: InboxItem) -> None:
-        messenger = self._messengers[item.platform]
+        messenger, note = self._messengers[item.platform], item.address.get(NOTE)
+        if note and not (item.answer or (self._notes and await self._notes.is_due(note))):
+            await self._inbox.give_up(item, "the page is followed no more, or did not change")
+            return
         message = item.message or await self._place(item, messenger)
         answer = await self._answer(item, messenger, message)
         async with self._delivery_deadline():
@@ -267,6 +274,8 @@ class Conversation:
             answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         elif item.answer is not None:
             return answer_from_json(item.answer)
+        elif (note := item.address.get(NOTE)) and self._notes:
+            answer = await self._notes.write(note)
         else:
             question = await self._question(item)
             async with live_updates(partial(self._show, item, messenger, message)) as listener:

@@ -68,12 +68,12 @@ async def test_a_slack_whose_socket_is_not_connected_is_not_ready(house: House) 
     nowhere = BotSettings(
         slack_bot_token="xoxb-test", slack_app_token="xapp-test", slack_api_url="http://127.0.0.1:9/api/"
     )
-    platforms = ChatPlatforms(nowhere, house.stores, house.answering)
+    platforms = ChatPlatforms(nowhere, house.stores, house.answering, house.links)
     await platforms.start()
     async with aclosing(Readiness(platforms.checks)) as readiness:
         assert await readiness.not_ready() == ["slack"]
     await platforms.stop()
-    assert ChatPlatforms(BotSettings(), house.stores, house.answering).checks == {}
+    assert ChatPlatforms(BotSettings(), house.stores, house.answering, house.links).checks == {}
 
 
 async def test_a_locked_database_is_not_ready(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import SQLModel, col
 
 import storage.sql.migrations
+from storage.chat.answer_sources import Subscriptions
 from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
 from storage.folders.folders import Folders
@@ -285,3 +286,21 @@ async def test_no_folder_is_paused_after_the_upgrade_and_the_audit_is_empty(data
         assert (len(await folders.paused()), paused) == (paused, paused)
         assert paused > 0
         assert [one.action for one in await audit.latest()] == ["pause"]
+
+
+def fill_home_without_subscriptions(connection: Connection) -> None:
+    """A home of the revision before threads could follow a page."""
+    fill_old_home(connection)
+    upgrade(connection, "0017")
+
+
+async def test_a_thread_of_an_older_home_can_follow_a_page(database_url: str) -> None:
+    """Shows the new table in use, and its rows going with the version that they are of."""
+    make_home(database_url, fill_home_without_subscriptions)
+    async with aclosing(await Database.open(database_url)) as database:
+        subscriptions = Subscriptions(database)
+        assert await subscriptions.add("1", Shown(1, 2, "nightly"), "en")
+        kept = await subscriptions.get(1)
+        assert kept is not None
+        assert (kept.shown, kept.language) == (Shown(1, 2, "nightly"), "en")
+        assert await subscriptions.remove(1, "t") == 1

@@ -25,6 +25,7 @@ from bot.core.commands.chat_intents import recognize
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.models import LOCAL_ASKER, Answer, Language, Question
 from bot.core.understanding.channel_documents import ChannelView
+from storage.chat.answer_sources import Subscriptions
 from storage.chat.channels import Channels
 from storage.chat.traces import QuestionRecords
 from storage.chat_models import NewTurn
@@ -89,6 +90,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
             house.memory,
             QuestionRecords(database, 30),
             CitationService(house.citations, house.links, house.catalog),
+            Subscriptions(database),
         )
         admin = AdminCommands([ADMIN], Folders(database), AuditLog(database), partial(retry_failed, database))
         yield Office(database, ChatCommands(thread=thread, admin=admin), house)
