@@ -20,7 +20,9 @@ from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.citations.source_buttons import LinklessAnswering
+from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
@@ -29,6 +31,7 @@ from bot.core.generation.judge import Judge
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.gap_digest import GapDigest
 from bot.core.notifications.notifier import Notifier, Routes
+from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
@@ -48,7 +51,7 @@ from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
-from storage.chat.answer_sources import AnswerSources
+from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
 from storage.chat.notification_events import record_digests
 from storage.embeddings.base import Embedder, QueryEmbedder
@@ -58,8 +61,9 @@ from storage.index.base import Index
 from storage.index.live_index import LiveIndex
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
-from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
+from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
+from storage.sql.audit import AuditLog
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
 from storage.web_pages.page_index import WebPageIndex
 
@@ -255,6 +259,7 @@ async def build_answering(
     search = LiveIndex(index, stores.catalog, embedder.space)
     query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
+    citations = CitationService(stores.citations, links, stores.catalog)
     scale = CosineScale(None if kept.has_bundled_embedder else query_embedder)
     async with AsyncExitStack() as stack:
         models = _models(bot)
@@ -273,7 +278,7 @@ async def build_answering(
             readings=stores.readings,
             catalog=stores.catalog,
             folders=ChannelFolders(stores.folders, settings.inbox),
-            citations=CitationService(stores.citations, links, stores.catalog),
+            citations=citations,
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,
             expansion_tokens=bot.expansion_tokens,
@@ -284,6 +289,15 @@ async def build_answering(
                 stores.notices,
                 has_model=bool(models),
                 kept_days=math.ceil(max(kept.message_days, kept.record_days, kept.memory_days)),
+                thread=ThreadCommands(
+                    stores.memory, stores.records, citations, Subscriptions(stores.database)
+                ),
+                admin=AdminCommands(
+                    bot.admins.replace(",", " ").split(),
+                    stores.folders,
+                    AuditLog(stores.database),
+                    partial(retry_failed, stores.database),
+                ),
             ),
         )
 
@@ -353,6 +367,14 @@ def build_conversation(
         LinklessAnswering(answering) if settings.links_problem(links.public_url) else answering,
         stores.memory,
         messengers,
+        notes=PageNotes(
+            Subscriptions(stores.database),
+            channels=stores.channels,
+            catalog=stores.catalog,
+            citations=stores.citations,
+            readings=stores.readings,
+            links=links,
+        ),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
     )

@@ -192,6 +192,12 @@ class BotSettings(FootnoteSettings):
         description="In Slack, answer replies in a thread that Footnote answers in, also without a mention; "
         "those that mention somebody else stay unanswered.",
     )
+    admins: str = Field(
+        "",
+        pattern=r"^(\s*(slack:[A-Z0-9]{2,24}:[A-Z0-9]{2,24}|teams:[\w-]+:[\w-]+)([\s,]+|$))*$",
+        description="Who may give admins' commands in chats, apart by blanks: slack:<team>:<user> or "
+        "teams:<tenant>:<object id>. Whoever uses console or command line on this machine may, too.",
+    )
     admin_channel: str | None = Field(
         None,
         pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})$",

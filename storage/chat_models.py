@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from storage.models import Platform, TenantName
+from storage.models import Platform, Shown, TenantName
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,20 @@ class PostedAnswer:
     """None: it was erased."""
     shown: Mapping[int, int]
     """What the message says: cited version -> the newer one, 0 of a withdrawn document."""
+
+
+WORDS = {"asked", "asker", "user"}
+"""What an address may hold of a question's words, those of a button, and of whoever asked it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A thread follows a page."""
+
+    id: int
+    shown: Shown
+    """Of the version that the thread was told of last."""
+    language: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from bot.cli.json_output import answer_line, dump
 from bot.core.answering import Answering
 from bot.core.citations.source_buttons import cited_pages, figure_pages, numbered
 from bot.core.conversation.memory import answer_in_thread
-from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.models import LOCAL_ASKER, Answer, AnswerState, Language, Question
 from bot.core.ports import AnswerListener
 from bot.core.wording import reply_words
 from bot.settings import load_settings
@@ -94,7 +94,9 @@ async def _answer(
     """
     channel = await stores.channels.by_name(line.channel)
     documents = await documents_where(stores, channel.id, line.where)
-    question = Question(uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents)
+    question = Question(
+        uuid.uuid4().hex, line.question, channel, datetime.now(UTC), documents, asker=LOCAL_ASKER
+    )
     thread = line.thread and f"ask {line.thread}"
     return await answer_in_thread(answering, stores.memory, question, thread, listener)
 

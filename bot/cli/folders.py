@@ -241,9 +241,11 @@ def _strangers(strangers: Mapping[str, str]) -> list[str]:
 
 
 def state_of(folder: FolderStatus) -> str:
-    """One word: well, asking (an admin), problem, or unwatched (ingested by hand, or mapped no longer)."""
+    """One word: well, asking (an admin), problem, paused (in a chat), unwatched (by hand, mapped no more)."""
     if folder.asked:
         return "asking"
     if folder.problem:
         return "problem"
+    if folder.is_paused:
+        return "paused"
     return "well" if folder.watched else "unwatched"

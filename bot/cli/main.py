@@ -146,6 +146,11 @@ def _add_listings(commands: Any) -> None:
     gaps.add_argument("--days", type=_days, default=30, help="how far back (default 30)")
     gaps.add_argument("--json", action="store_true", help="one JSON line per gap")
     gaps.set_defaults(run="bot.cli.records:list_gaps")
+    audit = commands.add_parser(
+        "audit", help="what admins did in chats, what was forgotten, what was refused"
+    )
+    audit.add_argument("--json", action="store_true", help="one JSON line per entry")
+    audit.set_defaults(run="bot.cli.records:list_audit")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.documents:list_channels")

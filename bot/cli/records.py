@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord
 from storage.clock import utc_now
 from storage.errors import SettingsError
+from storage.sql.audit import AuditLog
 
 Json = dict[str, Any]
 
@@ -161,6 +163,19 @@ def _gap_row(line: Json) -> str:
     row = f"{line['count']:>4}  {line['channel']}  {shorten(line['question'], 80)}  ({said})"
     unknown = [f"{'':>6}in no document: {', '.join(line['unknown'])}"] if line["unknown"] else []
     return "\n".join([row, *unknown])
+
+
+async def list_audit(options: argparse.Namespace) -> int:
+    """Print the last entries of the audit, oldest first."""
+    async with open_existing_home(load_settings()) as stores:
+        entries = await AuditLog(stores.database).latest()
+    for one in entries:
+        line = asdict(one) | {"at": one.at.isoformat()}
+        said = f"{one.action}{f' {one.subject}' if one.subject else ''}{'' if one.is_done else ' (refused)'}"
+        print(dump(line) if options.json else f"{one.at:%Y-%m-%d %H:%M}  {one.actor}  {one.channel}  {said}")
+    if not entries:
+        print("Nobody did anything yet that is audited.", file=sys.stderr)
+    return 0
 
 
 async def export_feedback(options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from bot.core.citations.citations import CitationService
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.chat_intents import recognize
 from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
@@ -149,7 +150,9 @@ class Answering:
     async def _understand(self, question: Question, journey: _Journey) -> Sequence[Question] | Answer:
         """The question as typed, as reworded, or both; or the reply to what needs no search."""
         async with journey.deadline.limit():
-            if (reply := await self._commands.reply(question, journey.view, self._outlines)) is not None:
+            command = recognize(question.text, question.language)
+            reply = command and await self._commands.reply(command, question, journey.view, self._outlines)
+            if reply:
                 return reply
         if len(question.text) > self._question_chars:
             words = reply_words(question.language)

@@ -13,6 +13,9 @@ from uuid import UUID
 from storage.chat_models import Turn
 from storage.models import Box, Channel, Figure, LivePublication, PlacedWord
 
+LOCAL_ASKER = "local"
+"""Whoever uses this machine itself: its console, which strangers cannot reach, or its command line."""
+
 
 class Language(StrEnum):
     """A language that replies are written in, as its ISO 639-1 code."""
@@ -141,6 +144,10 @@ class Question:
     """Nobody asked it: it was made up to see whether a document answers."""
     chat: Channel | None = None
     """The direct chat in which it was asked, where the documents are a library's."""
+    thread: str | None = None
+    """Within the channel; None: it stands alone."""
+    asker: str = ""
+    """Who asks, as FOOTNOTE_ADMINS names people, from a verified envelope; '' where that is not known."""
 
     @property
     def asked_in(self) -> Channel:

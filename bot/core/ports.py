@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -289,6 +289,24 @@ class QuestionAnswering(Protocol):
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer a person gets; faults of engines and models end in one that says so."""
+
+
+class NoteWriter(Protocol):
+    """Writes notes to threads that follow a page; a note names subscription, version and page."""
+
+    async def is_due(self, note: Mapping[str, int]) -> bool:
+        """Whether there is anything to tell.
+
+        Raises:
+            storage.errors.InfrastructureError: nobody knows just now.
+        """
+
+    async def write(self, note: Mapping[str, int]) -> Answer:
+        """What the thread is told.
+
+        Raises:
+            storage.errors.InfrastructureError: what was read is not there just now.
+        """
 
 
 class Messenger(Protocol):

@@ -166,6 +166,30 @@ class ReplyWords:
     source_reworded: SentenceTemplate
     source_replaced: SentenceTemplate
     source_withdrawn: SentenceTemplate
+    such_documents: PluralSentence
+    no_such_documents: str
+    sources_again: str
+    no_sources: str
+    forgot: PluralSentence
+    nothing_to_forget: str
+    admins_only: str
+    subscribed: SentenceTemplate
+    nothing_to_subscribe: str
+    unsubscribed: PluralSentence
+    page_moved: SentenceTemplate
+    page_lost: SentenceTemplate
+    page_gone: SentenceTemplate
+    page_new: SentenceTemplate
+    page_same: str
+    folders_known: PluralSentence
+    files: PluralSentence
+    folder_paused: str
+    asks_to_delete: PluralSentence
+    approved: PluralSentence
+    nothing_to_approve: str
+    retried: PluralSentence
+    paused: PluralSentence
+    resumed: PluralSentence
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
         """What was searched for where it is not what was typed, a line each; most answers have none."""

@@ -58,6 +58,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
             "user": str(event["user"]),
             "team": home,
             "bot": bot,
+            "asker": asker_of(installation, str(event["user"])),
         },
         is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
         is_unaddressed=is_unaddressed,
@@ -125,6 +126,11 @@ def installation_of(authorization: Json) -> str:
     """The enterprise id of an org-wide install, else the team id."""
     name = "enterprise_id" if authorization.get("is_enterprise_install") else "team_id"
     return str(authorization.get(name) or "")
+
+
+def asker_of(installation: str, user: str) -> str:
+    """A person, as FOOTNOTE_ADMINS names them."""
+    return f"{Platform.SLACK}:{installation}:{user}"
 
 
 def plain_text(text: str, bot: str) -> str:

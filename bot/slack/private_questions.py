@@ -22,7 +22,7 @@ from bot.core.plaintext import mend
 from bot.core.ports import GivenAnswer, IncomingMessage
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
-from bot.slack.events import SLACK_ID, installation_of, plain_text
+from bot.slack.events import SLACK_ID, asker_of, installation_of, plain_text
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.question_buttons import (
     asked_blocks,
@@ -90,6 +90,7 @@ def _private(
             "user": user,
             "asked": {"user": user, "text": text},
             "is_acknowledged": is_acknowledged,
+            "asker": asker_of(key.installation, user),
         },
     )
 

@@ -15,7 +15,7 @@ from bot.core.notifications.notification_wording import ASK, TRY_ASKING
 from bot.core.plaintext import mend, shorten, tame
 from bot.core.ports import IncomingMessage
 from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.events import SLACK_ID, asker_of, installation_of
 from storage.models import ChannelKey, Platform, TenantName
 
 Json = Mapping[str, Any]
@@ -102,7 +102,13 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
         message_key=message_key,
         thread=place["thread"] or f"home {stamp}",  # of its own: what is asked in a home leans on nothing
         text=text,
-        address={**place, "key": message_key, "user": user, "asked": asked},
+        address={
+            **place,
+            "key": message_key,
+            "user": user,
+            "asked": asked,
+            "asker": asker_of(key.installation, user),
+        },
     )
 
 

@@ -41,7 +41,9 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         # A post in a channel opens a thread, which its id names; what is said in a chat goes on and on.
         thread=where if ";messageid=" in where else "",
         text=mend(clicked or plain_text(text, mention or "")),
-        address=place.address | ({"asked": mend(clicked)} if clicked else {}),
+        address=place.address
+        | {"asker": _asker(activity, place.key)}
+        | ({"asked": mend(clicked)} if clicked else {}),
         is_direct=place.is_direct,
     )
 
@@ -112,6 +114,12 @@ def plain_text(text: str, mention: str) -> str:
     """What the person wrote, without one ``mention`` of the bot; the bot's name elsewhere stays."""
     bare = _TAG.sub("", text.replace(mention, " ", 1) if mention else text)
     return html.unescape(bare).replace("\N{NO-BREAK SPACE}", " ").strip()
+
+
+def _asker(activity: Json, key: ChannelKey) -> str:
+    """The person, as FOOTNOTE_ADMINS names them: by their object id in Entra."""
+    person = str(_part(activity, "from").get("aadObjectId") or "")
+    return f"{Platform.TEAMS}:{key.installation}:{person}" if person else ""
 
 
 def _channel_name(activity: Json) -> str | None:

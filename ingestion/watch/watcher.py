@@ -55,6 +55,8 @@ class WatchedPlace:
         self._every: float | None = None
         self._scanner: PlaceScanner | None = None
         self._not_before = 0.0
+        self._held: frozenset[int] = frozenset()
+        """Folders that an admin paused in a chat."""
 
     @property
     def is_paused(self) -> bool:
@@ -83,7 +85,13 @@ class WatchedPlace:
         Raises:
             InfrastructureError: the database, or one of the disks, does not work.
         """
-        if self.is_paused or steady_seconds() < self._not_before:
+        if steady_seconds() < self._not_before:
+            return False
+        if (held := await self._folders.paused()) != self._held:
+            self._held = held
+            if self._scanner is not None:
+                self._scanner.feed(self._active())
+        if self.is_paused:
             return False
         if self._scanner is None:
             source = await run_in_thread(
@@ -123,7 +131,11 @@ class WatchedPlace:
         return any(one.folder.origin == "inbox" for one, _ in self._fed.values())
 
     def _active(self) -> list[WatchedFolder]:
-        return [watched for one, watched in self._fed.values() if not one.entry.is_paused]
+        return [
+            watched
+            for id, (one, watched) in self._fed.items()
+            if not one.entry.is_paused and id not in self._held
+        ]
 
 
 class WatchedPlaces:

@@ -11,15 +11,25 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat_models import PostedAnswer, SourceState
+from storage.chat_models import WORDS, PostedAnswer, SourceState, Subscription
 from storage.clock import utc_now
-from storage.models import Platform
+from storage.models import Platform, Shown
 from storage.sql.database import Database
 from storage.sql.document_state import document_state, live, live_version
-from storage.sql.tables import AnswerSourceRow, DocumentRow, InboxRow, OutboxRow, VersionRow
+from storage.sql.tables import (
+    AnswerSourceRow,
+    ChannelRow,
+    DocumentRow,
+    InboxRow,
+    OutboxRow,
+    PublicationRow,
+    SubscriptionRow,
+    VersionRow,
+)
 
 MAX_AGE = timedelta(days=30)
 """An answer that was posted longer ago stays as it is."""
@@ -126,3 +136,87 @@ class AnswerSources:
 
 def _is_recent() -> ColumnElement[bool]:
     return col(OutboxRow.created_at) > utc_now() - MAX_AGE
+
+
+NOTE = "page_note"
+"""Key of an address: the question is none, but the note that a page changed, of this subscription."""
+
+
+async def record_page_notes(session: AsyncSession, publication: PublicationRow) -> None:
+    """Have the threads told that follow a page of a document, in the transaction that replaces its version.
+
+    A note is delivered as answers are: once, whatever crashes. One that waits says what holds by then.
+    """
+    version = await session.get_one(VersionRow, publication.version_id)
+    followed = (
+        select(SubscriptionRow, ChannelRow)
+        .join(VersionRow, col(VersionRow.id) == SubscriptionRow.version_id)
+        .join(ChannelRow, col(ChannelRow.id) == SubscriptionRow.channel_id)
+        .where(col(VersionRow.document_id) == version.document_id, col(VersionRow.number) < version.number)
+    )
+    for row, channel in (await session.execute(followed)).all():
+        key = f"{row.event_key}:page:{row.id}:{row.version_id}"
+        note = InboxRow(
+            platform=channel.platform,
+            event_key=key,
+            message_key=key,
+            channel_id=row.channel_id,
+            thread=row.thread,
+            text="",
+            address={**row.address, "key": key, NOTE: _note(row)},
+        )
+        new = insert(InboxRow).values(note.model_dump(exclude={"id"}))
+        await session.execute(new.on_conflict_do_nothing())
+
+
+def _note(row: SubscriptionRow) -> dict[str, int]:
+    return {"subscription": row.id, "version": row.version_id, "page": row.page}
+
+
+class Subscriptions:
+    """Keeps which threads follow which pages."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, question: str, citation: Shown, language: str) -> bool:
+        """Have the thread of a question told when a cited page changes; False: it has no thread in a chat."""
+        async with self._database.transaction(exclusive=False) as session:
+            asked = await session.get(InboxRow, int(question)) if question.isdecimal() else None
+            if asked is None:
+                return False
+            row = SubscriptionRow(
+                channel_id=asked.channel_id,
+                thread=asked.thread,
+                version_id=citation.version_id,
+                page=citation.page,
+                quote=citation.quote,
+                language=language,
+                event_key=asked.event_key,
+                address={name: value for name, value in asked.address.items() if name not in WORDS},
+            )
+            new = insert(SubscriptionRow).values(row.model_dump(exclude={"id"}))
+            await session.execute(new.on_conflict_do_nothing())
+            return True
+
+    async def remove(self, channel_id: int, thread: str) -> int:
+        """End all of a thread; returns how many there were."""
+        gone = delete(SubscriptionRow).where(
+            col(SubscriptionRow.channel_id) == channel_id, col(SubscriptionRow.thread) == thread
+        )
+        async with self._database.transaction(exclusive=False) as session:
+            return len((await session.scalars(gone.returning(col(SubscriptionRow.id)))).all())
+
+    async def get(self, subscription: int) -> Subscription | None:
+        """One subscription; None: it was ended."""
+        async with self._database.snapshot() as session:
+            row = await session.get(SubscriptionRow, subscription)
+        return Subscription(row.id, Shown(row.version_id, row.page, row.quote), row.language) if row else None
+
+    async def move(self, subscription: int, before: Shown, after: Shown) -> None:
+        """The thread was told: from now on it follows the page in this version."""
+        row = update(SubscriptionRow).where(
+            col(SubscriptionRow.id) == subscription, col(SubscriptionRow.version_id) == before.version_id
+        )
+        async with self._database.transaction(exclusive=False) as session:
+            await session.execute(row.values(version_id=after.version_id, page=after.page))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from sqlalchemy import insert, select
@@ -14,6 +14,9 @@ from storage.models import Box, CitationRecord, Shown
 from storage.sql.columns import random_id
 from storage.sql.database import Database
 from storage.sql.tables import CitationRow, WebCitationRow, WebTextRow
+
+MAX_READ = 1000
+"""Quotes of a document that are looked through for those of one answer."""
 
 
 class Citations:
@@ -71,6 +74,18 @@ class Citations:
             .where(col(CitationRow.answer_id) == citation.answer_id)
             .where(col(CitationRow.channel_id) == citation.channel_id)
             .order_by(col(CitationRow.number))
+        )
+        async with self._database.snapshot() as session:
+            return [_record(row) for row in await session.scalars(query)]
+
+    async def of_versions(self, channel_id: int, versions: Collection[int]) -> list[CitationRecord]:
+        """The quotes of these versions that answers to a channel showed last, the newest first."""
+        query = (
+            select(CitationRow)
+            .where(col(CitationRow.channel_id) == channel_id, col(CitationRow.version_id).in_(versions))
+            .where(col(CitationRow.number).is_not(None))
+            .order_by(col(CitationRow.created_at).desc())
+            .limit(MAX_READ)
         )
         async with self._database.snapshot() as session:
             return [_record(row) for row in await session.scalars(query)]

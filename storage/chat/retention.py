@@ -17,6 +17,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
 from storage.chat.notifications import WELCOME
+from storage.chat_models import WORDS
 from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -28,6 +29,7 @@ from storage.sql.tables import (
     NoticeRow,
     OutboxRow,
     QuestionRecordRow,
+    SubscriptionRow,
     TurnRow,
     VersionRow,
     WebCitationRow,
@@ -35,8 +37,6 @@ from storage.sql.tables import (
 
 BATCH_SIZE = 500
 """Rows of a table erased by one transaction: other writers wait for it."""
-WORDS = {"asked", "user"}
-"""What an address may hold of a question: the words of a button, and who asks."""
 _TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
 
 
@@ -135,6 +135,8 @@ async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
         await _delete_by_id(database, QuestionRecordRow, traces)
         async with database.transaction(exclusive=False) as session:
             await session.execute(delete(CitationRow).where(col(CitationRow.version_id).in_(versions)))
+            followed = delete(SubscriptionRow).where(col(SubscriptionRow.version_id).in_(versions))
+            await session.execute(followed)
             await session.execute(delete(NoticeRow).where(col(NoticeRow.document_id) == document))
             await session.execute(
                 update(OutboxRow).where(col(OutboxRow.inbox_id).in_(answers)).values(answer=None)

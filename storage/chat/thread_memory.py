@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat_models import NewTurn, Turn
 from storage.clock import utc_now
+from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, TurnRow, VersionRow
 
@@ -65,6 +66,32 @@ class ThreadMemory:
             _turn(row, documents, with_answer=documents_of is None or bool(row.versions))
             for row in reversed(rows)
         )
+
+    async def last(self, channel_id: int, thread: str) -> tuple[str, tuple[int, ...]] | None:
+        """(id of the question, versions that its answer cited) of the last turn of a thread, or None."""
+        query = (
+            select(TurnRow)
+            .where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
+            .where(col(TurnRow.asked_at) >= utc_now() - self._kept_for)
+            .order_by(col(TurnRow.asked_at).desc(), col(TurnRow.id).desc())
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            row = await session.scalar(query)
+        return (row.key, tuple(row.versions)) if row else None
+
+    async def forget(self, channel_id: int, thread: str, action: AuditedAction) -> int:
+        """Erase the turns of a thread, and keep that somebody wanted it; returns how many there were.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing was erased.
+        """
+        turns = delete(TurnRow).where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
+        async with self._database.transaction(exclusive=False) as session:
+            erased = (await session.scalars(turns.returning(col(TurnRow.id)))).all()
+            if erased:
+                record_action(session, action)
+        return len(erased)
 
     async def keep(self, turn: NewTurn) -> None:
         """Remember a turn; one that is remembered already stays as it is."""

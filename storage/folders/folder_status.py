@@ -39,6 +39,8 @@ class FolderStatus:
     """Documents that could perhaps still be brought back."""
     asked: tuple[tuple[UUID, str], ...] = ()
     """(document, file) of everything whose deletion waits for a word."""
+    is_paused: bool = False
+    """An admin said in a chat that it is not to be scanned now."""
     strangers: Mapping[str, str] = field(default_factory=dict)
     """File -> why it is not read: what lies there and is no PDF."""
 
@@ -81,6 +83,7 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
                 problem=folder.problem,
                 documents=documents,
                 deleted=gone,
+                is_paused=folder.paused,
                 asked=tuple(sorted(asked.items(), key=itemgetter(1))),
                 strangers=await read_strangers(session, folder.id) if folder.watched else {},
             )

@@ -30,6 +30,7 @@ from storage.folders.folder_status import (
     read_strangers,
     strangers_fact,
 )
+from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import IS_PRESENT, DocumentRow, FactRow, FolderRow, PublicationRow, VersionRow
 
@@ -244,12 +245,15 @@ class Folders:
                 frozenset(map(UUID, row.asked or ())), frozenset(map(UUID, row.approved or ()))
             )
 
-    async def approve(self, folder_id: int, shown: Collection[UUID] | None = None) -> int:
+    async def approve(
+        self, folder_id: int, shown: Collection[UUID] | None = None, action: AuditedAction | None = None
+    ) -> int:
         """An admin's word: what was asked about may go if it is still missing at the next scan.
 
         Args:
             folder_id: the folder.
             shown: what the admin saw; what was asked since goes on waiting. None: all that was asked.
+            action: kept with it.
 
         Returns:
             How many documents that are; none when nothing was asked.
@@ -261,7 +265,27 @@ class Folders:
             allowed = {one for one in row.asked if shown is None or UUID(one) in shown}
             row.approved = sorted({*(row.approved or ()), *allowed}) or None
             row.asked = sorted({*row.asked} - allowed) or None
+            if action and allowed:
+                record_action(session, action)
             return len(allowed)
+
+    async def pause(self, channel_id: int | None, action: AuditedAction, *, is_paused: bool) -> int:
+        """Have watched folders, of one channel or all, not be scanned, or scanned again; returns how many."""
+        rows = update(FolderRow).where(col(FolderRow.watched), col(FolderRow.paused) != is_paused)
+        if channel_id is not None:
+            rows = rows.where(col(FolderRow.channel_id) == channel_id)
+        async with self._database.transaction() as session:
+            changed = (
+                await session.scalars(rows.values(paused=is_paused).returning(col(FolderRow.id)))
+            ).all()
+            if changed:
+                record_action(session, action)
+        return len(changed)
+
+    async def paused(self) -> frozenset[int]:
+        """The folders that an admin paused in a chat."""
+        async with self._database.snapshot() as session:
+            return frozenset(await session.scalars(select(col(FolderRow.id)).where(col(FolderRow.paused))))
 
     async def delete(
         self, folder_id: int, gone: Mapping[UUID, str], settled: Collection[UUID] = ()

@@ -14,7 +14,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.chat.answer_sources import mark_changed
+from storage.chat.answer_sources import mark_changed, record_page_notes
 from storage.chat.notification_events import record_live
 from storage.clock import utc_now
 from storage.models import Rung, TenantName
@@ -137,6 +137,7 @@ class PublicationQueue:
             if all(number != claim.version for _, (number, _) in live):
                 await record_live(session, row)
                 await mark_changed(session, [claim.document_id])
+                await record_page_notes(session, row)
             return True
 
     async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:

@@ -6,7 +6,7 @@ Locked PDFs are read again as soon as an admin gives a password that was not tri
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 from uuid import UUID
@@ -21,8 +21,10 @@ from storage.folders.folder_passwords import FolderPasswords
 from storage.models import Chunk, Figure, Page
 from storage.queues.planner import Generations
 from storage.queues.reading_queue import lose_reading
+from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
-from storage.sql.tables import ReadingRow
+from storage.sql.document_state import newest_number
+from storage.sql.tables import DocumentRow, ReadingRow, VersionRow
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -98,6 +100,41 @@ class RepairingReadings:
                     if await lose_reading(session, reading_id):
                         _log.warning("reading=%s is lost or damaged: it is made again", reading_id)
             raise
+
+
+async def retry_failed(database: Database, documents: Collection[UUID], action: AuditedAction) -> int:
+    """Have documents read anew that could not be; returns how many there are.
+
+    Bytes that could not even be stored are taken from their folder again by its next scan.
+
+    Raises:
+        DatabaseUnavailable: nothing was changed.
+    """
+    failed = (
+        select(ReadingRow, col(VersionRow.document_id))
+        .join(VersionRow, col(VersionRow.sha256) == ReadingRow.sha256)
+        .where(col(VersionRow.document_id).in_(documents), col(ReadingRow.state) == "failed")
+        .where(col(VersionRow.number) == newest_number(VersionRow))
+        .order_by(col(ReadingRow.created_at))
+    )
+    refused = select(DocumentRow).where(
+        col(DocumentRow.id).in_(documents),
+        col(DocumentRow.state) != "deleted",
+        col(DocumentRow.reason).is_not(None),
+    )
+    async with database.transaction() as session:
+        rows = (await session.execute(failed)).all()
+        found = {document for _, document in rows}
+        # of each rung the last generation, which is ours: nobody makes readings of earlier ones any more
+        for reading in {(row.sha256, row.rung): row for row, _ in rows}.values():
+            reading.state, reading.locked, reading.attempts = "waiting", False, 0
+            reading.reason = reading.details = reading.next_attempt_at = None
+        for row in await session.scalars(refused):
+            row.stat = None
+            found.add(row.id)
+        if found:
+            record_action(session, action)
+    return len(found)
 
 
 class SentenceVectorStore:

@@ -119,6 +119,8 @@ class FolderRow(SQLModel, table=True):
     """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
     passwords: list[str] | None = Field(default=None, sa_type=JSON)
     """References to the passwords of its PDFs, as the folder map names them; never a password itself."""
+    paused: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """An admin said in a chat that it is not to be scanned now."""
     lease_owner: str | None = None
     lease_until: datetime | None = moment(default=None)
     """Only the process that holds the lease scans the folder."""
@@ -291,6 +293,27 @@ class AnswerSourceRow(SQLModel, table=True):
     version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", primary_key=True, index=True)
 
 
+class SubscriptionRow(SQLModel, table=True):
+    """A thread that is told when a page changes; it goes with its channel, or the version's document."""
+
+    __tablename__ = "subscription"
+    __table_args__ = (UniqueConstraint("channel_id", "thread", "version_id", "page"), AUTOINCREMENT)
+    id: int = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    thread: str
+    version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", index=True)
+    """The last one that the thread was told of."""
+    page: int
+    quote: str
+    """What was quoted of the page, by which it is found in the next version."""
+    language: str
+    event_key: str
+    """Of the message that asked for it; its notes are named after it."""
+    address: dict[str, Any] = Field(sa_type=JSON)
+    """Where the thread is, as its platform's adapter wants it."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
 class CitationRow(SQLModel, table=True):
     """What a source button opens."""
 
@@ -415,6 +438,24 @@ class CachedVectorRow(SQLModel, table=True):
     vector: bytes
     """float32, little-endian."""
     used_at: datetime = moment(default_factory=utc_now, index=True)
+
+
+class AuditRow(SQLModel, table=True):
+    """What somebody did that only some may do, or that cannot be undone: ids, and no words of people."""
+
+    __tablename__ = "audit"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    at: datetime = moment(default_factory=utc_now, index=True)
+    actor: str
+    """As FOOTNOTE_ADMINS names people."""
+    action: str
+    channel: str
+    """The tenant name of where it was said: it outlives the channel."""
+    subject: str = ""
+    """A folder's number, a document's id, a thread."""
+    is_done: bool = True
+    """False: it was refused, because they are no admin."""
 
 
 class FactRow(SQLModel, table=True):

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from aiohttp import web
 from aiohttp.test_utils import TestClient
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 from sqlmodel import col
 
 from bot.core.citations.signed_links import KeyRing, Links
@@ -266,7 +266,9 @@ class House:
                 await session.flush()
                 identity, number = document.id, 1
             else:
-                identity, number = replaces.document, 2
+                newest = select(func.max(VersionRow.number))
+                earlier = newest.where(col(VersionRow.document_id) == replaces.document)
+                identity, number = replaces.document, 1 + (await session.scalar(earlier) or 0)
             version = VersionRow(document_id=identity, number=number, sha256=sha256)
             session.add(version)
             await session.flush()

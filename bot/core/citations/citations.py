@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from bot.core.citations.signed_links import Links
 from bot.core.citations.web_links import web_citation
@@ -56,6 +57,7 @@ class CitationService:
     def __init__(self, store: Citations, links: Links, catalog: Catalog) -> None:
         self._store = store
         self._links = links
+        self._catalog = catalog
         self.names = DocumentNames(catalog)
 
     async def cite(self, channel: Channel, quotes: Sequence[LocatedQuote]) -> tuple[Citation, ...]:
@@ -139,6 +141,38 @@ class CitationService:
             storage.errors.InfrastructureError: citations cannot be kept.
         """
         return await self._open(channel, Shown(version_id, page))
+
+    async def show_again(
+        self, channel: Channel, versions: Collection[int], shown: Sequence[Mapping[str, Any]]
+    ) -> tuple[Citation, ...]:
+        """Citations of an earlier answer with links that begin to live now, without those that are gone.
+
+        Args:
+            channel: whose documents they are of.
+            versions: those that the answer cited.
+            shown: its citations, as records of questions keep them.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        records = await self._store.of_versions(channel.id, versions)
+        names = await self.names.names_of_versions(channel.id, versions)
+        found = []
+        for one in shown:
+            place = one["number"], one["page"], one["quote"]
+            record = next((its for its in records if (its.number, its.page, its.quote) == place), None)
+            source = await self._catalog.source(record.version_id) if record else None
+            if one["kind"] == "web":
+                number, host, url = one["number"], one["host"], one["file"]
+                fetched = one.get("fetched", "")
+                web = Citation(number, host, url, 0, one["quote"], (), url, host=host, fetched=fetched)
+                found.append(web)
+            elif record and source and not source.is_deleted:
+                link = self._links.page_url(channel, record)
+                of = one["number"], source.title, source.file, record.page, record.quote, record.boxes, link
+                name = names.get(record.version_id, "")
+                found.append(Citation(*of, version_id=record.version_id, name=name))
+        return tuple(found)
 
     async def _open(self, channel: Channel, shown: Shown) -> str:
         (record,) = await self._store.add(channel.id, [shown])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
@@ -70,6 +70,17 @@ class DocumentList:
         """That these documents are the ones a person asked for by name."""
         lead = [self._words.document_here(len(self._live))] if self._live else []
         return "\n".join([*lead, *self._bullets(self._live), *self._gaps()])
+
+    def write_such(self, is_meant: Callable[[DocumentStatus], bool]) -> str:
+        """Those that are meant, whatever their state, each with what keeps it from answering."""
+        live = [one for one in self._live if is_meant(one)]
+        others = [one for one in (*self._reading, *self._unread) if is_meant(one)]
+        if not (live or others):
+            return self._words.no_such_documents
+        such = DocumentList(self._words, others)
+        return "\n".join(
+            [self._words.such_documents(len(live) + len(others)), *self._bullets(live), *such._gaps()]
+        )
 
     def _bullets(self, documents: Sequence[DocumentStatus], *, with_arrival: bool = False) -> Iterator[str]:
         for document in documents[:MAX_SHOWN]:

@@ -3,9 +3,6 @@
 Chat platforms hand messages in; they are stored before they are acknowledged. A worker loop posts a
 placeholder, asks for the answer, stores it in the outbox and replaces the placeholder with it. Every step is
 stored before the next one begins, so another worker can take over anywhere, and no answer is made twice.
-
-A stored answer has no passages: no platform shows them, and they hold far more text than the answer. All
-other fields come back exactly as they were.
 """
 
 from __future__ import annotations
@@ -14,37 +11,27 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions, turn_of
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import (
-    Answer,
-    AnswerFigure,
-    AnswerState,
-    AppliedFilter,
-    Citation,
-    Correction,
-    Language,
-    Milliseconds,
-    NearestPage,
-    Question,
-    UnreadFile,
-)
-from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, QuestionAnswering
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, NoteWriter, QuestionAnswering
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
+from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import InboxItem
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
-from storage.models import Box, Platform
+from storage.models import Platform
 from storage.task_group import cancel_and_wait
 
 _log = logging.getLogger(__name__)
@@ -59,44 +46,6 @@ MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
 
 
-def answer_to_json(answer: Answer) -> Json:
-    """The answer without its passages, as a value that JSON can hold."""
-    stored = asdict(replace(answer, passages=()))
-    return {**stored, "state": answer.state.value}
-
-
-def answer_from_json(stored: Json) -> Answer:
-    """The answer that ``answer_to_json`` was given, with no passages."""
-    nearest = stored["nearest"]
-    return Answer(
-        state=AnswerState(stored["state"]),
-        text=stored["text"],
-        citations=tuple(_citation_from_json(one) for one in stored["citations"]),
-        figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
-        nearest=NearestPage(**nearest) if nearest else None,
-        unread=tuple(UnreadFile(**one) for one in stored["unread"]),
-        milliseconds=Milliseconds(**stored["milliseconds"]),
-        standalone=stored.get("standalone", ""),
-        corrections=tuple(Correction(**one) for one in stored.get("corrections", ())),
-        unknown=tuple(stored.get("unknown", ())),
-        filter=_filter_from_json(stored.get("filter")),
-        language=Language(stored.get("language", Language.ENGLISH)),
-        is_generated=stored.get("is_generated", False),
-    )
-
-
-def _citation_from_json(stored: Json) -> Citation:
-    known = {field.name for field in fields(Citation)}  # an older release kept others
-    values = {name: value for name, value in stored.items() if name in known}
-    for name in ("section", "details"):
-        values[name] = tuple(values.get(name, ()))
-    return Citation(**(values | {"boxes": tuple(Box(*box) for box in stored["boxes"])}))
-
-
-def _filter_from_json(stored: Json | None) -> AppliedFilter | None:
-    return AppliedFilter(**{**stored, "conditions": tuple(stored["conditions"])}) if stored else None
-
-
 class Conversation:
     """Receives questions and sees each of them through to its answer."""
 
@@ -108,6 +57,7 @@ class Conversation:
         memory: ThreadMemory,
         messengers: Mapping[Platform, Messenger],
         *,
+        notes: NoteWriter | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -121,6 +71,7 @@ class Conversation:
             memory: knows what each thread said before.
             messengers: one for each platform that is connected; more may be added until ``run``.
                 Questions of other platforms wait until theirs is connected again.
+            notes: writes what threads are told of pages that they follow.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -130,6 +81,7 @@ class Conversation:
         self._answering = answering
         self._memory = memory
         self._messengers = messengers
+        self._notes = notes
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
@@ -275,7 +227,10 @@ class Conversation:
             await self._put_off(item, error)
 
     async def _reply(self, item: InboxItem) -> None:
-        messenger = self._messengers[item.platform]
+        messenger, note = self._messengers[item.platform], item.address.get(NOTE)
+        if note and not (item.answer or (self._notes and await self._notes.is_due(note))):
+            await self._inbox.give_up(item, "the page is followed no more, or did not change")
+            return
         message = item.message or await self._place(item, messenger)
         answer = await self._answer(item, messenger, message)
         async with self._delivery_deadline():
@@ -313,6 +268,8 @@ class Conversation:
             answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         elif item.answer is not None:
             return answer_from_json(item.answer)
+        elif (note := item.address.get(NOTE)) and self._notes:
+            answer = await self._notes.write(note)
         else:
             question = await self._question(item)
             async with live_updates(partial(self._show, item, messenger, message)) as listener:
@@ -331,7 +288,15 @@ class Conversation:
         history = await self._memory.recall(
             chat.id, item.thread, item.received_at, documents_of=library.id if library else None
         )
-        question = Question(str(item.id), item.text, chat, item.received_at, history=history)
+        question = Question(
+            str(item.id),
+            item.text,
+            chat,
+            item.received_at,
+            history=history,
+            thread=item.thread,
+            asker=str(item.address.get("asker", "")),
+        )
         return replace(question, channel=library, chat=chat) if library else question
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:

@@ -66,7 +66,7 @@ async def answer_in_thread(
     if thread is None:
         return await answering.answer(question, listener)
     history = await memory.recall(question.channel.id, thread, question.asked_at)
-    question = replace(question, history=history)
+    question = replace(question, history=history, thread=thread)
     answer = await answering.answer(question, listener)
     if turn := turn_of(question, thread, answer):
         try:

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from bot.core.citations.citations import DocumentNames
 from bot.core.citations.relocation import FoundBy, PassageLocator, Place, moved
 from bot.core.citations.signed_links import Links
-from bot.core.conversation.conversation import answer_from_json
+from bot.core.conversation.answer_json import answer_from_json
 from bot.core.errors import ChannelClosed, DeliveryError
 from bot.core.models import Answer, Citation, CitedPage, SourceChange
 from bot.core.ports import Messenger

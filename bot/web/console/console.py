@@ -17,7 +17,7 @@ from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import cited_pages, picture_words
 from bot.core.conversation.live_updates import live_updates
 from bot.core.conversation.memory import answer_in_thread
-from bot.core.models import Answer, AnswerState, CitedPage, Question
+from bot.core.models import LOCAL_ASKER, Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
 from bot.core.ports import AnswerListener, QuestionAnswering
 from bot.core.wording import reply_words
@@ -140,7 +140,7 @@ class Console:
         require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
-        question = Question(id=uuid4().hex, text=text, channel=channel, asked_at=datetime.now(UTC))
+        question = Question(uuid4().hex, text, channel, datetime.now(UTC), asker=LOCAL_ASKER)
         if request.headers.get("Accept") == LINES:
             return await _send_lines(request, partial(self._answer, request, question, thread))
         view = await self._answer(request, question, thread)

@@ -35,6 +35,7 @@ def test_a_mention_asks_in_the_channel_of_the_verified_envelope() -> None:
     assert message.message_key == "T0ACME001:C0ITOPS01:17.0001"
     assert (message.thread, message.text) == ("17.0001", "when do backups run?")
     assert message.address["thread"] == "17.0001"
+    assert message.address["asker"] == f"slack:T0ACME001:{envelope()['event']['user']}"
 
 
 def test_the_twin_events_of_one_mention_share_their_message_key() -> None:

@@ -102,8 +102,18 @@ def test_a_click_asks_where_its_button_was_posted_and_nowhere_else() -> None:
     assert message
     assert (message.text, message.key.tenant) == ("When do *backups* run?", tenant)
     assert message.address["conversation"] == "19:c;messageid=5"
+    assert message.address["asker"] == ""
     assert message.address["asked"] == message.text
     for value in ({**button["data"], "tenant": "ms_other"}, {**button["data"], "asks": ""}, ["asks"], "asks"):
         assert read_activity(clicked | {"value": value}) is None
     elsewhere = dict(channel, id="19:d;messageid=5")
     assert read_activity(clicked | {"conversation": elsewhere}) is None
+
+
+def test_a_person_is_known_by_their_object_id_in_the_tenant_of_the_envelope() -> None:
+    """Shows how FOOTNOTE_ADMINS names them, and nobody where Teams does not say who it is."""
+    said = read_activity(activity(**{"from": {"id": "29:x", "aadObjectId": "0-1"}}))
+    unknown = read_activity(activity(**{"from": {"id": "29:x"}}))
+    assert said
+    assert unknown
+    assert (said.address["asker"], unknown.address["asker"]) == ("teams:t:0-1", "")

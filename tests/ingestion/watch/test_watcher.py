@@ -28,6 +28,7 @@ from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
+from storage.sql.audit import AuditedAction
 
 SETTINGS = IngestionSettings(scan_seconds=0.2)
 
@@ -106,6 +107,24 @@ async def test_a_paused_place_is_not_even_opened(home: Home, tmp_path: Path) -> 
     assert not await place.tick()
     place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
     await home.until(place.tick)
+
+
+async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Home, tmp_path: Path) -> None:
+    """Shows it from the next tick on, that nothing is taken or deleted meanwhile, and the end of it."""
+    folder = await folder_at(home, tmp_path / "hr")
+    file = tmp_path / "hr" / "a.pdf"
+    folders, action = Folders(home.database), AuditedAction("local", "pause", "lo_x")
+    place = WatchedPlace(folder.location, folders, intake(home), SETTINGS)
+    place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
+    file.write_bytes(pdf("A rule."))
+    assert await folders.pause(folder.channel_id, action, is_paused=True) == 1
+    for _ in range(3):
+        assert not await place.tick()
+    assert place.is_paused
+    assert await folders.documents(folder.id) == {}
+    assert await folders.pause(None, action, is_paused=False) == 1
+    await home.until(place.tick)
+    assert list(await folders.documents(folder.id)) == ["a.pdf"]
 
 
 async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ SECOND = pdf("Boiler manual\n\nForeword of the second edition.", f"Valves\n\n{RU
 async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
-    """Shows no new message, one line with a button to the same words in the new version, the bar of the old
-    page with the same button, and the line about the withdrawal, also after a restart."""
+    """Shows no message but the note to the thread that follows the page, one line with a button to the same
+    words in the new version, the bar of the old page with that button, the withdrawal after a restart."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = {
         "SLACK_BOT_TOKEN": BOT_TOKEN,
@@ -36,7 +36,6 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
     async def shown(words: str) -> str:
         """The text of the one answer, once it holds these words."""
         (answer,) = await until(lambda: slack.posted(IT, words), log=lambda: program.log)
-        assert len(await slack.replies(IT)) == 1
         return str(answer)
 
     async with program.serving():
@@ -46,12 +45,21 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
         await program.until_live(CHANNEL, 6)
         await slack.say(IT, f"<@{BOT}> how often is the boiler valve reset?")
         (answer,) = await slack.replies(IT)
+        root = answer["thread_ts"]
+        await slack.say(IT, f"<@{BOT}> subscribe to this page", thread=root)
+        subscribed = WORDS.subscribed(page=1, document=WORDS.document_named(title="boiler.pdf"))
+        await until(lambda: slack.posted(IT, subscribed), log=lambda: program.log)
         old = next(one["url"] for one in answer["blocks"][1]["elements"] if "url" in one)
         file = program.drop(CHANNEL, SECOND, "boiler.pdf")
         assert WORDS.quotes_lead in await shown("It says the same on page 2:")
+        note = WORDS.page_moved(document=WORDS.document_named(title="boiler.pdf"), page=2)
+        (told,) = await until(lambda: slack.posted(IT, note), log=lambda: program.log)
+        assert told["thread_ts"] == root
+        assert "Gone: “Boiler manual”" in str(told)
+        assert len(await slack.replies(IT, 3)) == 3  # the answer, what the thread follows, and the note
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         await page.goto(slack.url)
-        await page.get_by_text("1 reply").click()
+        await page.get_by_text("replies").first.click()
         await page.get_by_text("has a newer version since").wait_for()
         await page.screenshot(path=tmp_path / "replaced.png")
         await page.goto(old)
@@ -65,3 +73,4 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
         file.unlink()
     async with program.serving():
         assert "It says the same" not in await shown("was withdrawn")
+        assert len(await slack.replies(IT, 3)) == 3

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
+from storage.chat.answer_sources import Subscriptions
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.chat.inbox import Inbox
@@ -29,6 +30,7 @@ from storage.sql.tables import (
     NoticeRow,
     OutboxRow,
     QuestionRecordRow,
+    SubscriptionRow,
     TurnRow,
     VersionRow,
 )
@@ -177,8 +179,11 @@ async def test_quotes_of_a_document_go_with_it_and_those_of_others_stay(
     gone = await add_version(database, channel, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "gone", gone, "gr\u00fcn/50%_a.pdf")
     await ask(database, channel, "kept", await add_version(database, channel, "b.pdf"), "b.pdf")
+    for question, quote in (("1", Shown(gone.id, 1, "gone")), ("2", Shown(gone.id + 1, 1, "kept"))):
+        assert await Subscriptions(database).add(question, quote, "en")
     await erase_quotes(database, [gone.document_id])
     async with database.snapshot() as session:
+        assert [row.quote for row in await session.scalars(select(SubscriptionRow))] == ["kept"]
         answers = {row.inbox_id: row.answer for row in await session.scalars(select(OutboxRow))}
         texts = {row.text: answers[row.id] for row in await session.scalars(select(InboxRow))}
         assert texts["gone?"] is None

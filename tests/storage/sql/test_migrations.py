@@ -31,9 +31,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import SQLModel, col
 
 import storage.sql.migrations
+from storage.chat.answer_sources import Subscriptions
 from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
+from storage.folders.folders import Folders
 from storage.models import Shown
+from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import AnswerSourceRow, DocumentRow, FolderRow, OutboxRow, ReadingRow, WebTextRow
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
@@ -264,3 +267,40 @@ async def test_what_older_answers_cite_is_known_after_the_upgrade(database_url: 
         assert list(await session.scalars(select(col(AnswerSourceRow.version_id)))) == [1]
         (reply,) = await session.scalars(select(OutboxRow))
         assert (reply.changed_at, reply.shown_changes) == (None, None)
+
+
+def fill_home_without_an_audit(connection: Connection) -> None:
+    """A home of the revision before the audit."""
+    fill_old_home(connection)
+    upgrade(connection, "0016")
+
+
+async def test_no_folder_is_paused_after_the_upgrade_and_the_audit_is_empty(database_url: str) -> None:
+    """Shows the new column and the new table in use, with the folders as they were."""
+    make_home(database_url, fill_home_without_an_audit)
+    async with aclosing(await Database.open(database_url)) as database:
+        folders, audit = Folders(database), AuditLog(database)
+        assert (await folders.paused(), await audit.latest()) == (frozenset(), [])
+        action = AuditedAction("local", "pause", "lo_x")
+        paused = await folders.pause(None, action, is_paused=True)
+        assert (len(await folders.paused()), paused) == (paused, paused)
+        assert paused > 0
+        assert [one.action for one in await audit.latest()] == ["pause"]
+
+
+def fill_home_without_subscriptions(connection: Connection) -> None:
+    """A home of the revision before threads could follow a page."""
+    fill_old_home(connection)
+    upgrade(connection, "0017")
+
+
+async def test_a_thread_of_an_older_home_can_follow_a_page(database_url: str) -> None:
+    """Shows the new table in use, and its rows going with the version that they are of."""
+    make_home(database_url, fill_home_without_subscriptions)
+    async with aclosing(await Database.open(database_url)) as database:
+        subscriptions = Subscriptions(database)
+        assert await subscriptions.add("1", Shown(1, 2, "nightly"), "en")
+        kept = await subscriptions.get(1)
+        assert kept is not None
+        assert (kept.shown, kept.language) == (Shown(1, 2, "nightly"), "en")
+        assert await subscriptions.remove(1, "t") == 1

@@ -13,7 +13,7 @@ from bot.cli.ask import render_text
 from bot.cli.json_output import answer_line
 from bot.core.citations.source_buttons import cited_pages
 from bot.core.citations.web_links import MAX_LINK_CHARS, marking_all, text_directive, web_citation
-from bot.core.conversation.conversation import answer_from_json, answer_to_json
+from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.models import Answer, AnswerState, Citation, Language, LocatedQuote
 from bot.slack.blocks import render as render_slack
 from bot.teams.cards import render as render_teams

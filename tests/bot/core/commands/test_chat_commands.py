@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ import pytest
 from fakes.core import ASKED_AT, WORDS, World, make_channel, make_status
 
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.chat_intents import ChatCommand, ChatIntent
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.wording import reply_words
@@ -251,5 +253,33 @@ async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
             raise DatabaseUnavailable("down")
 
     question = world.question("list documents")
+    listing = ChatCommand(ChatIntent.DOCUMENT_LIST, Language.ENGLISH)
+    down = Down(cast(Any, world.register), question.channel)
     with pytest.raises(DatabaseUnavailable):
-        await commands().reply(question, Down(cast(Any, world.register), question.channel), cast(Any, None))
+        await commands().reply(listing, question, down, cast(Any, None))
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("documents since 2024", ["new.pdf", "sop.pdf"]),
+        ("Dokumente bis 2023", ["old.pdf"]),
+        ("documents of 2024", ["sop.pdf"]),
+        ("which documents could not be read?", ["scan.pdf"]),
+        ("pending documents", ["slow.pdf"]),
+        ("documents of 1999", []),
+    ],
+)
+async def test_documents_are_listed_by_state_and_date(world: World, text: str, files: list[str]) -> None:
+    """Shows the day that a document counts from, else its arrival, and why one does not answer."""
+    world.register.statuses = [
+        document("old.pdf", effective="2021-05-01"),
+        document("sop.pdf", effective="2024-01-15"),
+        document("new.pdf", days=1),
+        make_status("slow.pdf", "reading"),
+        make_status("scan.pdf", "quarantined", "it holds no text"),
+    ]
+    answer = await say(world, text)
+    check_bare(answer)
+    assert sorted(re.findall(r"[\w.]+\.pdf", answer.text)) == files
+    assert ("it holds no text" in answer.text) == ("scan.pdf" in files)

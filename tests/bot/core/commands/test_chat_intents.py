@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.commands.chat_commands import ChatIntent, recognize
+from bot.core.commands.chat_intents import ChatIntent, recognize
 from bot.core.models import Language
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words

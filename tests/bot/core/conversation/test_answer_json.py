@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from bot.core.conversation.conversation import answer_from_json, answer_to_json
+from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.models import (
     Answer,
     AnswerFigure,

@@ -18,7 +18,7 @@ from sqlalchemy import update
 from sqlmodel import col
 
 from bot.core.citations.relocation import PassageLocator
-from bot.core.conversation.conversation import answer_to_json
+from bot.core.conversation.answer_json import answer_to_json
 from bot.core.conversation.memory import cited_versions
 from bot.core.errors import ChannelClosed, DeliveryError
 from bot.core.models import Answer, AnswerState, Citation, SourceChange

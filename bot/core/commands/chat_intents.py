@@ -1,0 +1,298 @@
+"""Recognises what needs no search: small talk, and requests to the bot itself.
+
+The whole message must be one of the known phrases, in any language of replies, so that no question to the
+documents is taken for one. It is compared without accents, capitals, punctuation and emoji.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from bot.core.models import Language
+from bot.core.understanding.document_filters import read_days
+from storage.text.analyzer import fold
+
+MAX_CHARS = 200
+"""Longer messages are no commands."""
+MAX_PHRASES = 4
+"""Phrases in a row: repetitions are bounded, because what may be parsed in two ways each doubles the time."""
+MAX_NAME_CHARS = 100
+
+_WORD = re.compile(r"[^\s'\u2018\u2019\u02bc]+")
+_EMOJI_CODE = re.compile(r":(?:[a-z][\w+-]*|[+-]1):")
+_SMILEY = re.compile(r"[:;]-?\)")
+_CODE = re.compile(r"\S+\.pdf|[A-Z]{2,}\w*\d\w*|[A-Z]+(?:[-_][A-Z\d]+)*[-_]\d\S*", re.IGNORECASE)
+_MACRO = re.compile("<(docs|here|when|more|models|name|number)>")
+
+
+class ChatIntent(StrEnum):
+    """What a message wants that is no question to the documents."""
+
+    GREETING = "greeting"
+    THANKS = "thanks"
+    GOODBYE = "goodbye"
+    ACKNOWLEDGEMENT = "acknowledgement"
+    HELP = "help"
+    ABOUT_THE_BOT = "about"
+    INCOMPLETE = "incomplete"
+    """It names nothing to look for: "why?", "tell me more"."""
+    NEWS = "news"
+    DOCUMENT_LIST = "documents"
+    DOCUMENT_PRESENCE = "presence"
+    """Whether a document of some name is there."""
+    DOCUMENT_OUTLINE = "outline"
+    """What a document is about: one of some name, or the one at hand."""
+    UNREAD_DOCUMENTS = "unread"
+    DOCUMENTS_BEING_READ = "being_read"
+    DOCUMENTS_SINCE = "since"
+    """By the day that they count from; as with the next two."""
+    DOCUMENTS_UNTIL = "until"
+    DOCUMENTS_WITHIN = "within"
+    SOURCES = "sources"
+    """Those of the thread's last answer, once more."""
+    FORGET = "forget"
+    """What the thread remembers."""
+    SUBSCRIBE = "subscribe"
+    """To a page that the thread's last answer cites: the one of a number, or the first."""
+    UNSUBSCRIBE = "unsubscribe"
+    STATUS = "status"
+    """From here on for admins: how folders stand."""
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY = "retry"
+    """A file that could not be read."""
+    APPROVE = "approve"
+    """The deletion of what vanished from a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """A message that was recognised."""
+
+    intent: ChatIntent
+    language: Language
+    """The one it is said in."""
+    name: str = ""
+    """What the document in question is called, its date, or a folder's number, as it was typed."""
+    is_certain: bool = True
+    """False: it may as well be a question to the documents, if none has that name."""
+
+
+_PHRASES = (ChatIntent.GOODBYE, ChatIntent.THANKS, ChatIntent.GREETING, ChatIntent.ACKNOWLEDGEMENT)
+"""What is said in any number ("ok, thanks, bye"); the first of them that occurs is answered."""
+_REQUESTS = (
+    ChatIntent.HELP,
+    ChatIntent.ABOUT_THE_BOT,
+    ChatIntent.INCOMPLETE,
+    ChatIntent.NEWS,
+    ChatIntent.DOCUMENT_LIST,
+    ChatIntent.UNREAD_DOCUMENTS,
+    ChatIntent.DOCUMENTS_BEING_READ,
+    ChatIntent.SOURCES,
+    ChatIntent.FORGET,
+    ChatIntent.UNSUBSCRIBE,
+    ChatIntent.STATUS,
+    ChatIntent.PAUSE,
+    ChatIntent.RESUME,
+)
+BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
+_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.RETRY, ChatIntent.APPROVE)
+"""What names a date, a file or a folder."""
+_MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
+
+
+def recognize(text: str, language: Language) -> ChatCommand | None:
+    """What a message wants, read in ``language`` first; None for what may be a question to the documents."""
+    if len(text) > MAX_CHARS:
+        return None
+    message = _Message.of(text)
+    if not message.words:
+        return ChatCommand(_wordless(text), language)
+    likeliest_first = sorted(Language, key=lambda one: one is not language)
+    for recognizer in (_phrase, _request, _naming, _presence, _outline):
+        for one in likeliest_first:
+            if command := recognizer(message, one):
+                return command
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message as it is compared, and where its words stand in what was typed."""
+
+    text: str
+    words: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str) -> _Message:
+        visible = _EMOJI_CODE.sub(lambda code: " " * len(code[0]), text)
+        placed = [
+            (part, match.span())
+            for match in _WORD.finditer(visible)
+            for part in re.sub(r"[\W_]+", " ", fold(match[0])).casefold().split()
+        ]
+        return cls(text, tuple(word for word, _ in placed), tuple(span for _, span in placed))
+
+    @property
+    def bare(self) -> str:
+        """Its words with a blank between two of them."""
+        return " ".join(self.words)
+
+    def typed(self, start: int, end: int) -> str:
+        """What was typed where ``bare[start:end]``, which holds whole words, comes from."""
+        first = self.bare[:start].count(" ")
+        last = first + len(self.bare[start:end].split()) - 1
+        return self.text[self.spans[first][0] : self.spans[last][1]].strip(" \t\n\"'“”„«»‹›?!.,;:")
+
+
+def _wordless(text: str) -> ChatIntent:
+    """What emoji say; a message of nothing at all, or of a question mark, wants help."""
+    if "🙏" in text or ":pray:" in text:
+        return ChatIntent.THANKS
+    if "👋" in text or ":wave:" in text:
+        return ChatIntent.GREETING
+    is_emoji = any(unicodedata.category(character) == "So" for character in text)
+    is_said = is_emoji or _EMOJI_CODE.search(text) or _SMILEY.search(text)
+    return ChatIntent.ACKNOWLEDGEMENT if is_said else ChatIntent.HELP
+
+
+def _phrase(message: _Message, language: Language) -> ChatCommand | None:
+    match = _phrases(language).phrases.fullmatch(message.bare)
+    said = [intent for intent in _PHRASES if match and match[intent.value] is not None]
+    return ChatCommand(said[0], language) if said else None
+
+
+def _request(message: _Message, language: Language) -> ChatCommand | None:
+    match = _phrases(language).requests.fullmatch(message.bare)
+    said = [intent for intent in _REQUESTS if match and match[intent.value] is not None]
+    return ChatCommand(said[0], language) if said else None
+
+
+def _naming(message: _Message, language: Language) -> ChatCommand | None:
+    """A date has to be one; whether a file has such a name is for the documents to say."""
+    for intent in _NAMING:
+        for pattern in _phrases(language).naming[intent]:
+            if (match := pattern.fullmatch(message.bare)) is None:
+                continue
+            named = match.span("name") if "name" in match.re.groupindex else (0, 0)
+            name = message.typed(*named) if named[0] < named[1] else ""
+            if len(name) <= MAX_NAME_CHARS and (intent not in BY_DATE or read_days(name)):
+                return ChatCommand(intent, language, name, is_certain=intent is not ChatIntent.RETRY)
+    return None
+
+
+def _presence(message: _Message, language: Language) -> ChatCommand | None:
+    """A name counts when it is said to be a document's, or a document is asked for in the channel itself."""
+    phrases = _phrases(language)
+    for pattern in phrases.presence:
+        match = pattern.fullmatch(message.bare)
+        if match is None:
+            continue
+        start, end, is_document = phrases.trim(*match.span("name"), message.bare)
+        if start >= end:
+            continue
+        name = message.typed(start, end)
+        place = match.groupdict().get("here") or ""
+        is_document = is_document or _CODE.fullmatch(name) is not None
+        is_named = is_document or any(map(phrases.kind.fullmatch, message.bare[start:end].split()))
+        is_topic = any(map(phrases.is_topic_word, name.split()))
+        if len(name) <= MAX_NAME_CHARS and (
+            is_named if place and is_topic else (place or is_named) and not is_topic
+        ):
+            # "here" may be where people are; "in here" and "among your documents" are the channel.
+            is_certain = not is_topic and (is_document or len(place.split()) > 1)
+            return ChatCommand(ChatIntent.DOCUMENT_PRESENCE, language, name, is_certain)
+    return None
+
+
+def _outline(message: _Message, language: Language) -> ChatCommand | None:
+    """Certain where the name is said to be a document's, or none is given."""
+    phrases = _phrases(language)
+    for pattern in phrases.outline:
+        if (match := pattern.fullmatch(message.bare)) is None:
+            continue
+        is_named = "name" in match.groupdict()
+        start, end, is_document = (
+            phrases.trim(*match.span("name"), message.bare) if is_named else (0, 0, True)
+        )
+        name = message.typed(start, end) if start < end else ""
+        if len(name) <= MAX_NAME_CHARS:
+            is_kind = any(map(phrases.kind.fullmatch, message.bare[start:end].split()))
+            is_certain = not name or is_document or is_kind or _CODE.fullmatch(name) is not None
+            return ChatCommand(ChatIntent.DOCUMENT_OUTLINE, language, name, is_certain)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrases:
+    """The patterns of one language."""
+
+    phrases: re.Pattern[str]
+    requests: re.Pattern[str]
+    presence: tuple[re.Pattern[str], ...]
+    outline: tuple[re.Pattern[str], ...]
+    naming: Mapping[ChatIntent, tuple[re.Pattern[str], ...]]
+    before_name: re.Pattern[str]
+    behind_name: re.Pattern[str]
+    kind: re.Pattern[str]
+    topic_words: frozenset[str]
+
+    def trim(self, start: int, end: int, bare: str) -> tuple[int, int, bool]:
+        """A name without "the document called" before and "document" behind it; whether that was said."""
+        before = self.before_name.match(bare, start, end)
+        start = before.end() if before else start
+        behind = self.behind_name.search(bare[start:end])
+        is_document = bool(behind or (before and before["document"]))
+        return start, start + behind.start() if behind else end, is_document
+
+    def is_topic_word(self, word: str) -> bool:
+        """Whether a word says that documents are asked, and not for them; "IT" is no "it"."""
+        return fold(word).casefold() in self.topic_words and not word.isupper()
+
+
+@cache
+def _phrases(language: Language) -> _Phrases:
+    file = files("bot.core").joinpath("phrases", f"{language}.toml")
+    said = tomllib.loads(file.read_text(encoding="utf-8"))
+    lead = "|".join((said["leads"], *said["greeting"], "ok(?:ay)?"))
+
+    def polite(pattern: str) -> re.Pattern[str]:
+        return re.compile(f"(?:(?:{lead}) ){{0,3}}(?:{pattern})(?: (?:{said['tails']})){{0,2}}")
+
+    def any_of(intents: Iterable[ChatIntent]) -> str:
+        patterns = {intent: "|".join(_expand(one, said) for one in said[intent]) for intent in intents}
+        return "|".join(f"(?P<{intent}>{pattern})" for intent, pattern in patterns.items())
+
+    articles = f"(?:(?:{said['article']}) )*"
+    called = f"(?:(?P<document>{said['document']}) (?:(?:{said['named']}) )?{articles})?"
+    return _Phrases(
+        phrases=re.compile(f"(?:(?:{any_of(_PHRASES)}|bot|footnote)(?: |$)){{1,{MAX_PHRASES}}}"),
+        requests=polite(any_of(_REQUESTS)),
+        presence=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_PRESENCE]),
+        outline=tuple(polite(_expand(one, said)) for one in said[ChatIntent.DOCUMENT_OUTLINE]),
+        naming={intent: tuple(polite(_expand(one, said)) for one in said[intent]) for intent in _NAMING},
+        before_name=re.compile(f"{articles}{called}"),
+        behind_name=re.compile(f"(?:^| )(?:{said['document']})$"),
+        kind=re.compile(said["kinds"]),
+        topic_words=frozenset(said["topic_words"].split()),
+    )
+
+
+def _expand(pattern: str, said: Mapping[str, Any]) -> str:
+    """A pattern with what its <...> stand for; of one with a name, the place is a group of its own."""
+    parts = {name: f"(?:{said[name]})" for name in ("docs", "here", "when")}
+    parts["more"] = f"(?:{said['here']}|{said['when']}|{said['known']})"
+    parts["models"], parts["name"] = _MODELS, "(?P<name>.+?)"
+    parts["number"] = r"(?P<name>\d{1,6})"
+    if "<name>" in pattern:
+        parts["here"] = f"(?P<here>{said['here']})"
+    return _MACRO.sub(lambda macro: parts[macro[1]], pattern)

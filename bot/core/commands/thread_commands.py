@@ -1,0 +1,86 @@
+"""What a thread is told of itself: the sources of its last answer, that it is forgotten, what it follows."""
+
+from __future__ import annotations
+
+from bot.core.citations.citations import CitationService
+from bot.core.commands.document_list import inert
+from bot.core.models import Answer, AnswerState, Citation, Question
+from bot.core.plaintext import shorten
+from bot.core.wording import ReplyWords
+from storage.chat.answer_sources import Subscriptions
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat.traces import QuestionRecords
+from storage.models import Shown
+from storage.sql.audit import AuditedAction
+
+QUOTE_CHARS = 200
+
+
+class ThreadCommands:
+    """Replies that speak of the thread they are asked for in."""
+
+    def __init__(
+        self,
+        memory: ThreadMemory,
+        records: QuestionRecords,
+        citations: CitationService,
+        subscriptions: Subscriptions,
+    ) -> None:
+        self._memory = memory
+        self._records = records
+        self._citations = citations
+        self._subscriptions = subscriptions
+
+    async def sources(self, question: Question, words: ReplyWords) -> Answer:
+        """The sources of the last answer of the thread, with links that begin to live now.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        citations = await self._last_citations(question)
+        if not citations:
+            return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
+        quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
+        text = "\n".join([words.sources_again, *quotes])
+        return Answer(AnswerState.CHAT, text, citations, language=words.language)
+
+    async def subscribe(self, question: Question, number: str, words: ReplyWords) -> str:
+        """Have the thread told when a page changes that its last answer cites: of a number, or the first.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        cited = [one for one in await self._last_citations(question) if not one.host]
+        chosen = next((one for one in cited if number in ("", str(one.number))), None)
+        if chosen is None:
+            return words.nothing_to_subscribe
+        shown = Shown(chosen.version_id, chosen.page, chosen.quote)
+        if not await self._subscriptions.add(question.id, shown, words.language.value):
+            return words.nothing_to_subscribe
+        name = words.document_named(title=inert(chosen.name or chosen.title))
+        return words.subscribed(page=chosen.page, document=name)
+
+    async def unsubscribe(self, question: Question, words: ReplyWords) -> str:
+        """End what the thread follows."""
+        thread = question.thread or ""
+        return words.unsubscribed(await self._subscriptions.remove(question.asked_in.id, thread))
+
+    async def _last_citations(self, question: Question) -> tuple[Citation, ...]:
+        chat = question.asked_in.id
+        last = await self._memory.last(chat, question.thread) if question.thread is not None else None
+        kept = await self._records.get(chat, last[0]) if last else None
+        shown = kept.record["citations"] if kept else []
+        versions = last[1] if last else ()
+        return await self._citations.show_again(question.channel, versions, shown) if shown else ()
+
+    async def forget(self, question: Question, words: ReplyWords) -> str:
+        """Erase what the thread remembers; who wanted it is kept in the audit.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nothing was erased.
+        """
+        if question.thread is None:
+            return words.nothing_to_forget
+        action = AuditedAction(question.asker, "forget", question.asked_in.tenant, question.thread)
+        count = await self._memory.forget(question.asked_in.id, question.thread, action)
+        return words.forgot(count) if count else words.nothing_to_forget

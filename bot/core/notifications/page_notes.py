@@ -1,0 +1,106 @@
+"""Writes the note to a thread that follows a page: what its new version says there, sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.core.citations.citations import DocumentNames
+from bot.core.citations.relocation import FoundBy, PassageLocator, moved
+from bot.core.citations.signed_links import Links
+from bot.core.models import Answer, AnswerState, Citation, Language
+from bot.core.plaintext import shorten
+from bot.core.verification.claims import reduce_text
+from bot.core.wording import ReplyWords, reply_words
+from storage.chat.answer_sources import Subscriptions
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.documents.catalog import Catalog
+from storage.models import LivePublication, Shown
+from storage.queues.reading_repair import RepairingReadings
+from storage.text.sentences import split_units
+
+MAX_SENTENCES = 4
+"""Of each kind that a note names: the page itself is one click away."""
+SENTENCE_CHARS = 300
+
+
+class PageNotes:
+    """Makes notes; the conversation delivers each once."""
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        *,
+        channels: Channels,
+        catalog: Catalog,
+        citations: Citations,
+        readings: RepairingReadings,
+        links: Links,
+    ) -> None:
+        self._subscriptions = subscriptions
+        self._channels = channels
+        self._catalog = catalog
+        self._citations = citations
+        self._readings = readings
+        self._links = links
+        self._locator = PassageLocator(readings)
+
+    async def is_due(self, note: Mapping[str, int]) -> bool:
+        """Whether its thread still follows the page, and another version answers than it was told of.
+
+        ``note``: as the transaction that replaced the version kept it.
+        """
+        followed = await self._subscriptions.get(note["subscription"])
+        live = await self._live(note)
+        return followed is not None and live is not None and live.version_id != note["version"]
+
+    async def write(self, note: Mapping[str, int]) -> Answer:
+        """What a thread is told; written again, it says the same.
+
+        Raises:
+            storage.errors.InfrastructureError: what was read is not there just now; it is tried again.
+            LookupError: the subscription, or its document, has gone since it was due.
+        """
+        followed, live = await self._subscriptions.get(note["subscription"]), await self._live(note)
+        old = await self._catalog.source(note["version"])
+        if followed is None or old is None or live is None:
+            raise LookupError("a page that is followed no more")
+        words = reply_words(Language(followed.language))
+        before = Shown(note["version"], note["page"], followed.shown.quote)
+        place = await self._locator.locate(before, live.reading_id, own=old.reading_id)
+        after = moved(before, live.version_id, place)
+        channel = await self._channels.get(live.channel_id)
+        (record,) = await self._citations.add(channel.id, [after])
+        name = (await DocumentNames(self._catalog).names(channel.id, [live]))[live.version_id]
+        lead = words.page_lost if place.found_by is FoundBy.NOTHING else words.page_moved
+        said = lead(document=words.document_named(title=name), page=place.page)
+        texts = [
+            (await self._readings.page(reading, page)).text if reading else ""
+            for reading, page in ((old.reading_id, before.page), (live.reading_id, place.page))
+        ]
+        url = self._links.page_url(channel, record)
+        of = 1, live.title, live.file, place.page, after.quote, record.boxes, url
+        cited = Citation(*of, version_id=live.version_id, name=name)
+        await self._subscriptions.move(note["subscription"], before, after)
+        text = "\n".join([f"{said} [1]", *_changes(words, *texts)])
+        return Answer(AnswerState.CHAT, text, (cited,), language=words.language)
+
+    async def _live(self, note: Mapping[str, int]) -> LivePublication | None:
+        """What answers of the document now."""
+        old = await self._catalog.source(note["version"])
+        return await self._catalog.live_document(old.channel_id, old.document_id) if old else None
+
+
+def _changes(words: ReplyWords, before: str, after: str) -> list[str]:
+    """What stands on one page and not on the other."""
+    gone, new = _without(before, after), _without(after, before)
+    return [
+        *(words.page_gone(text=shorten(one, SENTENCE_CHARS)) for one in gone[:MAX_SENTENCES]),
+        *(words.page_new(text=shorten(one, SENTENCE_CHARS)) for one in new[:MAX_SENTENCES]),
+    ] or [words.page_same]
+
+
+def _without(text: str, other: str) -> Sequence[str]:
+    known = reduce_text(other).text
+    sentences = [" ".join(text[one.start : one.end].split()) for one in split_units(text)]
+    return [one for one in sentences if one and reduce_text(one).text not in known]

@@ -1,0 +1,226 @@
+"""What threads and admins may say in a chat, on a real database: who may, what becomes of it, the audit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.core import WORDS
+from fakes.notice_shelf import NoticeShelf, open_shelf
+from fakes.web_house import House, make_pdf
+from harness.empty_homes import make_sqlite
+from harness.lasting_pool import LastingPdf
+from sqlalchemy import select, update
+from sqlmodel import col
+
+from bot.core.citations.citations import CitationService
+from bot.core.commands.admin_commands import AdminCommands
+from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.chat_intents import recognize
+from bot.core.commands.thread_commands import ThreadCommands
+from bot.core.models import LOCAL_ASKER, Answer, Language, Question
+from bot.core.understanding.channel_documents import ChannelView
+from storage.chat.answer_sources import Subscriptions
+from storage.chat.channels import Channels
+from storage.chat.traces import QuestionRecords
+from storage.chat_models import NewTurn
+from storage.clock import utc_now
+from storage.documents.catalog import Catalog
+from storage.folders.folders import Folders
+from storage.models import Channel, ChannelKey, Platform
+from storage.queues.reading_repair import retry_failed
+from storage.settings import StorageSettings
+from storage.sql.audit import AuditLog
+from storage.sql.database import Database
+from storage.sql.tables import FolderRow, ReadingRow, TurnRow
+
+ADMIN, OTHER = "slack:T1:U0ADMIN1", "slack:T1:U0ALICE1"
+IT, HR, DIRECT = (ChannelKey(Platform.SLACK, "T1", one) for one in ("C0IT", "C0HR", "D0ADMIN"))
+
+
+@dataclass
+class Office:
+    """Chat commands of a whole home."""
+
+    database: Database
+    commands: ChatCommands
+    house: House
+    asked: int = field(default=0)
+
+    async def say(
+        self, channel: Channel, text: str, asker: str = ADMIN, thread: str | None = "17.1"
+    ) -> Answer | None:
+        """What is replied to a message; None: it is searched for."""
+        question = Question("q", text, channel, utc_now(), asker=asker, thread=thread)
+        command = recognize(text, Language.ENGLISH)
+        assert command is not None
+        view, unused = ChannelView(Catalog(self.database), channel), cast_any(None)
+        return await self.commands.reply(command, question, view, unused)
+
+    async def words(self, channel: Channel, text: str, asker: str = ADMIN) -> str:
+        """The reply's text."""
+        answer = await self.say(channel, text, asker)
+        assert answer is not None
+        return answer.text
+
+    async def audit(self) -> list[tuple[str, str, str, bool]]:
+        """(who, what, on what, whether it was done), oldest first."""
+        entries = await AuditLog(self.database).latest()
+        return [(one.actor, one.action, one.subject, one.is_done) for one in entries]
+
+
+def cast_any(value: object) -> Any:
+    """What a test has no use for."""
+    return value
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    """A fresh home with one admin."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(make_sqlite(tmp_path / "home"))
+        stack.push_async_callback(database.aclose)
+        house = House(tmp_path / "home", database, LastingPdf(StorageSettings(home=tmp_path / "home")))
+        thread = ThreadCommands(
+            house.memory,
+            QuestionRecords(database, 30),
+            CitationService(house.citations, house.links, house.catalog),
+            Subscriptions(database),
+        )
+        admin = AdminCommands([ADMIN], Folders(database), AuditLog(database), partial(retry_failed, database))
+        yield Office(database, ChatCommands(thread=thread, admin=admin), house)
+
+
+@pytest.fixture
+async def shelf(office: Office) -> NoticeShelf:
+    """A channel with documents."""
+    shelf = await open_shelf(office.database, IT)
+    await shelf.publish(await shelf.add("good.pdf"))
+    return shelf
+
+
+@pytest.mark.parametrize("text", ["status of the folders", "pause", "resume folders", "approve 1"])
+async def test_who_is_no_admin_gets_a_sentence_and_nothing_is_done(
+    office: Office, shelf: NoticeShelf, text: str
+) -> None:
+    """Shows the refusal, also to somebody unknown, in their language, and that the audit has it."""
+    assert await office.words(shelf.channel, text, OTHER) == WORDS.admins_only
+    assert await office.words(shelf.channel, text, "") == WORDS.admins_only
+    assert [(who, is_done) for who, _, _, is_done in await office.audit()] == [(OTHER, False), ("", False)]
+    assert await Folders(office.database).paused() == frozenset()
+
+
+async def test_a_channel_hears_of_its_own_folders_and_an_admins_direct_chat_of_all(
+    office: Office, shelf: NoticeShelf
+) -> None:
+    """Shows number, place and files, a folder of another channel left out, and the console as an admin."""
+    other = await open_shelf(office.database, HR)
+    await other.publish(await other.add("secret.pdf"))
+    said = await office.words(shelf.channel, "status")
+    assert said.splitlines() == [
+        "I watch 1 folder here:",
+        f"• {shelf.folder} · /srv/{shelf.channel.id} → {shelf.channel.name}: 1 file",
+    ]
+    assert await office.words(shelf.channel, "status", LOCAL_ASKER) == said
+    direct = await Channels(office.database).ensure(DIRECT, is_direct=True)
+    assert f"/srv/{other.channel.id}" in await office.words(direct, "status")
+    assert [entry[:2] for entry in await office.audit()] == [
+        (ADMIN, "status"),
+        (LOCAL_ASKER, "status"),
+        (ADMIN, "status"),
+    ]
+
+
+async def test_folders_are_paused_and_resumed_by_channel(office: Office, shelf: NoticeShelf) -> None:
+    """Shows that another channel's folder goes on being scanned, and that nothing twice is nothing."""
+    await open_shelf(office.database, HR)
+    assert (await office.words(shelf.channel, "pause")).startswith("Paused: 1 folder is not scanned")
+    assert await Folders(office.database).paused() == {shelf.folder}
+    assert "paused" in await office.words(shelf.channel, "status")
+    assert (await office.words(shelf.channel, "pause")).startswith("Paused: 0 folders")
+    assert await office.words(shelf.channel, "resume folders") == "1 folder is scanned again."
+    assert [what for _, what, _, _ in await office.audit()] == ["pause", "status", "resume"]
+
+
+async def test_a_deletion_is_approved_where_its_folder_is_seen(office: Office, shelf: NoticeShelf) -> None:
+    """Shows exactly what waited approved, that the audit names the folder, and none from another channel."""
+    document = await shelf.document_of(await shelf.add("gone.pdf"))
+    async with office.database.transaction() as session:
+        await session.execute(
+            update(FolderRow).where(col(FolderRow.id) == shelf.folder).values(asked=[str(document)])
+        )
+    elsewhere = await Channels(office.database).ensure(HR)
+    assert await office.words(elsewhere, f"approve {shelf.folder}") == WORDS.nothing_to_approve
+    assert "1 file vanished and waits" in await office.words(shelf.channel, "status")
+    said = await office.words(shelf.channel, f"approve deletion in folder {shelf.folder}")
+    assert said.startswith("Approved: 1 document goes with the next scan")
+    assert await office.words(shelf.channel, f"approve {shelf.folder}") == WORDS.nothing_to_approve
+    approval = await Folders(office.database).deletion_approval(shelf.folder)
+    assert approval.approved == {document}
+    assert (ADMIN, "approve", str(shelf.folder), True) in await office.audit()
+
+
+async def test_a_file_that_could_not_be_read_is_read_again(office: Office, shelf: NoticeShelf) -> None:
+    """Shows its reading waiting once more, and that any other name may be a question."""
+    version = await shelf.add("scan.pdf", "failed")
+    assert await office.say(shelf.channel, "retry good.pdf") is None
+    assert await office.say(shelf.channel, "retry the payment", OTHER) is None
+    assert await office.audit() == []
+    assert await office.words(shelf.channel, "retry scan.pdf", OTHER) == WORDS.admins_only
+    assert await office.words(shelf.channel, "retry scan.pdf") == "1 file is read again."
+    async with office.database.snapshot() as session:
+        states = list(await session.scalars(select(col(ReadingRow.state)).order_by(col(ReadingRow.sha256))))
+    assert sorted(states) == ["done", "waiting"]
+    document = str(await shelf.document_of(version))
+    assert (ADMIN, "retry", document, True) in await office.audit()
+
+
+async def test_a_thread_is_forgotten_and_only_that(office: Office, shelf: NoticeShelf) -> None:
+    """Shows its turns erased, another thread's kept, and who wanted it in the audit without a word of it."""
+    for key, thread in (("1", "17.1"), ("2", "17.1"), ("3", "18.1")):
+        await office.house.memory.keep(turn(shelf.channel, key, thread))
+    forgot = await office.words(shelf.channel, "forget this thread", OTHER)
+    assert forgot.startswith("Forgotten: 2 questions of this thread")
+    assert await office.words(shelf.channel, "forget this thread", OTHER) == WORDS.nothing_to_forget
+    async with office.database.snapshot() as session:
+        assert list(await session.scalars(select(col(TurnRow.key)))) == ["3"]
+    assert await office.audit() == [(OTHER, "forget", "17.1", True)]
+
+
+def turn(channel: Channel, key: str, thread: str, *versions: int) -> NewTurn:
+    """A question that is remembered."""
+    return NewTurn(key, channel.id, thread, "When?", "When?", "Daily [1].", versions, utc_now())
+
+
+async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) -> None:
+    """Shows the same quotes and numbers behind links that live from now on, and none of a thread without."""
+    house, channel = office.house, await office.house.channel("alpha")
+    shelved = await house.shelve(channel, "sop.pdf", make_pdf([["Backups run daily at 2:00 AM."]]), "Backups")
+    (record,) = await house.cite_answer(channel, (shelved, 1, "Backups run daily"))
+    kept = {"number": 1, "kind": "pdf", "file": "sop.pdf", "page": 1, "quote": "Backups run daily"}
+    web = kept | {"number": 2, "kind": "web", "file": "https://a.example/", "page": None, "host": "a.example"}
+    await house.memory.keep(turn(channel, "q1", "17.1", shelved.version))
+    await QuestionRecords(office.database, 30).keep(
+        "q1", channel.id, utc_now(), "grounded", {"citations": [kept, web]}
+    )
+    answer = await office.say(channel, "sources of the last answer", OTHER)
+    assert answer is not None
+    assert answer.text.splitlines() == [
+        WORDS.sources_again,
+        "[1] “Backups run daily”",
+        "[2] “Backups run daily”",
+    ]
+    first, second = answer.citations
+    assert (first.page, first.boxes, second.url) == (1, record.boxes, "https://a.example/")
+    assert house.links.read(first.url.rpartition("/")[2]).citation_id == record.id
+    elsewhere = await office.say(channel, "sources", OTHER, "99.9")
+    assert elsewhere is not None
+    assert (elsewhere.text, elsewhere.citations) == (WORDS.no_sources, ())
+    alone = await office.say(replace(channel), "sources", OTHER, None)
+    assert alone is not None
+    assert alone.text == WORDS.no_sources

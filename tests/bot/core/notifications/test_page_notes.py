@@ -1,0 +1,136 @@
+"""A thread that follows a page is told once what its new version says there: a real database and readings."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakes.web_house import House, Shelved, make_pdf
+from harness.empty_homes import make_sqlite
+from harness.lasting_pool import LastingPdf
+from sqlalchemy import select
+from sqlmodel import col
+
+from bot.core.notifications.page_notes import PageNotes
+from storage.chat.answer_sources import NOTE, Subscriptions, record_page_notes
+from storage.chat.inbox import Inbox
+from storage.chat_models import InboxItem
+from storage.models import Channel, ChannelKey, Platform, Shown
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.sql.tables import PublicationRow
+
+RULE = "Backups run daily at 2:00 AM."
+OLD = make_pdf([["Cover"], [RULE, "Tapes are kept for a year."]])
+NEW = make_pdf([["Cover"], ["Foreword"], [RULE, "Tapes are kept for a month."]])
+OTHER = make_pdf([["Something else entirely."]])
+
+
+@dataclass
+class World:
+    """A channel with a document of which page 2 was cited in a thread."""
+
+    house: House
+    channel: Channel
+    shelved: Shelved
+    notes: PageNotes
+    subscriptions: Subscriptions
+    inbox: Inbox
+
+    async def replace(self, pdf: bytes, before: Shelved, *headings: str) -> Shelved:
+        """A new version goes live, as a worker makes it."""
+        newer = await self.house.shelve(
+            self.channel, "sop.pdf", pdf, "Backups", replaces=before, headings=headings
+        )
+        async with self.house.database.transaction() as session:
+            live = select(PublicationRow).where(col(PublicationRow.version_id) == newer.version)
+            await record_page_notes(session, (await session.scalars(live)).one())
+        return newer
+
+    async def claimed(self) -> list[InboxItem]:
+        """The notes that wait, each taken up."""
+        found = []
+        while item := await self.inbox.claim("w", 60, (Platform.SLACK,)):
+            found.append(item)
+        return found
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """Nobody follows anything yet; the question of the thread was answered."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(make_sqlite(tmp_path / "home"))
+        stack.push_async_callback(database.aclose)
+        house = House(tmp_path / "home", database, LastingPdf(StorageSettings(home=tmp_path / "home")))
+        channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+        shelved = await house.shelve(channel, "sop.pdf", OLD, "Backups", headings=("Cover", "Schedule"))
+        notes = PageNotes(
+            Subscriptions(database),
+            channels=house.channels,
+            catalog=house.catalog,
+            citations=house.citations,
+            readings=house.stores.readings,
+            links=house.links,
+        )
+        inbox = Inbox(database)
+        address = {
+            "channel": "C1",
+            "ts": "17.1",
+            "thread": "17.1",
+            "key": "T1:C1:17.1",
+            "asker": "slack:T1:U1",
+        }
+        await inbox.receive(
+            channel, event_key="T1:e", message_key="T1:C1:17.1", thread="17.1", text="?", address=address
+        )
+        item = await inbox.claim("w", 60, (Platform.SLACK,))
+        assert item is not None
+        await inbox.give_up(item, "answered elsewhere")
+        yield World(house, channel, shelved, notes, Subscriptions(database), inbox)
+
+
+async def follow(world: World) -> bool:
+    """The thread subscribes to the page."""
+    return await world.subscriptions.add("1", Shown(world.shelved.version, 2, RULE), "en")
+
+
+async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: World) -> None:
+    """Shows what is gone and new with a link to the page, and the next version compared with this one; the
+    same subscription twice is one."""
+    assert await follow(world)
+    assert await follow(world)
+    newer = await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
+    (item,) = await world.claimed()
+    assert (item.thread, item.address["thread"], "asker" in item.address) == ("17.1", "17.1", False)
+    assert await world.notes.is_due(item.address[NOTE])
+    for _ in range(2):  # as after a crash between writing and keeping it
+        answer = await world.notes.write(item.address[NOTE])
+        assert answer.text.splitlines() == [
+            "“Backups” has a new version: what this thread follows stands on page 3 now. [1]",
+            "Gone: “Tapes are kept for a year.”",
+            "New: “Tapes are kept for a month.”",
+        ]
+        (cited,) = answer.citations
+        assert (cited.page, cited.version_id, cited.quote) == (3, newer.version, RULE)
+        assert world.house.links.read(cited.url.rpartition("/")[2]).page == 3
+    await world.inbox.give_up(item, "delivered")
+    await world.replace(OTHER, newer, "Other")
+    (item,) = await world.claimed()
+    assert item.address[NOTE] == {"subscription": 1, "version": newer.version, "page": 3}
+    answer = await world.notes.write(item.address[NOTE])
+    assert "was not found in it. Here is its page 1. [1]" in answer.text
+
+
+async def test_who_ended_it_is_told_nothing(world: World) -> None:
+    """Shows it of a note that waits already, and that nobody can follow a page without a thread in a chat."""
+    assert not await world.subscriptions.add("0a1b", Shown(world.shelved.version, 2, RULE), "en")
+    assert not await world.subscriptions.add("99", Shown(world.shelved.version, 2, RULE), "en")
+    await follow(world)
+    await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
+    assert await world.subscriptions.remove(world.channel.id, "18.1") == 0
+    assert await world.subscriptions.remove(world.channel.id, "17.1") == 1
+    (item,) = await world.claimed()
+    assert not await world.notes.is_due(item.address[NOTE])
