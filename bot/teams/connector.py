@@ -71,9 +71,14 @@ class MessageEntity(Entity):
     }
 
 
-def text_activity(message: TeamsMessage) -> Json:
-    """A message of text alone, with its citations; "AI generated" is said of a model's words only."""
+def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Json:
+    """A message of text alone, with its citations; "AI generated" is said of a model's words only.
+
+    ``takes_feedback``: with Teams' own buttons below it.
+    """
     activity = _text(message.text, "markdown")
+    if takes_feedback:
+        activity.channel_data = {"feedbackLoop": {"type": "default"}}
     activity.entities = []
     if message.citations or message.is_generated:
         fields = {

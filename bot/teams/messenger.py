@@ -9,13 +9,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from bot.core.conversation.feedback import FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold
 from bot.core.wording import reply_words
-from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning
+from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning, with_row
 from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
+from bot.teams.feedback_actions import reply_card, takes_feedback, why_row
 from bot.teams.question_actions import question_rows
 from storage.models import Channel
 
@@ -60,9 +62,24 @@ class TeamsMessenger:
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder, and its sources below it."""
         rendered = self._render(address, answer)
-        await self.connector.put(address, message["id"], text_activity(rendered))
-        if rendered.card:
-            await self._show_card(address, message["id"], card_activity(rendered.card, rendered.card_summary))
+        is_asked = takes_feedback(answer)
+        await self.connector.put(address, message["id"], text_activity(rendered, takes_feedback=is_asked))
+        card = rendered.card
+        if is_asked and address.get("is_personal"):
+            card = with_row(card, why_row(answer, message["id"]))
+        if card:
+            await self._show_card(address, message["id"], card_activity(card, rendered.card_summary))
+
+    async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
+        """Say in a personal chat what follows a person's click; a refusal is logged and nothing else.
+
+        ``message``: the id of the answer's message.
+        """
+        card = reply_card(reply, message)
+        try:
+            await self.connector.post(address, card_activity(card, tame(reply.text)))
+        except DeliveryError as error:
+            log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Teams fetches the pictures that the card names."""
@@ -72,7 +89,8 @@ class TeamsMessenger:
     ) -> None:
         """Write the text once more, below what became of its sources; the card stays as it was posted."""
         rendered = self._render(address, answer, changes)
-        await self.connector.put(address, message["id"], text_activity(rendered), tries=1)
+        activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
+        await self.connector.put(address, message["id"], activity, tries=1)
 
     def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
         rendered = render(answer, self._sources_shown, changes)

@@ -95,7 +95,8 @@ async def test_a_question_is_answered_with_citations_and_buttons(
     (claim,) = answer["entities"][0]["citation"]
     assert claim["position"] == 1
     assert claim["appearance"]["url"].startswith("http://127.0.0.1:8765/v/")
-    (row,) = card["attachments"][0]["content"]["body"]
+    row, *others = card["attachments"][0]["content"]["body"]
+    assert [one["actions"][0]["title"] for one in others] == [WORDS.why] * (conversation == PERSONAL)
     assert row["actions"][0]["type"] == "Action.OpenUrl"
     assert row["actions"][0]["url"] == claim["appearance"]["url"]
     (message,) = tenant.inbox.kept.values()
