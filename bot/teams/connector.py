@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import aiohttp
 from botbuilder.core import CardFactory, MessageFactory
-from botbuilder.schema import Activity, ActivityTypes, Entity
+from botbuilder.schema import ActionTypes, Activity, ActivityTypes, CardAction, Entity, SuggestedActions
 from yarl import URL
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.plaintext import shorten_middle
 from bot.settings import is_loopback_host
 from bot.teams.cards import TeamsMessage
 
@@ -27,6 +28,7 @@ _HOSTS = ("botframework.com", "smba.trafficmanager.net", "teams.microsoft.com", 
 
 Json = dict[str, Any]
 
+CHIP_CHARS = 26
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 20.0
 RETRIED = {412, 429, 502, 504}
@@ -91,6 +93,19 @@ def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Jso
         entity = MessageEntity(type="https://schema.org/Message", additional_properties=fields)
         activity.entities.append(entity)
     return _wire(activity)
+
+
+def suggesting_activity(text: str, questions: Sequence[str]) -> Json:
+    """A message of text with a chip a question; whoever clicks one writes it. Teams shows the first three."""
+    activity = _text(text, "markdown")
+    chips = [CardAction(type=ActionTypes.im_back, title=_chip(one), value=one) for one in questions]
+    activity.suggested_actions = SuggestedActions(actions=chips, to=[])
+    return _wire(activity)
+
+
+def _chip(question: str) -> str:
+    """As much as a third of a chat's width shows: of questions that begin alike, the ends differ."""
+    return shorten_middle(question, CHIP_CHARS, CHIP_CHARS * 2 // 3)
 
 
 def plain_activity(text: str) -> Json:

@@ -12,13 +12,21 @@ from typing import Any
 from bot.core.conversation.feedback import FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
+from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold
 from bot.core.wording import reply_words
 from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning, with_row
-from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
+from bot.teams.connector import (
+    Connector,
+    card_activity,
+    plain_activity,
+    suggesting_activity,
+    text_activity,
+    typing_activity,
+)
 from bot.teams.feedback_actions import reply_card, takes_feedback, why_row
-from bot.teams.question_actions import question_rows
+from bot.teams.question_actions import question_rows, shown_questions
 from storage.models import Channel
 
 Json = dict[str, Any]
@@ -105,8 +113,13 @@ class TeamsMessenger:
         return address | {"conversation": conversation, "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
-        """Post one card: a message of its own."""
+        """Post one card: a message of its own. Questions of a personal chat are chips below a text."""
         card, summary = render_announcement(announcement)
+        if place.get("is_personal") and announcement.questions and not announcement.sources:
+            questions = shown_questions(announcement.questions)
+            listed = "\n".join([TRY_ASKING, *(f"• {one}" for one in questions)])
+            await self.connector.post(place, suggesting_activity(escape(f"{summary}\n{listed}"), questions))
+            return
         card["body"] += question_rows(announcement.questions, place["tenant"])
         await self.connector.post(place, card_activity(card, summary))
 

@@ -93,6 +93,11 @@ class Playground:
         events = [json.loads(part) for part in text.split("\n---\n") if part.strip(" \n-")]
         return [event for event in events if event["direction"].startswith("User Application ->")]
 
+    async def said(self, words: str) -> list[str] | None:
+        """The bot's messages that hold these words, as JSON; None: there is none."""
+        said = [json.dumps(call["request"]["body"], ensure_ascii=False) for call in self.calls()]
+        return [one for one in said if words in one] or None
+
     async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
         """The bot's calls, once it has posted ``cards`` cards with sources."""
 
