@@ -65,7 +65,7 @@ def _host(url: str, scheme: str) -> str | None:
 
 
 class MessageEntity(Entity):
-    """schema.org/Message: botbuilder's own ``Entity`` drops every field but the type."""
+    """Of any kind: botbuilder's own ``Entity`` drops every field but the type."""
 
     _attribute_map = {  # noqa: RUF012  # msrest reads it from the class, as a dict
         "type": {"key": "type", "type": "str"},
@@ -108,6 +108,24 @@ def _chip(question: str) -> str:
     return shorten_middle(question, CHIP_CHARS, CHIP_CHARS * 2 // 3)
 
 
+def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
+    """What a personal chat sees of an answer in the making: what is done; in a known stream, its text."""
+    activity = Activity(type=ActivityTypes.typing, text=text, text_format="markdown")
+    kind = {"streamType": "streaming", "streamId": stream} if stream else {"streamType": "informative"}
+    activity.entities = [_stream_entity({**kind, "streamSequence": sequence})]
+    return _wire(activity)
+
+
+def ending_stream(activity: Json, stream: str) -> Json:
+    """The message that ends a stream and takes its place."""
+    entity = _wire(_stream_entity({"streamType": "final", "streamId": stream}))
+    return activity | {"entities": [*activity.get("entities", ()), entity]}
+
+
+def _stream_entity(fields: Json) -> Entity:
+    return MessageEntity(type="streaminfo", additional_properties=fields)
+
+
 def plain_activity(text: str) -> Json:
     """A message of one sentence of ours."""
     return _wire(_text(text, "plain"))
@@ -132,8 +150,8 @@ def _text(text: str, text_format: str) -> Activity:
     return activity
 
 
-def _wire(activity: Activity) -> Json:
-    serialize: Callable[[], Json] = activity.serialize
+def _wire(value: Activity | Entity) -> Json:
+    serialize: Callable[[], Json] = value.serialize
     return serialize()
 
 
@@ -188,14 +206,14 @@ class Connector:
         self._pause = pause
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, address: Json, activity: Json) -> str:
+    async def post(self, address: Json, activity: Json, *, tries: int = MAX_TRIES) -> str:
         """Post an activity; returns its id, '' for one that has none.
 
         Raises:
             DeliveryUnclear: nobody knows whether it was posted.
             DeliveryError: it was not.
         """
-        return await self._send("POST", _url(address), activity)
+        return await self._send("POST", _url(address), activity, tries)
 
     async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = MAX_TRIES) -> None:
         """Replace an activity that we posted.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from engines.playground import GROUP, OPERATIONS, PERSONAL, TENANT, StartPlayground
+from engines.playground import GROUP, OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
 from fakes.core import WORDS
+from fakes.model_server import STREAM_HEAD, byte_server, event
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
@@ -80,3 +84,60 @@ async def test_follow_ups_are_understood_where_they_are_said(
             assert not await playground.said(LEANING)
         await playground.say(thread, "how often are they tested?", mention=True)
         await until(lambda: playground.said(LEANING), log=lambda: program.log)
+
+
+def claim(text: str) -> str:
+    """A sentence of a model, with a quote that stands in the document."""
+    return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
+
+
+def streamed(playground: Playground, kind: str) -> list[dict[str, Any]]:
+    """What the bot sent of its streams of this kind."""
+    sent = [call["request"]["body"] for call in playground.calls()]
+    return [one for one in sent for info in one.get("entities", ()) if info.get("streamType") == kind]
+
+
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
+    program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """Killed while half of it is streamed, the next start ends the stream with all of it, and one card."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    name_library(program, sop)
+    has_recovered = asyncio.Event()
+
+    async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
+        await writer.drain()
+        await has_recovered.wait()
+        writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
+        await writer.drain()
+
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+    async with byte_server(write) as model:
+        program.environment = DEVELOPMENT | {"OPENAI_BASE_URL": model}
+        async with program.serving() as process:
+            await program.until_live(LIBRARY, 1)
+            await page.goto(playground.url)
+            await page.get_by_text("Connected.").wait_for()
+            await playground.say(PERSONAL, "when do backups run?")
+            await page.get_by_text("Daily.").first.wait_for()
+            await page.screenshot(path=tmp_path / "growing.png")
+            process.kill()
+            process.wait()
+        has_recovered.set()
+        async with program.serving():
+            await until(lambda: playground.said("At 2 AM."), log=lambda: program.log)
+            await playground.answered(cards=1)
+            await page.locator("a.fai-Citation").first.wait_for()
+            await page.get_by_role("button", name="Like", exact=True).wait_for()
+            await page.screenshot(path=tmp_path / "whole.png")
+    begun, (shown, *_), (ended,) = (
+        streamed(playground, kind) for kind in ("informative", "streaming", "final")
+    )
+    assert [one["text"] for one in begun] == [WORDS.searching]
+    assert shown["text"] == "Daily. [1]"
+    assert ended["text"].startswith(shown["text"])
+    assert len(await playground.said("Action.OpenUrl") or ()) == 1

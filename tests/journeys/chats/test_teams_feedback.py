@@ -111,7 +111,8 @@ async def test_a_personal_chat_offers_reasons_and_says_why(
         button = card["attachments"][0]["content"]["body"][-1]["actions"][0]
         await playground.send(from_user(playground, PERSONAL, type="message", value=button["data"]))
         await until(lambda: said_in(playground, PERSONAL, WORDS.why_passages), log=lambda: program.log)
-        assert await invoked(program, from_user(playground, PERSONAL, **thumb(answer["id"]))) == (200, "{}")
+        named = answer["entities"][-1]["streamId"]
+        assert await invoked(program, from_user(playground, PERSONAL, **thumb(named))) == (200, "{}")
         (asked,) = await until(
             lambda: said_in(playground, PERSONAL, WORDS.what_was_wrong), log=lambda: program.log
         )
