@@ -76,7 +76,7 @@ class Joined(NamedTuple):
     """As of a message."""
 
 
-class Place(NamedTuple):
+class TeamsPlace(NamedTuple):
     """Where an activity happens."""
 
     key: ChannelKey
@@ -87,7 +87,7 @@ class Place(NamedTuple):
     address: dict[str, Any]
 
 
-def place_of(activity: Json, home: str | None) -> Place | None:
+def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
     """A channel is one for all its threads; a group or personal chat is one for itself."""
     tenant, conversation = tenant_of(activity), part(activity, "conversation")
     if not (tenant and conversation.get("id")):
@@ -95,7 +95,7 @@ def place_of(activity: Json, home: str | None) -> Place | None:
     where = str(conversation["id"])
     channel = str(part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
     is_personal = conversation.get("conversationType") == "personal"
-    return Place(
+    return TeamsPlace(
         ChannelKey(Platform.TEAMS, tenant, channel),
         where,
         is_personal,

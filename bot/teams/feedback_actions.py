@@ -16,7 +16,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
 from bot.core.plaintext import mend, shorten, tame
 from bot.core.wording import reply_words
-from bot.teams.activities import Place, part, place_of
+from bot.teams.activities import TeamsPlace, part, place_of
 from storage.chat.feedback import FeedbackVerdict
 
 Json = Mapping[str, Any]
@@ -33,7 +33,7 @@ _REACTIONS = {"like": FeedbackVerdict.GOOD, "dislike": FeedbackVerdict.BAD}
 class FeedbackAction:
     """What a person says of an answer, or asks of it."""
 
-    place: Place
+    place: TeamsPlace
     person: str
     message: str
     """The id of the answer's message."""
