@@ -18,6 +18,7 @@ from bot.bootstrap import (
     build_reviser,
     embedding_key,
     make_links,
+    open_feedback,
     open_home,
     open_slack,
     open_teams,
@@ -115,7 +116,10 @@ class ChatPlatforms:
         self._conversation = build_conversation(settings, stores, answering, links, messengers)
         self.slack = open_slack(settings, stores, self._conversation, links, draw)
         self.teams = open_teams(
-            settings, self._conversation.receive, Onboarding(stores.channels, stores.notices).join
+            settings,
+            self._conversation.receive,
+            Onboarding(stores.channels, stores.notices).join,
+            open_feedback(stores),
         )
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}

@@ -380,6 +380,11 @@ def build_conversation(
     )
 
 
+def open_feedback(stores: Stores) -> AnswerFeedback:
+    """What takes feedback of the chat platforms."""
+    return AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
+
+
 def open_slack(
     settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
 ) -> SlackAdapter | None:
@@ -408,11 +413,12 @@ def open_slack(
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
     )
-    feedback = AnswerFeedback(inbox, stores.records, stores.feedback)
-    return SlackAdapter(settings, intake, feedback, draw)
+    return SlackAdapter(settings, intake, open_feedback(stores), draw)
 
 
-def open_teams(settings: BotSettings, receive: Receive, join: JoinAt) -> TeamsAdapter | None:
+def open_teams(
+    settings: BotSettings, receive: Receive, join: JoinAt, feedback: AnswerFeedback
+) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
     Raises:
@@ -422,7 +428,7 @@ def open_teams(settings: BotSettings, receive: Receive, join: JoinAt) -> TeamsAd
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive, join=join)
+    return TeamsAdapter(settings, receive, join=join, feedback=feedback)
 
 
 async def build_notifier(

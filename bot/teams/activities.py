@@ -25,13 +25,15 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
 
     ``home``: the Entra tenant whose people's personal chats are direct chats; None: every tenant's.
     """
-    place = _place(activity, home)
+    place = place_of(activity, home)
     if activity.get("type") != "message" or place is None or not activity.get("id"):
         return None
     mention, clicked = _mention(activity), read_question_click(activity, place.key.tenant)
-    if mention is None and clicked is None and not place.is_personal:
-        return None
     where, text = place.where, str(activity.get("text") or "")
+    # In a personal chat only a click on a card that is not ours any more says nothing in words.
+    is_for_us = place.is_personal and (bool(text) or not activity.get("value"))
+    if mention is None and clicked is None and not is_for_us:
+        return None
     key = f"{place.key.installation}:{where}:{activity['id']}"
     return IncomingMessage(
         key=place.key,
@@ -53,14 +55,14 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
 
     Teams says it twice, as an installation and as a new member. ``home``: as of a message.
     """
-    kind, bot = activity.get("type"), _part(activity, "recipient").get("id")
+    kind, bot = activity.get("type"), part(activity, "recipient").get("id")
     members = activity.get("membersAdded")
     is_installed = kind == "installationUpdate" and activity.get("action") == "add"
     is_member = kind == "conversationUpdate" and any(
         isinstance(one, Mapping) and bot and one.get("id") == bot
         for one in (members if isinstance(members, list) else ())
     )
-    place = _place(activity, home)
+    place = place_of(activity, home)
     if place is None or not (is_installed or is_member):
         return None
     return Joined(place.key, _channel_name(activity), place.is_direct, place.address)
@@ -76,7 +78,7 @@ class Joined(NamedTuple):
     """As of a message."""
 
 
-class _Place(NamedTuple):
+class TeamsPlace(NamedTuple):
     """Where an activity happens."""
 
     key: ChannelKey
@@ -87,27 +89,28 @@ class _Place(NamedTuple):
     address: dict[str, Any]
 
 
-def _place(activity: Json, home: str | None) -> _Place | None:
+def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
     """A channel is one for all its threads; a group or personal chat is one for itself."""
-    tenant, conversation = tenant_of(activity), _part(activity, "conversation")
+    tenant, conversation = tenant_of(activity), part(activity, "conversation")
     if not (tenant and conversation.get("id")):
         return None
     where = str(conversation["id"])
-    channel = str(_part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
+    channel = str(part(activity, "channelData", "channel").get("id") or where).split(";messageid=", 1)[0]
     is_personal = conversation.get("conversationType") == "personal"
-    return _Place(
+    return TeamsPlace(
         ChannelKey(Platform.TEAMS, tenant, channel),
         where,
         is_personal,
         is_personal and home in (None, tenant),
-        {"service_url": str(activity.get("serviceUrl") or ""), "conversation": where},
+        {"service_url": str(activity.get("serviceUrl") or ""), "conversation": where}
+        | ({"is_personal": True} if is_personal else {}),
     )
 
 
 def tenant_of(activity: Json) -> str:
     """The Entra tenant, or '' when the envelope names none."""
-    named = _part(activity, "channelData", "tenant").get("id")
-    return str(named or _part(activity, "conversation").get("tenantId") or "")
+    named = part(activity, "channelData", "tenant").get("id")
+    return str(named or part(activity, "conversation").get("tenantId") or "")
 
 
 def plain_text(text: str, mention: str) -> str:
@@ -123,23 +126,23 @@ def _asker(activity: Json, key: ChannelKey) -> str:
 
 
 def _channel_name(activity: Json) -> str | None:
-    parts = _part(activity, "channelData", "channel"), _part(activity, "conversation")
-    names = (part.get("name") for part in parts)
+    parts = part(activity, "channelData", "channel"), part(activity, "conversation")
+    names = (one.get("name") for one in parts)
     return next((mend(name) for name in names if isinstance(name, str) and name), None)
 
 
 def _mention(activity: Json) -> str | None:
     """The text by which the message mentions the bot."""
-    bot = _part(activity, "recipient").get("id")
+    bot = part(activity, "recipient").get("id")
     entities = activity.get("entities")
     for entity in entities if isinstance(entities, list) else []:
         if isinstance(entity, Mapping) and entity.get("type") == "mention":
-            if bot and _part(entity, "mentioned").get("id") == bot:
+            if bot and part(entity, "mentioned").get("id") == bot:
                 return str(entity.get("text") or "")
     return None
 
 
-def _part(value: Json, *names: str) -> Json:
+def part(value: Json, *names: str) -> Json:
     """An object inside an activity; empty when anything on the way is missing or something else."""
     for name in names:
         inner = value.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
@@ -9,13 +10,16 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.ports import JoinAt, Receive
 from bot.settings import BotSettings, is_loopback_host
 from bot.teams.activities import read_activity, read_join, tenant_of
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
+from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from storage.errors import SettingsError, raised_at
+from storage.task_group import cancel_and_wait
 
 PATH = "/api/messages"
 MAX_BODY_BYTES = 1 << 18
@@ -27,7 +31,13 @@ class TeamsAdapter:
     """One route; nothing of a request is read before its token was found good."""
 
     def __init__(
-        self, settings: BotSettings, receive: Receive, *, join: JoinAt, keys: SigningKeys | None = None
+        self,
+        settings: BotSettings,
+        receive: Receive,
+        *,
+        join: JoinAt,
+        feedback: AnswerFeedback,
+        keys: SigningKeys | None = None,
     ) -> None:
         """Nothing is sent yet.
 
@@ -35,6 +45,7 @@ class TeamsAdapter:
             settings: the app, and how we are reached.
             receive: keeps a question.
             join: keeps that we were added to a channel or chat.
+            feedback: keeps what people say of answers.
             keys: Microsoft's signing keys; None: fetched when they are needed.
 
         Raises:
@@ -43,6 +54,8 @@ class TeamsAdapter:
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self._receive = receive
         self._join = join
+        self._feedback = feedback
+        self._following_up: set[asyncio.Task[None]] = set()
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
         # Everybody's tenant may write to a multi-tenant bot: a library is for our own people.
         self._home = None if settings.teams_app_type == "SingleTenant" else settings.teams_tenant_id or ""
@@ -55,6 +68,7 @@ class TeamsAdapter:
 
     async def stop(self) -> None:
         """Close the connections to Microsoft."""
+        await cancel_and_wait(*self._following_up)
         await self.messenger.connector.aclose()
 
     async def _handle(self, request: web.Request) -> web.Response:
@@ -62,6 +76,8 @@ class TeamsAdapter:
         activity = await _read_json(request)
         self._check_origin(activity, claims)
         try:
+            if action := read_feedback(activity, self._home):
+                return await self._take_feedback(action)
             if message := read_activity(activity, self._home):
                 await self._receive(message)
             elif joined := read_join(activity, self._home):
@@ -69,7 +85,29 @@ class TeamsAdapter:
         except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
             log.error("a message could not be kept: %s", raised_at(error))
             raise web.HTTPServiceUnavailable from None
-        return web.Response()
+        return _refused() if is_feedback(activity) else web.Response()
+
+    async def _take_feedback(self, action: FeedbackAction) -> web.Response:
+        """Keep it before Teams hears that we did; in a personal chat what follows is said then."""
+        asked = await self._feedback.question_of_reply(action.place.key, action.message)
+        if action.verdict is None:
+            reply = FeedbackReply(await self._feedback.why(asked))
+        else:
+            person = (action.place.key.installation, action.person)
+            reply = await self._feedback.take(
+                asked, person, action.verdict, page=action.page, comment=action.comment
+            )
+        # Teams thanks for what its own buttons said; a card's button says nothing by itself.
+        if action.place.is_personal and (reply.reasons or not action.is_native):
+            self._follow_up(action, reply)
+        return web.json_response({}) if asked or not action.is_native else _refused()
+
+    def _follow_up(self, action: FeedbackAction, reply: FeedbackReply) -> None:
+        """Say it behind the answer to the request: Teams waits for that, and would send the click again."""
+        saying = self.messenger.follow_up(action.place.address, reply, action.message)
+        task = asyncio.create_task(saying, name="teams-follow-up")
+        self._following_up.add(task)
+        task.add_done_callback(self._following_up.discard)
 
     async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
         """The verified token's claims; None in development, where only this machine may ask."""
@@ -119,6 +157,11 @@ def _connector(settings: BotSettings) -> Connector:
     if not tenant:
         raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
     return Connector(AppCredentials(app_id, password.get_secret_value(), tenant), is_microsofts)
+
+
+def _refused() -> web.Response:
+    """Feedback of an answer that is not there for whoever gives it: Teams says that it was not taken."""
+    return web.json_response({}, status=404)
 
 
 async def _read_json(request: web.Request) -> Mapping[str, Any]:

@@ -92,6 +92,12 @@ def render_announcement(announcement: Announcement) -> tuple[Json, str]:
     return card, _cut("\n\n".join(paragraphs), reply_words(Language.ENGLISH))
 
 
+def with_row(card: Json | None, row: Json) -> Json:
+    """The card, or one that is made for it, with one more row."""
+    whole = card or _adaptive([])
+    return whole | {"body": [*whole["body"], row]}
+
+
 def _lines(paragraph: str) -> list[Json]:
     """A block per line. Text runs know no markup, so nothing in them needs an escape."""
     return [

@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import aiohttp
 from botbuilder.core import CardFactory, MessageFactory
-from botbuilder.schema import Activity, ActivityTypes, Entity
+from botbuilder.schema import ActionTypes, Activity, ActivityTypes, CardAction, Entity, SuggestedActions
 from yarl import URL
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.plaintext import shorten_middle
 from bot.settings import is_loopback_host
 from bot.teams.cards import TeamsMessage
 
@@ -27,6 +28,7 @@ _HOSTS = ("botframework.com", "smba.trafficmanager.net", "teams.microsoft.com", 
 
 Json = dict[str, Any]
 
+CHIP_CHARS = 26
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 20.0
 RETRIED = {412, 429, 502, 504}
@@ -63,7 +65,7 @@ def _host(url: str, scheme: str) -> str | None:
 
 
 class MessageEntity(Entity):
-    """schema.org/Message: botbuilder's own ``Entity`` drops every field but the type."""
+    """Of any kind: botbuilder's own ``Entity`` drops every field but the type."""
 
     _attribute_map = {  # noqa: RUF012  # msrest reads it from the class, as a dict
         "type": {"key": "type", "type": "str"},
@@ -71,9 +73,14 @@ class MessageEntity(Entity):
     }
 
 
-def text_activity(message: TeamsMessage) -> Json:
-    """A message of text alone, with its citations; "AI generated" is said of a model's words only."""
+def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Json:
+    """A message of text alone, with its citations; "AI generated" is said of a model's words only.
+
+    ``takes_feedback``: with Teams' own buttons below it.
+    """
     activity = _text(message.text, "markdown")
+    if takes_feedback:
+        activity.channel_data = {"feedbackLoop": {"type": "default"}}
     activity.entities = []
     if message.citations or message.is_generated:
         fields = {
@@ -86,6 +93,37 @@ def text_activity(message: TeamsMessage) -> Json:
         entity = MessageEntity(type="https://schema.org/Message", additional_properties=fields)
         activity.entities.append(entity)
     return _wire(activity)
+
+
+def suggesting_activity(text: str, questions: Sequence[str]) -> Json:
+    """A message of text with a chip a question; whoever clicks one writes it. Teams shows the first three."""
+    activity = _text(text, "markdown")
+    chips = [CardAction(type=ActionTypes.im_back, title=_chip(one), value=one) for one in questions]
+    activity.suggested_actions = SuggestedActions(actions=chips, to=[])
+    return _wire(activity)
+
+
+def _chip(question: str) -> str:
+    """As much as a third of a chat's width shows: of questions that begin alike, the ends differ."""
+    return shorten_middle(question, CHIP_CHARS, CHIP_CHARS * 2 // 3)
+
+
+def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
+    """What a personal chat sees of an answer in the making: what is done; in a known stream, its text."""
+    activity = Activity(type=ActivityTypes.typing, text=text, text_format="markdown")
+    kind = {"streamType": "streaming", "streamId": stream} if stream else {"streamType": "informative"}
+    activity.entities = [_stream_entity({**kind, "streamSequence": sequence})]
+    return _wire(activity)
+
+
+def ending_stream(activity: Json, stream: str) -> Json:
+    """The message that ends a stream and takes its place."""
+    entity = _wire(_stream_entity({"streamType": "final", "streamId": stream}))
+    return activity | {"entities": [*activity.get("entities", ()), entity]}
+
+
+def _stream_entity(fields: Json) -> Entity:
+    return MessageEntity(type="streaminfo", additional_properties=fields)
 
 
 def plain_activity(text: str) -> Json:
@@ -112,8 +150,8 @@ def _text(text: str, text_format: str) -> Activity:
     return activity
 
 
-def _wire(activity: Activity) -> Json:
-    serialize: Callable[[], Json] = activity.serialize
+def _wire(value: Activity | Entity) -> Json:
+    serialize: Callable[[], Json] = value.serialize
     return serialize()
 
 
@@ -168,14 +206,14 @@ class Connector:
         self._pause = pause
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, address: Json, activity: Json) -> str:
+    async def post(self, address: Json, activity: Json, *, tries: int = MAX_TRIES) -> str:
         """Post an activity; returns its id, '' for one that has none.
 
         Raises:
             DeliveryUnclear: nobody knows whether it was posted.
             DeliveryError: it was not.
         """
-        return await self._send("POST", _url(address), activity)
+        return await self._send("POST", _url(address), activity, tries)
 
     async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = MAX_TRIES) -> None:
         """Replace an activity that we posted.

@@ -9,14 +9,26 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from bot.core.conversation.feedback import FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
+from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold
 from bot.core.wording import reply_words
-from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning
-from bot.teams.connector import Connector, card_activity, plain_activity, text_activity, typing_activity
-from bot.teams.question_actions import question_rows
+from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning, with_row
+from bot.teams.connector import (
+    Connector,
+    card_activity,
+    ending_stream,
+    plain_activity,
+    stream_activity,
+    suggesting_activity,
+    text_activity,
+    typing_activity,
+)
+from bot.teams.feedback_actions import reply_card, takes_feedback, why_row
+from bot.teams.question_actions import question_rows, shown_questions
 from storage.models import Channel
 
 Json = dict[str, Any]
@@ -33,19 +45,30 @@ class TeamsMessenger:
     own that Teams gives no name to beforehand: it is posted once and then updated, and one whose
     outcome is unclear is not posted again, because the text's citations open the same pages. Only a
     crash in the instant between the card and the outbox can show the card, not the answer, twice.
+
+    In a personal chat the placeholder is a stream, which the answer ends. Teams takes no more of one that
+    is two minutes old, or ended: then the answer is written over it like over any placeholder.
     """
 
     def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
         self.connector = connector
         self._sources_shown = sources_shown
         self._cards: dict[str, str] = {}
+        self._sequences: dict[str, int] = {}
+        """Of the streams that this process began: the number of the next update."""
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Show that we are at it, then post the placeholder."""
-        with suppress(DeliveryError):
-            await self.connector.post(address, typing_activity())
         said = reply_words(language)
         text = said.queued if is_queued else said.searching
+        if (
+            address.get("is_personal")
+            and not is_queued
+            and (stream := await self._begin_stream(address, text))
+        ):
+            return {"id": stream, "is_stream": True}
+        with suppress(DeliveryError):
+            await self.connector.post(address, typing_activity())
         return {"id": await self.connector.post(address, plain_activity(text))}
 
     async def find_placeholder(self, address: Json) -> Json | None:
@@ -53,16 +76,38 @@ class TeamsMessenger:
         return None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
-        """Write the beginning of an answer over the placeholder."""
+        """Write the beginning of an answer over the placeholder, or into its stream."""
+        if message.get("is_stream"):
+            await self._update_stream(address, message["id"], text)
+            return
         beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
         """Write the answer over the placeholder, and its sources below it."""
         rendered = self._render(address, answer)
-        await self.connector.put(address, message["id"], text_activity(rendered))
-        if rendered.card:
-            await self._show_card(address, message["id"], card_activity(rendered.card, rendered.card_summary))
+        is_asked = takes_feedback(answer)
+        activity = text_activity(rendered, takes_feedback=is_asked)
+        if message.get("is_stream"):
+            await self._end_stream(address, message["id"], activity)
+        else:
+            await self.connector.put(address, message["id"], activity)
+        card = rendered.card
+        if is_asked and address.get("is_personal"):
+            card = with_row(card, why_row(answer, message["id"]))
+        if card:
+            await self._show_card(address, message["id"], card_activity(card, rendered.card_summary))
+
+    async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
+        """Say in a personal chat what follows a person's click; a refusal is logged and nothing else.
+
+        ``message``: the id of the answer's message.
+        """
+        card = reply_card(reply, message)
+        try:
+            await self.connector.post(address, card_activity(card, tame(reply.text)))
+        except DeliveryError as error:
+            log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Teams fetches the pictures that the card names."""
@@ -72,7 +117,8 @@ class TeamsMessenger:
     ) -> None:
         """Write the text once more, below what became of its sources; the card stays as it was posted."""
         rendered = self._render(address, answer, changes)
-        await self.connector.put(address, message["id"], text_activity(rendered), tries=1)
+        activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
+        await self.connector.put(address, message["id"], activity, tries=1)
 
     def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
         rendered = render(answer, self._sources_shown, changes)
@@ -87,13 +133,50 @@ class TeamsMessenger:
         return address | {"conversation": conversation, "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
-        """Post one card: a message of its own."""
+        """Post one card: a message of its own. Questions of a personal chat are chips below a text."""
         card, summary = render_announcement(announcement)
+        if place.get("is_personal") and announcement.questions and not announcement.sources:
+            questions = shown_questions(announcement.questions)
+            listed = "\n".join([TRY_ASKING, *(f"• {one}" for one in questions)])
+            await self.connector.post(place, suggesting_activity(escape(f"{summary}\n{listed}"), questions))
+            return
         card["body"] += question_rows(announcement.questions, place["tenant"])
         await self.connector.post(place, card_activity(card, summary))
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:
         """Teams lets a bot read no messages: nobody can say."""
+
+    async def _begin_stream(self, address: Json, text: str) -> str:
+        """The id of a stream that says what is done; '' where Teams takes none: another one runs there."""
+        try:
+            stream = await self.connector.post(address, stream_activity(text, 1), tries=1)
+        except DeliveryUnclear:
+            raise
+        except DeliveryError:
+            return ""
+        self._sequences[stream] = 2
+        if len(self._sequences) > CARDS_REMEMBERED:
+            del self._sequences[next(iter(self._sequences))]
+        return stream
+
+    async def _update_stream(self, address: Json, stream: str, text: str) -> None:
+        """Each update holds the text of those before, as the answer will have it."""
+        if sequence := self._sequences.get(stream):
+            self._sequences[stream] = sequence + 1
+            activity = stream_activity(escape(tame(text).strip()), sequence, stream)
+            await self.connector.post(address, activity, tries=1)
+
+    async def _end_stream(self, address: Json, stream: str, activity: Json) -> None:
+        """The answer, once: a stream that ended already is a message, which is updated."""
+        self._sequences.pop(stream, None)
+        try:
+            await self.connector.post(address, ending_stream(activity, stream))
+        except DeliveryUnclear:
+            raise
+        except DeliveryError as error:
+            if error.retry_after is not None:
+                raise
+            await self.connector.put(address, stream, activity)
 
     async def _show_card(self, address: Json, placeholder: str, activity: Json) -> None:
         if card := self._cards.get(placeholder):

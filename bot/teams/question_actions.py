@@ -28,8 +28,12 @@ def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Js
         "spacing": "Medium",
         "inlines": [{"type": "TextRun", "text": TRY_ASKING}],
     }
-    shown = [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
-    return [lead, *(_row(one, str(tenant)) for one in shown)]
+    return [lead, *(_row(one, str(tenant)) for one in shown_questions(questions))]
+
+
+def shown_questions(questions: Sequence[str]) -> list[str]:
+    """The questions as people see and ask them: nothing in them is a link."""
+    return [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
 
 
 def _row(question: str, tenant: str) -> Json:

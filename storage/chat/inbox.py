@@ -93,6 +93,25 @@ class Inbox:
             row = (await session.execute(asked)).first()
         return (row[0], str(row[1])) if row else None
 
+    async def question_of_reply(self, tenant: TenantName, message: str) -> tuple[int, str, str] | None:
+        """(channel, question, language of the answer) of our reply of this id in this tenant's channel.
+
+        None: no answer that is still kept has it there.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        asked = (
+            select(col(InboxRow.channel_id), col(InboxRow.id), col(OutboxRow.answer))
+            .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
+            .join(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
+            .where(col(ChannelRow.tenant) == tenant)
+            .where(col(OutboxRow.message)["id"].as_string() == message)
+        )
+        async with self._database.snapshot() as session:
+            row = (await session.execute(asked.order_by(col(InboxRow.id).desc()))).first()
+        return (row[0], str(row[1]), str(row[2].get("language", ""))) if row and row[2] else None
+
     async def recent_of(
         self, user: str, tenants: Collection[TenantName], limit: int
     ) -> Sequence[RecentQuestion]:

@@ -1,7 +1,8 @@
 """Microsoft's Agents Playground: Teams as a bot sees it, on this machine, with a browser UI.
 
 Pre-release Microsoft terms: for evaluation and feedback, on the developer's side only. It is fetched
-from npm, never vendored; its telemetry is switched off. It checks no tokens and no manifests.
+from npm, never vendored; its telemetry is switched off. It checks no tokens, no cards and no manifests:
+for the last two Microsoft's parser and schemas come with it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from harness.waiting import until
 
 from engines.support.npm import NpmPackage
 from engines.support.ports import free_port
+from engines.support.teams_schemas import PACKAGES
 
 NAME = "playground"
 REMEDY = ".venv/bin/python tests/fetch.py playground (needs Node.js 20 and npm)"
@@ -46,12 +48,15 @@ def missing() -> str | None:
     """Whether Node.js is there and the program was fetched."""
     if shutil.which("node") is None:
         return "Node.js is not installed"
-    return None if PROGRAM.exists() else "the Agents Playground was not fetched"
+    if not PROGRAM.exists():
+        return "the Agents Playground was not fetched"
+    return None if all(one.folder.exists() for one in PACKAGES) else "Microsoft's schemas were not fetched"
 
 
 def fetch() -> None:
-    """Get it from npm."""
-    PACKAGE.fetch()
+    """Get it from npm, and the schemas that it does not check."""
+    for package in (PACKAGE, *PACKAGES):
+        package.fetch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,11 @@ class Playground:
         text = self.recording.read_text() if self.recording.exists() else ""
         events = [json.loads(part) for part in text.split("\n---\n") if part.strip(" \n-")]
         return [event for event in events if event["direction"].startswith("User Application ->")]
+
+    async def said(self, words: str) -> list[str] | None:
+        """The bot's messages that hold these words, as JSON; None: there is none."""
+        said = [json.dumps(call["request"]["body"], ensure_ascii=False) for call in self.calls()]
+        return [one for one in said if words in one] or None
 
     async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
         """The bot's calls, once it has posted ``cards`` cards with sources."""

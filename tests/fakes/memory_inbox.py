@@ -35,6 +35,7 @@ class MemoryFeedback:
     """Takes what people say of answers, and keeps it in memory."""
 
     said: list[tuple[str, tuple[str, str], FeedbackVerdict, int | None]] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
     failure: Exception | None = None
     """Raised instead of keeping anything."""
 
@@ -44,27 +45,35 @@ class MemoryFeedback:
         """Every message asked something."""
         return AnsweredQuestion(1, message_key, language)
 
+    async def question_of_reply(self, key: ChannelKey, message: str) -> AnsweredQuestion | None:
+        """Every reply answered something, except those that are called lost."""
+        return None if message == "lost" else AnsweredQuestion(1, message)
+
     async def take(
         self,
-        asked: AnsweredQuestion,
+        asked: AnsweredQuestion | None,
         person: tuple[str, str],
         verdict: FeedbackVerdict,
         *,
         page: int | None = None,
+        comment: str = "",
         language: Language = Language.ENGLISH,
     ) -> FeedbackReply:
         """Offer two pages for a bad answer."""
         if self.failure:
             raise self.failure
+        if asked is None:
+            return FeedbackReply("It is not there any more.")
         self.said.append((asked.id, person, verdict, page))
-        if verdict is not FeedbackVerdict.BAD:
+        self.comments.append(comment)
+        if verdict is not FeedbackVerdict.BAD or comment:
             return FeedbackReply("Thank you.")
         reasons = [(one, one.value) for one in REASONS]
         return FeedbackReply("What was wrong?", reasons, ["Page 1", "Page 2"], "The right page is …")
 
-    async def why(self, asked: AnsweredQuestion, language: Language = Language.ENGLISH) -> str:
+    async def why(self, asked: AnsweredQuestion | None, language: Language = Language.ENGLISH) -> str:
         """For no reason."""
-        return f"Because of {asked.id}."
+        return f"Because of {asked.id}." if asked else "It is not there any more."
 
 
 @dataclass

@@ -71,6 +71,18 @@ class AnswerFeedback:
         found = await self._inbox.question_of(key.tenant, message_key)
         return AnsweredQuestion(*found, language) if found else None
 
+    async def question_of_reply(self, key: ChannelKey, message: str) -> AnsweredQuestion | None:
+        """The question that our message of this id answered in this channel; None: it is not there any more.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: the database does not work.
+        """
+        found = await self._inbox.question_of_reply(key.tenant, message)
+        if found is None:
+            return None
+        channel_id, question, language = found
+        return AnsweredQuestion(channel_id, question, Language(language or Language.ENGLISH))
+
     async def take(
         self,
         asked: AnsweredQuestion | None,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fakes.memory_inbox import MemoryInbox
 
+from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerState, Citation
 from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
@@ -49,7 +50,9 @@ def on_the_web(citation: Citation) -> Citation:
 
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     """A door that takes messages of this machine without tokens."""
-    return TeamsAdapter(BotSettings(teams_development=True), inbox.receive, join=inbox.join)
+    settings = BotSettings(teams_development=True)
+    feedback = cast("AnswerFeedback", inbox.feedback)
+    return TeamsAdapter(settings, inbox.receive, join=inbox.join, feedback=feedback)
 
 
 @pytest.fixture

@@ -69,7 +69,8 @@ def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
     joined = read_join(added)
     assert joined
     assert (joined.key, joined.is_direct) == (ChannelKey(Platform.TEAMS, "t", "a:1"), True)
-    assert joined.address == {"service_url": "https://smba.example/", "conversation": "a:1"}
+    reached = {"service_url": "https://smba.example/", "conversation": "a:1"}
+    assert joined.address == reached | {"is_personal": True}
     assert not (read_join(added, home="another") or joined).is_direct
     assert read_activity(added) is None
 

@@ -41,6 +41,8 @@ class Teams:
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     authorizations: list[str | None] = field(default_factory=list)
     tokens: int = 0
+    ended: set[str] = field(default_factory=set)
+    """Streams that take no more."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Post or replace an activity."""
@@ -51,6 +53,13 @@ class Teams:
         if isinstance(fault, web.Response):
             return fault
         name = known or f"m{len(self.shown)}"
+        for info in activity.get("entities", ()):
+            if info["type"] == "streaminfo":
+                name = info.get("streamId", "stream")
+                if name in self.ended:
+                    return web.json_response({"error": {"code": "ContentStreamNotAllowed"}}, status=403)
+                if info["streamType"] == "final":
+                    self.ended.add(name)
         if activity["type"] == "message":
             self.shown[name] = activity
         if fault is None and request.transport:
@@ -137,6 +146,79 @@ async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger
     with pytest.raises(DeliveryError):
         await messenger.show(teams.address, message, "Daily [1].")
     assert len(teams.sent) == sent + 1
+
+
+async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_delivered(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """Shows "searching", then proven sentences that grow, then one message; and one card."""
+    personal = teams.address | {"is_personal": True}
+    message = await messenger.place(personal, Language.ENGLISH)
+    assert message == {"id": "stream", "is_stream": True}
+    await messenger.show(personal, message, f"Daily {EVIL} [1].")
+    await messenger.show(personal, message, f"Daily {EVIL} [1]. At 2.")
+    await messenger.deliver(personal, message, ANSWER)
+    await messenger.deliver(personal, message, ANSWER)
+    begun, first, second = [one for *_, one in teams.sent if one["type"] == "typing"]
+    infos = [one["entities"][0] for one in (begun, first, second)]
+    assert [one["streamType"] for one in infos] == ["informative", "streaming", "streaming"]
+    assert [one["streamSequence"] for one in infos] == [1, 2, 3]
+    assert begun["text"] == reply_words(Language.ENGLISH).searching
+    assert second["text"].startswith(first["text"])
+    assert "<at>" not in first["text"]
+    assert "(https://" not in first["text"]
+    text, card = teams.shown.values()
+    assert text["text"] == "Daily [1]."
+    assert "attachments" in card
+    assert len(teams.shown) == 2
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["too old", "begun before a crash"])
+async def test_a_stream_that_takes_no_more_is_written_over(
+    teams: Teams, messenger: TeamsMessenger, is_known: bool
+) -> None:
+    """Two minutes are over, or another process began it: the answer still stands there, once."""
+    personal = teams.address | {"is_personal": True}
+    message = {"id": "stream", "is_stream": True}
+    if is_known:
+        message = await messenger.place(personal, Language.ENGLISH)
+        teams.ended.add("stream")
+        with pytest.raises(DeliveryError):
+            await messenger.show(personal, message, "Daily [1].")
+    else:
+        await messenger.show(personal, message, "Daily [1].")
+        assert teams.sent == []
+    await messenger.deliver(personal, message, ANSWER)
+    assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
+    assert len(teams.shown) == 2
+
+
+async def test_where_teams_takes_no_stream_a_placeholder_is_posted(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """Another answer of the chat is being streamed: this one is written over a message."""
+    personal = teams.address | {"is_personal": True}
+    teams.ended.add("stream")
+    message = await messenger.place(personal, Language.ENGLISH)
+    assert "is_stream" not in message
+    await messenger.deliver(personal, message, ANSWER)
+    assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
+
+
+async def test_a_busy_teams_ends_a_stream_later(teams: Teams, messenger: TeamsMessenger) -> None:
+    """What Teams asked us to wait for is not tried in another way, nor what nobody knows the outcome of."""
+    personal = teams.address | {"is_personal": True}
+    message = await messenger.place(personal, Language.ENGLISH)
+    teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
+    with pytest.raises(DeliveryError) as caught:
+        await messenger.deliver(personal, message, ANSWER)
+    assert caught.value.retry_after == 120
+    teams.faults = [None]
+    with pytest.raises(DeliveryUnclear):
+        await messenger.deliver(personal, message, ANSWER)
+    assert [method for method, *_ in teams.sent] == ["POST"] * 3
+    await messenger.deliver(personal, message, ANSWER)
+    assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
 
 
 async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(

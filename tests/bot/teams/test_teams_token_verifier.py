@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import jwt
@@ -19,6 +19,7 @@ from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.bootstrap import open_teams
+from bot.core.conversation.feedback import AnswerFeedback
 from bot.settings import BotSettings
 from bot.teams.adapter import PATH, TeamsAdapter
 from bot.teams.connector import is_local, is_microsofts
@@ -115,7 +116,13 @@ class Door:
 async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
     """The door of a configured bot that takes its keys from the local server."""
     inbox = new_inbox()
-    teams = TeamsAdapter(settings(), inbox.receive, join=inbox.join, keys=SigningKeys(f"{openid.url}/openid"))
+    teams = TeamsAdapter(
+        settings(),
+        inbox.receive,
+        join=inbox.join,
+        feedback=cast("AnswerFeedback", inbox.feedback),
+        keys=SigningKeys(f"{openid.url}/openid"),
+    )
     app = web.Application()
     teams.add_routes(app)
     async with AsyncExitStack() as stack:
@@ -135,6 +142,23 @@ async def test_a_good_token_gets_through_and_the_message_is_kept_first(door: Doo
     assert await sending == 200
     (message,) = door.inbox.kept.values()
     assert message.key.installation == TENANT
+
+
+def thumb(**conversation: Any) -> dict[str, Any]:
+    """Feedback whose envelope names the tenant in its conversation alone."""
+    named = ACTIVITY["conversation"] | conversation
+    said = {"actionName": "feedback", "actionValue": {"reaction": "like", "feedback": ""}}
+    invoke = {"type": "invoke", "name": "message/submitAction", "replyToId": "17", "value": said}
+    return ACTIVITY | invoke | {"from": {"id": "29:ann"}, "channelData": {}, "conversation": named}
+
+
+async def test_feedback_of_another_tenant_or_without_a_token_is_refused(door: Door) -> None:
+    """The tenant is read from the conversation where ``channelData`` names none."""
+    assert await door.post(thumb(), f"Bearer {token()}") == 200
+    assert await door.post(thumb(tenantId="tenant-2"), f"Bearer {token()}") == 403
+    assert await door.post(thumb(tenantId=None), f"Bearer {token()}") == 403
+    assert await door.post(thumb(), None) == 401
+    assert [person for _, person, _, _ in door.inbox.feedback.said] == [(TENANT, "29:ann")]
 
 
 def hmac_of_the_public_key() -> str:
@@ -342,9 +366,14 @@ async def test_development_listens_to_this_machine_only(
 def test_half_a_configuration_does_not_start(half: dict[str, Any], new_inbox: Callable[[], Any]) -> None:
     """A forgotten variable is said, and never an open door."""
     with pytest.raises(SettingsError):
-        open_teams(BotSettings(**half), new_inbox().receive, new_inbox().join)
+        opened(BotSettings(**half), new_inbox())
 
 
 def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any]) -> None:
     """Nothing set, nothing opened."""
-    assert open_teams(BotSettings(), new_inbox().receive, new_inbox().join) is None
+    assert opened(BotSettings(), new_inbox()) is None
+
+
+def opened(settings: BotSettings, inbox: Any) -> TeamsAdapter | None:
+    """What the program opens by these settings."""
+    return open_teams(settings, inbox.receive, inbox.join, inbox.feedback)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient
+from engines.support.teams_schemas import faults_of
 from fakes.web_house import House
 from slack_sdk.models.blocks import Block
 
@@ -246,6 +247,15 @@ def test_every_message_is_within_its_platforms_limits(name: str) -> None:
     assert len(json.dumps(text_activity(message)).encode("utf-16")) <= 80_000
     if message.card:
         assert len(json.dumps(card_activity(message.card, message.card_summary)).encode()) <= 28_000
+
+
+@pytest.mark.engine("playground")
+def test_every_card_is_a_valid_adaptive_card() -> None:
+    """Microsoft's own parser has nothing against any of them."""
+    made = {name: card for name, answer in ANSWERS.items() if (card := render_teams(answer, 5).card)}
+    assert len(made) >= 40
+    faults = faults_of(list(made.values()))
+    assert {name: said for name, said in zip(made, faults, strict=True) if said} == {}
 
 
 async def test_the_console_says_the_same(client: TestClient, house: House) -> None:

@@ -185,6 +185,6 @@ async def calls_of(playground: Playground, conversation: str) -> list[dict[str, 
 
     async def said() -> list[dict[str, Any]] | None:
         calls = [call for call in playground.calls() if conversation in unquote(call["request"]["url"])]
-        return calls if any(call["request"]["method"] == "PUT" for call in calls) else None
+        return calls if any(call["request"]["body"]["type"] == "message" for call in calls) else None
 
     return await until(said)

@@ -158,8 +158,8 @@ async def test_a_personal_chat_in_teams_asks_the_library(
     async with program.serving():
         await program.until_live(LIBRARY, 1)
         await playground.install(PERSONAL)
-        (card,) = await until(lambda: cards(playground, "I am Footnote"), log=lambda: program.log)
-        assert "leave.pdf" in card
+        (welcome,) = await until(lambda: playground.said("I am Footnote"), log=lambda: program.log)
+        assert "leave.pdf" in welcome
         await playground.say(PERSONAL, "How many vacation days do employees get?")
         await until(lambda: cards(playground, "Action.OpenUrl"), log=lambda: program.log)
         assert "thirty vacation days" in json.dumps(playground.calls())
@@ -171,7 +171,7 @@ async def test_a_personal_chat_in_teams_asks_the_library(
             return len(await cards(playground, "Action.OpenUrl") or ()) == 2
 
         await until(is_answered_again, log=lambda: program.log)
-        assert len(await cards(playground, "I am Footnote") or ()) == 1
+        assert len(await playground.said("I am Footnote") or ()) == 1
 
 
 @pytest.mark.engine("playground")

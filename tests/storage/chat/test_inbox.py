@@ -383,3 +383,19 @@ async def test_a_lease_and_a_wait_of_a_clock_that_was_wrong_hold_nothing_up(
     assert await inbox.claim("d", 60, SLACK) is None
     with clock_ahead(timedelta(minutes=16)):
         assert await inbox.claim("d", 60, SLACK) is not None
+
+
+async def test_a_reply_leads_to_its_question_in_its_own_channel_alone(
+    database: Database, inbox: Inbox, channel: Channel
+) -> None:
+    """Found by the id of our message once that is answered; nowhere else, and by no other id."""
+    await receive(inbox, channel)
+    item = await claim(inbox)
+    await inbox.mark_posting(item)
+    await inbox.mark_placed(item, {"id": "m-17"})
+    assert await inbox.question_of_reply(channel.tenant, "m-17") is None
+    await inbox.save_answer(item, {"language": "de"})
+    assert await inbox.question_of_reply(channel.tenant, "m-17") == (channel.id, str(item.id), "de")
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    assert await inbox.question_of_reply(other.tenant, "m-17") is None
+    assert await inbox.question_of_reply(channel.tenant, "m-1") is None

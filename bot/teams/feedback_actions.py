@@ -1,0 +1,135 @@
+"""Feedback in Teams: what its own buttons and those of a card say, and the cards for one person alone.
+
+Teams' own buttons send an invoke that names the message; a card's button names it in its data. Both count
+only for an answer that was given in the very channel or chat that they come from. Teams shows nothing to one
+person of a channel alone, so reasons, pages and "Why?" are offered in personal chats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.core.conversation.feedback import FeedbackReply
+from bot.core.models import Answer, AnswerState
+from bot.core.plaintext import mend, shorten, tame
+from bot.core.wording import reply_words
+from bot.teams.activities import TeamsPlace, part, place_of
+from storage.chat.feedback import FeedbackVerdict
+
+Json = Mapping[str, Any]
+Card = dict[str, Any]
+
+INVOKE = "message/submitAction"
+WHY = "why"
+MAX_ID_CHARS = 256
+MAX_LABEL_CHARS = 75
+_REACTIONS = {"like": FeedbackVerdict.GOOD, "dislike": FeedbackVerdict.BAD}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackAction:
+    """What a person says of an answer, or asks of it."""
+
+    place: TeamsPlace
+    person: str
+    message: str
+    """The id of the answer's message."""
+    verdict: FeedbackVerdict | None
+    """None: they ask why."""
+    is_native: bool
+    """By Teams' own buttons, not by a card's."""
+    page: int | None = None
+    """Which of the pages offered they call the right one, counted from 0."""
+    comment: str = ""
+
+
+def is_feedback(activity: Json) -> bool:
+    """Whether Teams waits for what becomes of a person's feedback."""
+    return activity.get("type") == "invoke" and activity.get("name") == INVOKE
+
+
+def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | None:
+    """Feedback by Teams' own buttons or by a card's; None for anything else, and for what says nothing.
+
+    ``home``: as ``activities.read_activity`` has it.
+    """
+    place, sender = place_of(activity, home), part(activity, "from")
+    person, value = str(sender.get("aadObjectId") or sender.get("id") or ""), part(activity, "value")
+    if place is None or not person:
+        return None
+    if is_feedback(activity):
+        said = part(value, "actionValue")
+        message, verdict = activity.get("replyToId"), _REACTIONS.get(str(said.get("reaction")))
+        if value.get("actionName") != "feedback" or verdict is None or not _is_id(message):
+            return None
+        comment = _comment(said.get("feedback"))
+        return FeedbackAction(place, person, str(message), verdict, is_native=True, comment=comment)
+    said_by_card, message = value.get("feedback"), value.get("answer")
+    is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY)
+    if not (is_click and place.is_personal and _is_id(message)):
+        return None
+    verdict = None if said_by_card == WHY else FeedbackVerdict(str(said_by_card))
+    page = _page(value.get("page"))
+    return FeedbackAction(place, person, str(message), verdict, is_native=False, page=page)
+
+
+def takes_feedback(answer: Answer) -> bool:
+    """Whether something was searched for, of which people may say how it went."""
+    return answer.state not in {AnswerState.CHAT, AnswerState.FAILED}
+
+
+def why_row(answer: Answer, message: str) -> Card:
+    """A row of a card with the button that asks why the answer of this message came out as it did."""
+    return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).why, WHY, message)]}
+
+
+def reply_card(reply: FeedbackReply, message: str) -> Card:
+    """What the person sees next: words, and for a bad answer the reasons and the pages."""
+    body: list[Card] = [_words(line) for line in tame(reply.text).splitlines() if line]
+    if reply.pages:
+        choices = [
+            {"title": shorten(tame(label), MAX_LABEL_CHARS), "value": str(n)}
+            for n, label in enumerate(reply.pages)
+        ]
+        label = tame(reply.right_page)
+        body.append({"type": "Input.ChoiceSet", "id": "page", "label": label, "choices": choices})
+    if reply.reasons:
+        actions = [_button(label, verdict.value, message) for verdict, label in reply.reasons]
+        body.append({"type": "ActionSet", "actions": actions})
+    return {"type": "AdaptiveCard", "version": "1.5", "body": body}
+
+
+def _words(line: str) -> Card:
+    return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": line}]}
+
+
+def _button(label: str, said: str, message: str) -> Card:
+    return {
+        "type": "Action.Submit",
+        "title": shorten(tame(label), MAX_LABEL_CHARS),
+        "data": {"feedback": said, "answer": message},
+    }
+
+
+def _is_id(message: object) -> bool:
+    return isinstance(message, str) and 0 < len(message) <= MAX_ID_CHARS
+
+
+def _page(chosen: object) -> int | None:
+    return int(chosen) if isinstance(chosen, str) and chosen.isdecimal() and len(chosen) < 4 else None
+
+
+def _comment(feedback: object) -> str:
+    """A person's own words: Teams wraps them in JSON of one key, the Agents Playground in nothing."""
+    if isinstance(feedback, str):
+        try:
+            read = json.loads(feedback)
+        except (ValueError, RecursionError):
+            read = None
+        feedback = read if isinstance(read, Mapping) and "feedbackText" in read else feedback
+    if isinstance(feedback, Mapping):
+        feedback = feedback.get("feedbackText")
+    return mend(feedback).strip() if isinstance(feedback, str) else ""

@@ -1,0 +1,113 @@
+"""Cards and the app's manifest before Microsoft's own parser and schema: the Playground applies neither."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from engines.support.teams_schemas import faults_of, manifest_schema
+
+from bot.core.conversation.feedback import REASONS, FeedbackReply
+from bot.core.models import Answer, AnswerState, CitedPage
+from bot.core.ports import Announcement, AnnouncementEntry
+from bot.teams.cards import render_announcement, with_row
+from bot.teams.feedback_actions import reply_card, why_row
+from bot.teams.question_actions import question_rows
+
+pytestmark = pytest.mark.engine("playground")
+
+SCRIPT = Path(__file__).parents[3] / "deploy" / "teams" / "make_package.py"
+APP_ID = "12345678-1234-1234-1234-123456789abc"
+
+
+def welcome() -> dict[str, Any]:
+    """A welcome with a document's button and questions."""
+    source = CitedPage((), "Handbook · p. 1", "Page 1 of a.pdf", "https://footnote.example/v/1")
+    entry = AnnouncementEntry("a.pdf: 3 pages", ("Page 2 could not be read.",), ("When do backups run?",))
+    card, _ = render_announcement(Announcement("b1", "1 PDF is new.", (entry,), ("and 2 more",), (source,)))
+    card["body"] += question_rows(["When do backups run?", "Who restores them?"], "ms_x")
+    return card
+
+
+def offered(*pages: str) -> dict[str, Any]:
+    """What follows a thumb down."""
+    reasons = [(one, one.value) for one in REASONS]
+    return reply_card(FeedbackReply("What was wrong?\nSay it.", reasons, pages, "The right page is"), "17")
+
+
+def cards() -> dict[str, dict[str, Any]]:
+    """One of each kind that is no answer's."""
+    answer = Answer(AnswerState.NOT_FOUND, "Nothing.")
+    return {
+        "welcome": welcome(),
+        "reasons": offered("p. 1 · a.pdf"),
+        "reasons without pages": offered(),
+        "thanks": reply_card(FeedbackReply("Thank you."), "17"),
+        "why": with_row(None, why_row(answer, "17")),
+    }
+
+
+def test_welcome_and_feedback_are_valid_adaptive_cards() -> None:
+    """No unknown element, no missing property, no bad value."""
+    given = cards()
+    assert dict(zip(given, faults_of(list(given.values())), strict=True)) == {name: [] for name in given}
+
+
+def broken() -> dict[str, dict[str, Any]]:
+    """Good cards with one fault each."""
+    made = {name: copy.deepcopy(welcome()) for name in ("no URL", "element", "action", "value", "version")}
+    (opening,) = [
+        row["actions"][0] for row in made["no URL"]["body"] if row["type"] == "ActionSet" and "actions" in row
+    ]
+    del opening["url"]
+    made["element"]["body"][0]["type"] = "RichTextBlok"
+    made["action"]["body"][-1]["columns"][1]["items"][0]["actions"][0]["type"] = "Action.Sumbit"
+    made["value"]["body"][0]["spacing"] = "Gigantic"
+    made["version"]["version"] = "9.9"
+    made["no id"] = offered("p. 1 · a.pdf")
+    del next(one for one in made["no id"]["body"] if one["type"] == "Input.ChoiceSet")["id"]
+    made["no choices"] = offered("p. 1 · a.pdf")
+    next(one for one in made["no choices"]["body"] if one["type"] == "Input.ChoiceSet")["choices"] = []
+    return made
+
+
+def test_a_broken_card_is_refused() -> None:
+    """Shows that the judge can say no: each fault is named."""
+    made = broken()
+    assert [
+        name for name, faults in zip(made, faults_of(list(made.values())), strict=True) if not faults
+    ] == []
+
+
+def manifest() -> dict[str, Any]:
+    """The manifest as an admin's package has it."""
+    spec = importlib.util.spec_from_file_location("make_package", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: dict[str, Any] = json.loads(
+        json.dumps(module.manifest(module.UUID(APP_ID), "https://pages.acme.example"))
+    )
+    return made
+
+
+def test_the_manifest_satisfies_microsofts_schema_and_faults_do_not() -> None:
+    """Of the very version that it names; a wrong scope, a long name and an unknown key are refused."""
+    made = manifest()
+    schema = manifest_schema(made["manifestVersion"])
+    validator = jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
+    assert [error.message for error in validator.iter_errors(made)] == []
+    assert made["$schema"].endswith(f"/v{made['manifestVersion']}/MicrosoftTeams.schema.json")
+    for fault in (
+        {"bots": [made["bots"][0] | {"scopes": ["groupchats"]}]},
+        {"name": {"short": "x" * 31, "full": "x"}},
+        {"permisions": []},
+        {"validDomains": ["x"] * 17},
+    ):
+        assert not validator.is_valid(made | fault), fault

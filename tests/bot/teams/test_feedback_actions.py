@@ -1,0 +1,164 @@
+"""Feedback in Teams: whose it is, what it says, and who may give it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.core.conversation.feedback import FeedbackReply
+from bot.core.models import Answer, AnswerState
+from bot.teams.activities import read_activity
+from bot.teams.adapter import PATH
+from bot.teams.feedback_actions import read_feedback, reply_card, takes_feedback
+from storage.chat.feedback import FeedbackVerdict
+from storage.models import ChannelKey, Platform
+
+TENANT = "tenant-1"
+KEY = ChannelKey(Platform.TEAMS, TENANT, "19:ops@thread.tacv2")
+SERVICE = "http://127.0.0.1:9/connector"
+
+
+def invoke(feedback: object = None, **fields: Any) -> dict[str, Any]:
+    """A thumb below a message of a channel's thread; its envelope names the tenant in one place only."""
+    said: dict[str, Any] = {"reaction": "dislike", "feedback": feedback}
+    activity = {
+        "type": "invoke",
+        "name": "message/submitAction",
+        "replyToId": "1700000000001",
+        "serviceUrl": SERVICE,
+        "from": {"id": "29:ann", "aadObjectId": "ann"},
+        "conversation": {
+            "id": "19:ops@thread.tacv2;messageid=17",
+            "conversationType": "channel",
+            "tenantId": TENANT,
+        },
+        "channelData": {"source": {"name": "message"}},
+        "value": {"actionName": "feedback", "actionValue": said},
+    }
+    return activity | fields
+
+
+def click(**data: Any) -> dict[str, Any]:
+    """A click on a card's button in a personal chat."""
+    conversation = {"id": "a:1", "conversationType": "personal", "tenantId": TENANT}
+    activity = invoke(type="message", id="c1", conversation=conversation, value=data)
+    return {name: value for name, value in activity.items() if name not in {"name", "replyToId"}}
+
+
+@pytest.mark.parametrize(
+    ("feedback", "comment"),
+    [
+        ('{"feedbackText": "The page is wrong."}', "The page is wrong."),
+        ("The page is wrong.", "The page is wrong."),
+        ({"feedbackText": "The page is wrong."}, "The page is wrong."),
+        ('{"feedbackText": 7}', ""),
+        ('{"page": 7}', '{"page": 7}'),
+        ("42", "42"),
+        ("[" * 100_000, "[" * 100_000),
+        ("half \ud83d", "half \ufffd"),
+        (None, ""),
+        ("{}", "{}"),
+    ],
+    ids=lambda value: str(value)[:20].encode("ascii", "replace").decode(),
+)
+def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -> None:
+    """Teams wraps them, the Playground does not; neither form can fail us."""
+    action = read_feedback(invoke(feedback))
+    assert action
+    assert (action.place.key, action.message, action.person) == (KEY, "1700000000001", "ann")
+    assert (action.verdict, action.comment) == (FeedbackVerdict.BAD, comment)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"replyToId": None},
+        {"replyToId": ["17"]},
+        {"replyToId": "9" * 300},
+        {"from": {}},
+        {"conversation": {"id": "19:ops", "conversationType": "channel"}},
+        {"value": None},
+        {"value": {"actionName": "feedback", "actionValue": {"reaction": "love"}}},
+        {"value": {"actionName": "other", "actionValue": {"reaction": "like"}}},
+        {"name": "message/fetchTask"},
+        {"type": "message"},
+    ],
+    ids=str,
+)
+def test_an_invoke_that_says_nothing_is_no_feedback(change: dict[str, Any]) -> None:
+    """Without a message, a person, a tenant or a reaction nothing is kept."""
+    assert read_feedback(invoke() | change) is None
+
+
+def test_a_card_offers_reasons_and_pages_and_its_clicks_are_read_back() -> None:
+    """In a personal chat each button says its reason, with the page that was chosen above it."""
+    reply = FeedbackReply(
+        "What was <b>wrong</b>?",
+        [(FeedbackVerdict.WRONG_PAGE, "Wrong page"), (FeedbackVerdict.OUTDATED, "Outdated")],
+        ["p. 1 · a.pdf", "p. 2 · b.pdf"],
+        "The right page is",
+    )
+    words, menu, reasons = reply_card(reply, "17")["body"]
+    assert words["inlines"][0]["text"] == "What was <b>wrong</b>?"
+    assert [one["title"] for one in menu["choices"]] == ["p. 1 · a.pdf", "p. 2 · b.pdf"]
+    for button, verdict in zip(reasons["actions"], ("wrong_page", "outdated"), strict=True):
+        action = read_feedback(click(**button["data"], page=menu["choices"][1]["value"]))
+        assert action
+        assert (action.verdict, action.message, action.page) == (FeedbackVerdict(verdict), "17", 1)
+        assert not action.is_native
+        assert read_activity(click(**button["data"])) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"feedback": "superb", "answer": "17"},
+        {"feedback": "bad"},
+        {"feedback": "bad", "answer": ""},
+        {"feedback": ["bad"], "answer": "17"},
+    ],
+    ids=str,
+)
+def test_a_forged_click_says_and_asks_nothing(data: dict[str, Any]) -> None:
+    """Nor does it become a question without words."""
+    assert read_feedback(click(**data)) is None
+    assert read_activity(click(**data)) is None
+
+
+def test_a_cards_click_counts_in_personal_chats_only() -> None:
+    """Elsewhere everybody would see what follows."""
+    conversation = {"id": "19:g", "conversationType": "groupChat", "tenantId": TENANT}
+    assert read_feedback(click(feedback="why", answer="17") | {"conversation": conversation}) is None
+
+
+@pytest.mark.parametrize("state", AnswerState)
+def test_help_and_failures_take_no_feedback(state: AnswerState) -> None:
+    """There was no search to judge."""
+    assert takes_feedback(Answer(state, "")) is (state not in {AnswerState.CHAT, AnswerState.FAILED})
+
+
+async def test_it_is_kept_before_teams_is_answered_with_an_empty_object(
+    new_inbox: Any, development_door: Any
+) -> None:
+    """200 and ``{}`` for what was kept, 404 for what nobody has here, 503 when nothing can be kept."""
+    inbox = new_inbox()
+    inbox.door = development_door(inbox)
+    app = web.Application()
+    inbox.door.add_routes(app)
+    async with TestClient(TestServer(app, host="127.0.0.1")) as client:
+        reply = await client.post(PATH, json=invoke('{"feedbackText": "See page 4."}'))
+        assert (reply.status, await reply.json()) == (200, {})
+        assert inbox.feedback.said == [("1700000000001", (TENANT, "ann"), FeedbackVerdict.BAD, None)]
+        assert inbox.feedback.comments == ["See page 4."]
+        for lost in (invoke(replyToId="lost"), invoke(replyToId=None)):
+            assert (await client.post(PATH, json=lost)).status == 404
+        assert (await client.post(PATH, json=click(feedback="why", answer="lost"))).status == 200
+        assert len(inbox.feedback.said) == 1
+        inbox.feedback.failure = RuntimeError("disk full")
+        assert (await client.post(PATH, json=invoke())).status == 503
+    await asyncio.sleep(0)
+    await inbox.door.stop()

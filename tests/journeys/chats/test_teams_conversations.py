@@ -1,0 +1,143 @@
+"""Every kind of Teams conversation with the whole program: personal chat, group chat, a channel's threads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.playground import GROUP, OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
+from fakes.core import WORDS
+from fakes.model_server import STREAM_HEAD, byte_server, event
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+
+from bot.core.notifications.notification_wording import TRY_ASKING
+from storage.models import ChannelKey, Platform
+
+LIBRARY = "library/policies"
+DEVELOPMENT = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+LEANING = WORDS.understood(question="how often are they tested (backups run)?")
+
+
+def name_library(program: Program, document: Path) -> None:
+    """A library for direct chats, with one document."""
+    place = program.home / "policies"
+    place.mkdir(parents=True)
+    (place / document.name).write_bytes(document.read_bytes())
+    library = f'[library.policies]\n[[library.policies.folder]]\nlocation = "{place}"\n'
+    (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
+
+
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
+    program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """Seen in the browser: the welcome with questions to try, a click on one, its answer, and a follow-up."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = DEVELOPMENT
+    name_library(program, sop)
+    async with program.serving():
+        await program.until_live(LIBRARY, 1)
+        page = await browser.new_page(viewport={"width": 1280, "height": 900})
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        await page.goto(playground.url)
+        await page.get_by_text("I am Footnote").first.wait_for()
+        await page.get_by_text(TRY_ASKING).first.wait_for()
+        chips = page.locator("button").filter(has_text="?")
+        ends = [one.rpartition("…")[2] for one in await chips.all_inner_texts()]
+        assert 1 <= len(ends) <= 3
+        assert len({*ends}) == len(ends)
+        await page.screenshot(path=tmp_path / "welcome.png")
+        await chips.first.click()
+        await page.locator("a.fai-Citation").first.wait_for()
+        asked = page.get_by_text(ends[0])
+        assert await asked.count() >= 2
+        await playground.say(PERSONAL, "when do backups run?")
+        await playground.answered(cards=2)
+        await playground.say(PERSONAL, "how often are they tested?")
+        await until(lambda: playground.said(LEANING), log=lambda: program.log)
+        await page.screenshot(path=tmp_path / "answer.png")
+
+
+@pytest.mark.engine("playground")
+@pytest.mark.parametrize("conversation", [GROUP, OPERATIONS], ids=["group chat", "channel"])
+async def test_follow_ups_are_understood_where_they_are_said(
+    program: Program, start_playground: StartPlayground, sop: Path, conversation: str
+) -> None:
+    """A group chat is one running conversation; in a channel each thread is one, and only that."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = DEVELOPMENT
+    channel = ChannelKey(Platform.TEAMS, TENANT, conversation).tenant
+    async with program.serving():
+        program.drop(channel, sop)
+        await program.until_live(channel, 1)
+        thread = await playground.say(conversation, "when do backups run?", mention=True)
+        await until(lambda: playground.said("2:00 AM"), log=lambda: program.log)
+        if conversation == OPERATIONS:
+            await playground.say(conversation, "how often are they tested?", mention=True)
+            await playground.answered(cards=2)
+            assert not await playground.said(LEANING)
+        await playground.say(thread, "how often are they tested?", mention=True)
+        await until(lambda: playground.said(LEANING), log=lambda: program.log)
+
+
+def claim(text: str) -> str:
+    """A sentence of a model, with a quote that stands in the document."""
+    return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
+
+
+def streamed(playground: Playground, kind: str) -> list[dict[str, Any]]:
+    """What the bot sent of its streams of this kind."""
+    sent = [call["request"]["body"] for call in playground.calls()]
+    return [one for one in sent for info in one.get("entities", ()) if info.get("streamType") == kind]
+
+
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
+    program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """Killed while half of it is streamed, the next start ends the stream with all of it, and one card."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    name_library(program, sop)
+    has_recovered = asyncio.Event()
+
+    async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
+        await writer.drain()
+        await has_recovered.wait()
+        writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
+        await writer.drain()
+
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+    async with byte_server(write) as model:
+        program.environment = DEVELOPMENT | {"OPENAI_BASE_URL": model}
+        async with program.serving() as process:
+            await program.until_live(LIBRARY, 1)
+            await page.goto(playground.url)
+            await page.get_by_text("Connected.").wait_for()
+            await playground.say(PERSONAL, "when do backups run?")
+            await page.get_by_text("Daily.").first.wait_for()
+            await page.screenshot(path=tmp_path / "growing.png")
+            process.kill()
+            process.wait()
+        has_recovered.set()
+        async with program.serving():
+            await until(lambda: playground.said("At 2 AM."), log=lambda: program.log)
+            await playground.answered(cards=1)
+            await page.locator("a.fai-Citation").first.wait_for()
+            await page.get_by_role("button", name="Like", exact=True).wait_for()
+            await page.screenshot(path=tmp_path / "whole.png")
+    begun, (shown, *_), (ended,) = (
+        streamed(playground, kind) for kind in ("informative", "streaming", "final")
+    )
+    assert [one["text"] for one in begun] == [WORDS.searching]
+    assert shown["text"] == "Daily. [1]"
+    assert ended["text"].startswith(shown["text"])
+    assert len(await playground.said("Action.OpenUrl") or ()) == 1

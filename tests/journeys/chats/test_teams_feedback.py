@@ -1,0 +1,126 @@
+"""A person in Microsoft's Agents Playground says how an answer was, and asks why it came out so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import aiohttp
+import pytest
+from engines.playground import BOT_ID, OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
+from fakes.core import WORDS
+from harness.program import Program
+from harness.waiting import until
+
+from storage.models import ChannelKey, Platform
+
+LIBRARY = "library/policies"
+
+
+def from_user(playground: Playground, conversation: str, **fields: Any) -> dict[str, Any]:
+    """An activity of the Playground's user, with the tenant where an invoke has it."""
+    kind = "personal" if conversation == PERSONAL else "channel"
+    return {
+        "id": f"{conversation}-{len(json.dumps(fields))}",
+        "channelId": "msteams",
+        "from": {"id": "user-id-0", "aadObjectId": "00000000-0000-0000-0000-000000000020"},
+        "recipient": {"id": BOT_ID},
+        "conversation": {"id": conversation, "conversationType": kind, "tenantId": TENANT},
+        "channelData": {"source": {"name": "message"}},
+        "serviceUrl": f"{playground.url}/_connector",
+        **fields,
+    }
+
+
+def thumb(message: str, reaction: str = "dislike", words: str = "") -> dict[str, Any]:
+    """What Teams sends for its own buttons."""
+    said = {"reaction": reaction, "feedback": json.dumps({"feedbackText": words})}
+    value = {"actionName": "feedback", "actionValue": said}
+    return {"type": "invoke", "name": "message/submitAction", "replyToId": message, "value": value}
+
+
+async def invoked(program: Program, activity: dict[str, Any]) -> tuple[int, str]:
+    """Status and body that Teams gets for an invoke."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{program.url}/api/messages", json=activity) as response,
+    ):
+        return response.status, await response.text()
+
+
+async def said_in(playground: Playground, conversation: str, words: str) -> list[dict[str, Any]] | None:
+    """The bot's messages in a conversation that hold these words, with their ids; None: there is none."""
+    found = []
+    for call in playground.calls():
+        body = call["request"]["body"]
+        if conversation in unquote(call["request"]["url"]) and words in json.dumps(body, ensure_ascii=False):
+            found.append(body)
+    return found or None
+
+
+@pytest.mark.engine("playground")
+async def test_feedback_of_a_channels_answer_becomes_a_case(
+    program: Program, start_playground: StartPlayground, sop: Path
+) -> None:
+    """Shows a thumb with words, and that neither another chat nor a made-up id says anything."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    async with program.serving():
+        program.drop(channel, sop)
+        await program.until_live(channel, 1)
+        where = await playground.say(OPERATIONS, "when do backups run?", mention=True)
+        (answer,) = await until(
+            lambda: said_in(playground, OPERATIONS, WORDS.quotes_lead), log=lambda: program.log
+        )
+        assert answer["channelData"] == {"feedbackLoop": {"type": "default"}}
+        assert WORDS.why not in json.dumps(playground.calls())
+        mine = from_user(playground, where, **thumb(answer["id"], "like", "Found at once."))
+        assert await invoked(program, mine) == (200, "{}")
+        for forged in (
+            from_user(playground, where, **thumb("1700000000000")),
+            from_user(playground, PERSONAL, **thumb(answer["id"])),
+            mine | {"conversation": mine["conversation"] | {"tenantId": "another-tenant"}},
+        ):
+            assert await invoked(program, forged) == (404, "{}")
+    (case,) = map(json.loads, program.run("feedback", "export").stdout.splitlines())
+    assert (case["verdict"], case["documents"]) == ("good", [sop.name])
+
+
+@pytest.mark.engine("playground")
+async def test_a_personal_chat_offers_reasons_and_says_why(
+    program: Program, start_playground: StartPlayground, sop: Path
+) -> None:
+    """A thumb down is followed by reasons and pages, "Why?" by the passages: for this person alone."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+    place = program.home / "policies"
+    place.mkdir(parents=True)
+    (place / sop.name).write_bytes(sop.read_bytes())
+    library = f'[library.policies]\n[[library.policies.folder]]\nlocation = "{place}"\n'
+    (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
+    async with program.serving():
+        await program.until_live(LIBRARY, 1)
+        await playground.say(PERSONAL, "when do backups run?")
+        (card,) = await until(
+            lambda: said_in(playground, PERSONAL, f'"{WORDS.why}"'), log=lambda: program.log
+        )
+        (answer,) = await said_in(playground, PERSONAL, WORDS.quotes_lead) or []
+        button = card["attachments"][0]["content"]["body"][-1]["actions"][0]
+        await playground.send(from_user(playground, PERSONAL, type="message", value=button["data"]))
+        await until(lambda: said_in(playground, PERSONAL, WORDS.why_passages), log=lambda: program.log)
+        named = answer["entities"][-1]["streamId"]
+        assert await invoked(program, from_user(playground, PERSONAL, **thumb(named))) == (200, "{}")
+        (asked,) = await until(
+            lambda: said_in(playground, PERSONAL, WORDS.what_was_wrong), log=lambda: program.log
+        )
+        *_, menu, reasons = asked["attachments"][0]["content"]["body"]
+        assert sop.name in menu["choices"][0]["title"]
+        (wrong_page,) = [one for one in reasons["actions"] if one["title"] == WORDS.wrong_page]
+        chosen = wrong_page["data"] | {"page": menu["choices"][0]["value"]}
+        await playground.send(from_user(playground, PERSONAL, type="message", value=chosen))
+        await until(lambda: said_in(playground, PERSONAL, WORDS.feedback_thanks), log=lambda: program.log)
+    (case,) = map(json.loads, program.run("feedback", "export").stdout.splitlines())
+    assert (case["verdict"], case["documents"]) == ("wrong_page", [sop.name])
