@@ -121,7 +121,7 @@ def plain_text(text: str, mention: str) -> str:
 
 def _asker(activity: Json, key: ChannelKey) -> str:
     """The person, as FOOTNOTE_ADMINS names them: by their object id in Entra."""
-    person = str(_part(activity, "from").get("aadObjectId") or "")
+    person = str(part(activity, "from").get("aadObjectId") or "")
     return f"{Platform.TEAMS}:{key.installation}:{person}" if person else ""
 
 
