@@ -212,7 +212,8 @@ class Inbox:
     ) -> InboxItem | None:
         """Take over the oldest question of ``platforms`` that is due, or None.
 
-        Those that are unseen have no placeholder, and nobody has tried to post one.
+        Those that are unseen have words, no placeholder, and nobody has tried to post one: a note on a page,
+        which has no words, is seen only when there is something to say.
 
         A lease that ran out without being let go ended with its worker: that counts as an attempt.
         """
@@ -220,7 +221,8 @@ class Inbox:
             col(InboxRow.state) == "waiting", col(InboxRow.platform).in_(platforms)
         )
         if is_unseen:
-            waiting = waiting.where(~exists().where(col(OutboxRow.inbox_id) == InboxRow.id))
+            has_place = exists().where(col(OutboxRow.inbox_id) == InboxRow.id)
+            waiting = waiting.where(~has_place, col(InboxRow.text) != "")
         leases = Leases(self._database, owner, lease_seconds)
         async with self._database.transaction(exclusive=False) as session:
             taken = await leases.take(session, InboxRow, waiting.order_by(col(InboxRow.id)))

@@ -249,6 +249,25 @@ async def test_twenty_workers_never_hold_one_question_twice(inbox: Inbox, channe
     assert len(held) == 10
 
 
+async def test_only_questions_that_nobody_has_seen_are_shown_as_queued(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Shows that one with a placeholder, one that may have it, and a note without words are not claimed."""
+    wordless = {**MESSAGE, "text": ""}
+    await inbox.receive(channel, event_key="note", message_key="note", **wordless)
+    for place in ("posting", "placed", None):
+        await receive(inbox, channel, f"e {place}", f"m {place}")
+    async with database.transaction() as session:
+        rows = {row.message_key: row for row in await session.scalars(select(InboxRow))}
+        for place in ("posting", "placed"):
+            message = {"ts": "1"} if place == "placed" else None
+            session.add(OutboxRow(inbox_id=rows[f"m {place}"].id, state=place, message=message))
+    item = await inbox.claim("a", 60, SLACK, is_unseen=True)
+    assert item
+    assert item.id == rows["m None"].id
+    assert await inbox.claim("a", 60, SLACK, is_unseen=True) is None
+
+
 async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -> None:
     """A question is only claimed by a worker that can reply on its platform."""
     await receive(inbox, channel)
