@@ -37,6 +37,8 @@ class People(RuleBasedStateMachine):
         self.clocks = ExitStack()
         self.lives: list[Life] = []
         self.crashes = 0
+        self.hours_back = 0
+        """By which clocks were set back since everything settled."""
         self.taken: list[tuple[str, str, Paper]] = []
         self.may_end: set[UUID] = set()
 

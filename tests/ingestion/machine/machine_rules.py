@@ -140,6 +140,7 @@ class FolderMachine(People):
     def turn_clock(self, hours: int) -> None:
         """Somebody sets the machine's clock; time itself goes on as ever."""
         self.model.let_pass(abs(hours))
+        self.hours_back += max(0, -hours)
         self.clocks.enter_context(clock_ahead(timedelta(hours=hours)))
 
     @rule()
@@ -168,7 +169,8 @@ class FolderMachine(People):
         self.home.faults.heal()
         if not self.lives:
             self._start(0)
-        self._pass(seconds=3700)
+        self._pass(seconds=3700, hours=self.hours_back)  # by a clock set back, what is due comes later
+        self.hours_back = 0
         for life in self.lives:
             self._run(life.tend())
         for _ in range(FEWEST_ROUNDS):
