@@ -123,6 +123,18 @@ def workspace(mode: str, request_url: str) -> dict[str, Any]:
     }
 
 
+def slack_settings(api_url: str, transport: str = "socket", **others: str) -> dict[str, str]:
+    """What an admin sets, so that ``transport`` (events or socket) brings what people say; no receipts."""
+    way = {"SLACK_SIGNING_SECRET": SECRET} if transport == "events" else {"SLACK_APP_TOKEN": APP_TOKEN}
+    return {
+        "SLACK_BOT_TOKEN": BOT_TOKEN,
+        "SLACK_API_URL": api_url,
+        "FOOTNOTE_RECEIPTS": "off",
+        **way,
+        **others,
+    }
+
+
 StartSlack = Callable[[str, str], Awaitable[SlackDouble]]
 
 

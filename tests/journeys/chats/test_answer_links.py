@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, StartSlack
+from engines.slack import BOT, IT, TEAM, StartSlack, slack_settings
 from harness.program import SAMPLES, Program
 from playwright.async_api import Page
 
@@ -26,12 +26,7 @@ async def test_each_number_of_an_answer_opens_its_quote_and_leads_to_the_next(
     """Ten quotes on two pages: two buttons that say so, ten links in the text; and two documents compared,
     where the quote after the first document's stands in the other one."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url)
     async with program.serving():
         for sample in SAMPLES.glob("*.pdf"):
             program.drop(CHANNEL, sample)

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 from engines.playground import PERSONAL, TENANT, Playground, StartPlayground
-from engines.slack import ALICE, APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, SlackDouble, StartSlack
+from engines.slack import ALICE, BOT, BOT_TOKEN, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import SAMPLES, Program
 from harness.waiting import until
@@ -46,13 +46,7 @@ async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
 ) -> None:
     """One message, one picture between its words and its sources; a private answer uploads nothing."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-        "FOOTNOTE_RECEIPTS": "off",
-        "FOOTNOTE_LAYOUT": "true",
-    }
+    program.environment = slack_settings(slack.api_url, FOOTNOTE_LAYOUT="true")
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", illustrated_pdf(tmp_path))
         await program.until_live(f"sl_{TEAM}_{IT}", 1, "full")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from engines.slack import ALICE, APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, StartSlack
+from engines.slack import ALICE, BOT, IT, TEAM, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
@@ -23,12 +23,7 @@ async def test_people_and_admins_say_what_they_want(
     """Shows the sources with live buttons, the thread's memory erased, an admin's word refused and, once
     Alice is one, done: a paused folder takes no file; the audit has all of it."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url)
     async with program.serving():
         program.drop(CHANNEL, sop)
         await program.until_live(CHANNEL, 1)

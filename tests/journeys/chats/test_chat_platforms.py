@@ -15,7 +15,15 @@ from urllib.parse import unquote
 import aiohttp
 import pytest
 from engines.playground import OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
-from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import (
+    BOT,
+    HR,
+    IT,
+    TEAM,
+    SlackDouble,
+    StartSlack,
+    slack_settings,
+)
 from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
 from harness.forks import Fork
@@ -27,13 +35,6 @@ from bot.core.plaintext import MORE_TO_COME
 from storage.models import ChannelKey, Platform
 
 CANARY = "Zanzibarium"
-
-
-def slack_settings(slack: SlackDouble, transport: str) -> dict[str, str]:
-    """What an admin sets."""
-    events = {"SLACK_SIGNING_SECRET": SECRET} if transport == "events" else {"SLACK_APP_TOKEN": APP_TOKEN}
-    quiet = {"FOOTNOTE_RECEIPTS": "off"}
-    return {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_API_URL": slack.api_url, **events, **quiet}
 
 
 async def read(url: str) -> tuple[int, str]:
@@ -48,7 +49,7 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
 ) -> None:
     """Drop, mention, answer with a button, and the marked page behind it; the other channel has nothing."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = slack_settings(slack, "socket")
+    program.environment = slack_settings(slack.api_url, "socket")
     async with program.serving():
         channel = f"sl_{TEAM}_{IT}"
         program.drop(channel, sop)
@@ -86,7 +87,7 @@ async def test_a_question_that_came_before_a_crash_is_answered_after_it(
 ) -> None:
     """Killed with the question in its inbox, the next start answers it, once."""
     slack = await start_slack("events", f"{program.url}/slack/events")
-    program.environment = slack_settings(slack, "events")
+    program.environment = slack_settings(slack.api_url, "events")
     channel = f"sl_{TEAM}_{IT}"
     program.drop(channel, sop)
     async with program.serving() as process:
@@ -120,7 +121,7 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
     channel = f"sl_{TEAM}_{IT}"
     program.drop(channel, sop)
     async with byte_server(write) as model:
-        program.environment = slack_settings(slack, "events") | {"OPENAI_BASE_URL": model}
+        program.environment = slack_settings(slack.api_url, "events") | {"OPENAI_BASE_URL": model}
         async with program.serving() as process:
             await program.until_live(channel, 1)
             await slack.say(IT, f"<@{BOT}> when do backups run?")

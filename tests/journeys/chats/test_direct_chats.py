@@ -21,7 +21,7 @@ from engines.playground import (
     Playground,
     StartPlayground,
 )
-from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
+from engines.slack import BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
@@ -42,11 +42,7 @@ ASKED = "What is the secret project called?"
 
 def set_up(program: Program, slack: SlackDouble) -> None:
     """The settings of Slack, and a document with a canary in each channel."""
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-    }
+    program.environment = slack_settings(slack.api_url, FOOTNOTE_RECEIPTS="channel")
     for channel, canary in CANARIES.items():
         text = f"The secret project is called {canary}. It began in March."
         program.drop(f"sl_{TEAM}_{channel}", pdf(text), f"plan-{canary.lower()}.pdf")

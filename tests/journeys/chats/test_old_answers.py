@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, IT, TEAM, StartSlack
+from engines.slack import BOT, IT, TEAM, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
@@ -26,12 +26,7 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
     """Shows no message but the note to the thread that follows the page, one line with a button to the same
     words in the new version, the bar of the old page with that button, the withdrawal after a restart."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url)
 
     async def shown(words: str) -> str:
         """The text of the one answer, once it holds these words."""

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import aiohttp
 import pytest
 from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
-from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, HR, IT, TEAM, SlackDouble, StartSlack
+from engines.slack import BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
@@ -23,12 +23,7 @@ CANARY = "Zanzibarium"
 async def serve_slack(program: Program, start_slack: StartSlack, **settings: str) -> SlackDouble:
     """A Slack server, and the settings by which the program finds it."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-        **settings,
-    }
+    program.environment = slack_settings(slack.api_url, **{"FOOTNOTE_RECEIPTS": "channel", **settings})
     return slack
 
 

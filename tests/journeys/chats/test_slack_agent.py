@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.slack import ALICE, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import ALICE, BOT, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.agent_slack import AgentSlack, agent_slack
 from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
@@ -20,17 +20,6 @@ from playwright.async_api import Browser
 from bot.core.notifications.notification_wording import ASK_HELP
 
 CHANNEL = f"sl_{TEAM}_{IT}"
-
-
-def settings(agent: AgentSlack, **more: str) -> dict[str, str]:
-    """What an admin sets."""
-    return {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": agent.api_url,
-        "SLACK_SIGNING_SECRET": SECRET,
-        "FOOTNOTE_RECEIPTS": "off",
-        **more,
-    }
 
 
 def claim(text: str) -> str:
@@ -46,7 +35,7 @@ async def test_a_direct_chat_has_prompts_and_says_that_it_searches(
     slack = await start_slack("events", f"{program.url}/slack/events")
     signed = Signed(slack.session, program.url, SECRET)
     async with agent_slack(slack) as agent:
-        program.environment = settings(agent)
+        program.environment = slack_settings(agent.api_url, "events")
         async with program.serving():
             direct = await slack.open_dm()
             opened = envelope("Ev1", type="app_home_opened", user=ALICE, channel=direct, tab="messages")
@@ -93,7 +82,7 @@ async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
 
     program.drop(CHANNEL, sop)
     async with byte_server(write) as model, agent_slack(slack) as agent:
-        program.environment = settings(agent, OPENAI_BASE_URL=model)
+        program.environment = slack_settings(agent.api_url, "events", OPENAI_BASE_URL=model)
         async with program.serving():
             await program.until_live(CHANNEL, 1)
             root = await slack.say(IT, f"<@{BOT}> when do backups run?")
@@ -135,7 +124,7 @@ async def test_a_source_that_is_passed_on_is_previewed_in_its_own_channel_only(
     slack = await start_slack("events", f"{program.url}/slack/events")
     signed = Signed(slack.session, program.url, SECRET)
     async with agent_slack(slack) as agent:
-        program.environment = settings(agent)
+        program.environment = slack_settings(agent.api_url, "events")
         program.drop(CHANNEL, sop)
         async with program.serving():
             await program.until_live(CHANNEL, 1)

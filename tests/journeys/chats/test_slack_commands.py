@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.slack import ALICE, APP_TOKEN, BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import (
+    ALICE,
+    BOT,
+    HR,
+    IT,
+    TEAM,
+    SlackDouble,
+    StartSlack,
+    slack_settings,
+)
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
@@ -22,13 +31,7 @@ CANARY = "Zanzibarium"
 async def serve_slack(program: Program, start_slack: StartSlack, mode: str) -> SlackDouble:
     """A Slack server, and the settings by which the program finds it."""
     slack = await start_slack(mode, f"{program.url}/slack/events")
-    transport = {"SLACK_SIGNING_SECRET": SECRET} if mode == "events" else {"SLACK_APP_TOKEN": APP_TOKEN}
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "FOOTNOTE_RECEIPTS": "off",
-        **transport,
-    }
+    program.environment = slack_settings(slack.api_url, mode)
     return slack
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.slack import BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import BOT, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from fakes.slack_events import Signed
 from harness.program import Program
@@ -37,12 +37,7 @@ async def test_feedback_of_an_answer_becomes_a_case(
 ) -> None:
     """Shows thumb, reason and page, "Why?", and that another channel's click says nothing."""
     slack = await start_slack("events", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_SIGNING_SECRET": SECRET,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url, "events")
     signed = Signed(slack.session, program.url, SECRET)
     channel = f"sl_{TEAM}_{IT}"
     async with program.serving():

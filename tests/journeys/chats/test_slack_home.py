@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from engines.slack import (
     ALICE,
-    APP_TOKEN,
     BOT,
-    BOT_TOKEN,
     HR,
     IT,
     SECRET,
     TEAM,
     SlackDouble,
     StartSlack,
+    slack_settings,
 )
 from fakes.core import WORDS
 from fakes.slack_events import Signed, joined
@@ -45,12 +44,7 @@ async def test_the_home_lists_the_documents_of_the_persons_channels(
 ) -> None:
     """Shows documents, news and help; a channel that Slack does not list is not there."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_APP_TOKEN": APP_TOKEN,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url)
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", sop)
         program.drop(f"sl_{TEAM}_{HR}", pdf("Leave is 30 days a year."), "leave.pdf")
@@ -93,12 +87,7 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
 ) -> None:
     """One click, repeated as Slack does, is one answer, from the channel's documents alone, with feedback."""
     slack = await start_slack("events", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_SIGNING_SECRET": SECRET,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url, "events")
     signed = Signed(slack.session, program.url, SECRET)
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", sop)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from engines.slack import BOT, BOT_TOKEN, HR, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import BOT, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from fakes.slack_events import Signed, joined
 from harness.program import Program
@@ -22,12 +22,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
     """A Slack server over HTTP, and the settings by which the program finds it."""
     slack = await start_slack("events", f"{program.url}/slack/events")
-    program.environment = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "SLACK_SIGNING_SECRET": SECRET,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
+    program.environment = slack_settings(slack.api_url, "events")
     return slack
 
 

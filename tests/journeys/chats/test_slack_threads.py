@@ -7,23 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from engines.slack import APP_TOKEN, BOT, BOT_TOKEN, IT, SECRET, TEAM, SlackDouble, StartSlack
+from engines.slack import BOT, IT, TEAM, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import Program
 from playwright.async_api import Browser
 
 CHANNEL = f"sl_{TEAM}_{IT}"
-
-
-def settings(slack: SlackDouble, **others: str) -> dict[str, str]:
-    """What an admin sets: Socket Mode, unless there is a secret for events."""
-    transport = {} if "SLACK_SIGNING_SECRET" in others else {"SLACK_APP_TOKEN": APP_TOKEN}
-    common = {
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_URL": slack.api_url,
-        "FOOTNOTE_RECEIPTS": "off",
-    }
-    return {**common, **transport, **others}
 
 
 @pytest.mark.engine("slack")
@@ -33,7 +22,7 @@ async def test_a_reply_in_our_thread_is_answered_without_a_mention(
 ) -> None:
     """It leans on the thread; what mentions somebody else, and what is said elsewhere, gets no answer."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = settings(slack)
+    program.environment = slack_settings(slack.api_url)
     async with program.serving():
         program.drop(CHANNEL, sop)
         await program.until_live(CHANNEL, 1)
@@ -61,7 +50,7 @@ async def test_a_thread_of_ours_is_known_after_a_restart_and_follow_ups_can_be_o
 ) -> None:
     """Shows that SQL knows the thread, not the process; with the setting off a mention is needed again."""
     slack = await start_slack("events", f"{program.url}/slack/events")
-    program.environment = settings(slack, SLACK_SIGNING_SECRET=SECRET)
+    program.environment = slack_settings(slack.api_url, "events")
     async with program.serving():
         program.drop(CHANNEL, sop)
         await program.until_live(CHANNEL, 1)
