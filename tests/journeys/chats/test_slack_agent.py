@@ -65,7 +65,10 @@ async def two_statuses(agent: AgentSlack) -> list[dict[str, Any]] | None:
 
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-@pytest.mark.parametrize("is_stopped", [False, True], ids=["to its end", "stopped"])
+@pytest.mark.parametrize(
+    "is_stopped",
+    [pytest.param(False, id="to its end"), pytest.param(True, id="stopped", marks=pytest.mark.long)],
+)
 async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
     program: Program, start_slack: StartSlack, sop: Path, browser: Browser, is_stopped: bool
 ) -> None:

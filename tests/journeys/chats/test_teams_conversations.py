@@ -65,7 +65,10 @@ async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
 
 
 @pytest.mark.engine("playground")
-@pytest.mark.parametrize("conversation", [GROUP, OPERATIONS], ids=["group chat", "channel"])
+@pytest.mark.parametrize(
+    "conversation",
+    [pytest.param(GROUP, id="group chat", marks=pytest.mark.long), pytest.param(OPERATIONS, id="channel")],
+)
 async def test_follow_ups_are_understood_where_they_are_said(
     program: Program, start_playground: StartPlayground, sop: Path, conversation: str
 ) -> None:
