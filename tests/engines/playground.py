@@ -95,7 +95,10 @@ class Playground:
     def calls(self) -> list[dict[str, Any]]:
         """What the bot asked the connector to do, in order, with the connector's replies."""
         text = self.recording.read_text() if self.recording.exists() else ""
-        events = [json.loads(part) for part in text.split("\n---\n") if part.strip(" \n-")]
+        *written, last = text.split("\n---\n")
+        events = [json.loads(part) for part in written if part.strip(" \n-")]
+        with suppress(json.JSONDecodeError):  # empty, or being written right now
+            events.append(json.loads(last))
         return [event for event in events if event["direction"].startswith("User Application ->")]
 
     async def said(self, words: str) -> list[str] | None:

@@ -93,6 +93,7 @@ async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
     return next((one for one in posted if pictures(one)), None)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")

@@ -100,6 +100,7 @@ def streamed(playground: Playground, kind: str) -> list[dict[str, Any]]:
     return [one for one in sent for info in one.get("entities", ()) if info.get("streamType") == kind]
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
 async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(

@@ -89,6 +89,7 @@ async def test_feedback_of_a_channels_answer_becomes_a_case(
     assert (case["verdict"], case["documents"]) == ("good", [sop.name])
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
 async def test_a_personal_chat_offers_reasons_and_says_why(
     program: Program, start_playground: StartPlayground, sop: Path
