@@ -23,6 +23,7 @@ from storage.chat_models import ShownWeb
 from storage.documents.catalog import Catalog
 from storage.models import Channel, CitationRecord, LivePublication, Shown
 from storage.models import Figure as KnownFigure
+from storage.task_group import gather_or_cancel
 
 
 class DocumentNames:
@@ -70,20 +71,16 @@ class CitationService:
         """
         texts = [plain_quote(quote) for quote in quotes]
         sources = [quote.passage.publication for quote in quotes]
-        records = iter(
-            await self._store.add(
-                channel.id,
-                [
-                    Shown(one.version_id, quote.page, text, quote.boxes, number)
-                    for number, (one, quote, text) in enumerate(
-                        zip(sources, quotes, texts, strict=True), start=1
-                    )
-                    if not one.web
-                ],
-            )
-        )
+        shown = [
+            Shown(one.version_id, quote.page, text, quote.boxes, number)
+            for number, (one, quote, text) in enumerate(zip(sources, quotes, texts, strict=True), start=1)
+            if not one.web
+        ]
         files = {one.version_id: one for one in sources if not one.web}
-        names = await self.names.names(channel.id, files.values())
+        kept, names = await gather_or_cancel(
+            self._store.add(channel.id, shown), self.names.names(channel.id, files.values())
+        )
+        records = iter(kept)
         web = [
             ShownWeb(one.file, one.sha256, text) for one, text in zip(sources, texts, strict=True) if one.web
         ]

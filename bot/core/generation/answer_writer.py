@@ -21,7 +21,7 @@ from bot.core.generation.document_comparison import (
     under_names,
 )
 from bot.core.generation.entailment import Entailment
-from bot.core.generation.extractive import ExtractiveAnswerer, RankedQuotes, draft_of
+from bot.core.generation.extractive import ExtractiveAnswerer, QuoteCandidate, RankedQuotes, draft_of
 from bot.core.generation.judge import Outcome, Verdict
 from bot.core.models import (
     AnalyzedQuestion,
@@ -70,11 +70,10 @@ class WritingTask:
     answering: tuple[UUID, ...] = ()
     """Documents that are compared, and that answer or come near, as the question names them."""
 
-    def comparison(self, quotes: Draft) -> Comparison | None:
+    def comparison(self, chosen: Sequence[QuoteCandidate], quotes: Draft) -> Comparison | None:
         """Quotes of several documents, or of pages that differ, in place of these; None: there are none."""
         if not (self.answering or self.quotes.is_of_several_pages):
             return None
-        chosen = self.quotes.chosen(self.question)
         found = compare(self.question, chosen, self.quotes.candidates, self.answering)
         is_of_several = self.answering or found.is_differing or len(_documents_of(quotes, self.evidence)) > 1
         return found if is_of_several else None
@@ -149,8 +148,9 @@ class AnswerWriter:
             lead = words.model_unverified
         if outcome is Outcome.CLOSEST and not answer_draft.claims:
             return answer_draft.closest(task.quotes.closest())
-        quotes = task.quotes.draft(task.question)
-        if comparison := task.comparison(quotes):
+        chosen = task.quotes.chosen(task.question)
+        quotes = task.quotes.draft(task.question, chosen)
+        if comparison := task.comparison(chosen, quotes):
             return answer_draft.with_comparison(comparison, lead)
         return answer_draft.with_quotes(quotes, lead)
 

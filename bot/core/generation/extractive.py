@@ -146,9 +146,8 @@ class RankedQuotes:
             chosen = [table]
         return chosen
 
-    def draft(self, question: AnalyzedQuestion) -> Draft:
-        """The same as a draft; for who asks how, or what there is, the whole list of the best among them."""
-        chosen = self.chosen(question)
+    def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
+        """These as a draft; for who asks how, or what there is, the whole list of the best among them."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
         asking = ranked if wants_whole_list(question.text) else ()
@@ -207,11 +206,12 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     best = next((one for one in ranked if not one.is_label), ranked[0])
     chosen = [best]
     for candidate in takewhile(lambda one: one.score >= best.score - OTHER_DOCUMENT, ranked):
-        if candidate is best or candidate.is_label:
+        if candidate is best:
             continue
         is_near = candidate.page in {one.page for one in chosen}
         away = OTHER_DOCUMENT if is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
-        if candidate.score < best.score - away or _is_repeated(candidate, chosen):
+        is_far = candidate.score < best.score - away
+        if is_far or candidate.is_label or _is_repeated(candidate, chosen):
             continue
         quotes = _joined([*chosen, candidate])
         if len(quotes) <= MAX_QUOTES and sum(len(one.unit.text) for one in quotes) <= MAX_QUOTED_CHARS:
@@ -396,5 +396,5 @@ def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
 
 def _labels_said(asked: QuestionTerms, row: str) -> float | None:
     """The highest share (0-1) of a label's words that the question says; None: the row has no labels."""
-    labels = [set(analyze(label[1])) for label in map(_LABEL.match, _CELL_END.split(row)) if label]
+    labels = [_terms_of((label[1],)) for label in map(_LABEL.match, _CELL_END.split(row)) if label]
     return max((len(words & asked.weights.keys()) / len(words) for words in labels if words), default=None)

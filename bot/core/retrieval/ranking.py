@@ -53,7 +53,7 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
-_Key = tuple[str, int]
+_Key = tuple[UUID, int]
 
 
 def rank_order(passage: Passage) -> tuple[float, str, int]:
@@ -102,7 +102,7 @@ def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
 
 
 def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
-    return {(str(hit.publication), hit.ordinal): hit for hit in hits}
+    return {(hit.publication, hit.ordinal): hit for hit in hits}
 
 
 def _scaled(

@@ -284,9 +284,16 @@ def _is_seen(char: str) -> bool:
 def _folded(text: str) -> Iterator[tuple[str, int]]:
     """Comparable characters with the offset each comes from; whitespace and invisible ones are gone."""
     for offset, char in enumerate(text):
-        for part in unicodedata.normalize("NFKD", _SAME.get(char, char)).casefold():
-            if unicodedata.category(part) not in _UNSEEN and part != "|":
-                yield _SAME.get(part, part), offset
+        for part in _comparable(char):
+            yield part, offset
+
+
+@lru_cache(maxsize=4096)
+def _comparable(char: str) -> str:
+    """What a character is compared as; memoised, because texts are of few."""
+    parts = unicodedata.normalize("NFKD", _SAME.get(char, char)).casefold()
+    seen = (one for one in parts if unicodedata.category(one) not in _UNSEEN and one != "|")
+    return "".join(_SAME.get(one, one) for one in seen)
 
 
 def _separates_numbers(chars: Sequence[tuple[str, int]], at: int) -> bool:

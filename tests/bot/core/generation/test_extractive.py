@@ -49,7 +49,8 @@ async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[
     evidence = make_evidence(*(make_passage(text, ordinal=number) for number, text in enumerate(texts)))
     vector = (await HashEmbedder().aembed([question]))[0] if with_vectors else None
     asked = ask(question, *texts, vector=vector)
-    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
+    draft = ranked.draft(asked, ranked.chosen(asked))
     verified = verify(draft, evidence)
     assert verified.dropped == 0
     return [quote.quote for quote in verified.cited]
@@ -87,7 +88,8 @@ async def test_every_quote_is_the_documents_own() -> None:
     text = "Step 1. Lock the door.\nStep 2. Call security. Lock the door."
     evidence = make_evidence(make_passage(text))
     asked = ask("Who locks the door?", text)
-    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
+    draft = ranked.draft(asked, ranked.chosen(asked))
     for claim in draft.claims:
         (quote,) = claim.quotes
         assert quote.start is not None
@@ -114,7 +116,7 @@ async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
         embedder = CountingEmbedder()
         answerer = ExtractiveAnswerer(embedder, Shelved({passage.publication.reading_id: known}))
         ranked = await answerer.rank(question, make_evidence(passage))
-        drafts.append(ranked.draft(question))
+        drafts.append(ranked.draft(question, ranked.chosen(question)))
         costs.append(ranked.embedded)
         assert sorted(embedder.texts) == sorted(
             one.text for one in units if (one.start, one.end) not in known
@@ -127,7 +129,8 @@ async def test_sentences_that_reading_embedded_are_not_embedded_again() -> None:
 async def test_no_evidence_gives_an_empty_draft() -> None:
     """Without passages there is nothing to quote."""
     asked = ask("When?")
-    assert (await ExtractiveAnswerer(HashEmbedder()).rank(asked, [])).draft(asked).claims == ()
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, [])
+    assert ranked.draft(asked, ranked.chosen(asked)).claims == ()
 
 
 async def test_what_a_follow_up_carries_over_counts_little() -> None:
@@ -196,7 +199,8 @@ async def test_an_item_far_from_what_introduces_it_is_quoted_with_it(bullet: str
     surgery = f"{bullet} Cosmetic surgery of the nose and chin"
     evidence = make_evidence(make_passage(f"{lead}\n{items}\n{surgery}"))
     asked = ask("Is cosmetic surgery covered?", evidence[0].passage.text)
-    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
+    draft = ranked.draft(asked, ranked.chosen(asked))
     verified = verify(draft, evidence)
     assert f"“{lead} … {surgery}” [" in verified.text
     assert "number 0" not in verified.text
@@ -222,7 +226,8 @@ async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str
     """With its caption and its columns' names, a row a line; who asks for a number in it gets the row."""
     evidence = make_evidence(make_passage(SCHEDULE))
     asked = ask(question, SCHEDULE)
-    draft = (await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)).draft(asked)
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
+    draft = ranked.draft(asked, ranked.chosen(asked))
     kept = {"Mailboxes": "90 days", "Databases": "35 days"}
     said = "\n".join(f"System: {row} · Kept for: {kept[row]}" for row in rows)
     assert verify(draft, evidence).text.startswith(f"“Table 1. Backup schedule\n{said}” [1]")

@@ -7,7 +7,7 @@ from fakes.core import ask, make_evidence, make_passage
 
 from bot.core.generation.extractive import QuoteCandidate, RankedQuotes
 from bot.core.generation.step_lists import MAX_STEPS, whole_steps
-from bot.core.models import Draft, Evidence, Language
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, Language
 from bot.core.verification.claims import verify
 from storage.text.sentences import Quotable
 
@@ -15,6 +15,12 @@ RESTORE = (
     "Only operators restore.\n\n7.1 Open a ticket.\n7.2 Pick a backup\nof the week.\n7.2.1 No younger one.\n"
     "Warning: work is lost.\n7.3 Copy it.\n\nNobody else restores.\n\n8.1 Clean the robot."
 )
+
+
+def drafted(question: AnalyzedQuestion, *candidates: QuoteCandidate) -> Draft:
+    """What is quoted of the candidates."""
+    ranked = RankedQuotes(candidates)
+    return ranked.draft(question, ranked.chosen(question))
 
 
 def listed(word: str, *items: Evidence) -> list[str]:
@@ -100,7 +106,7 @@ def test_who_asks_what_there_is_gets_the_whole_list(
     start = VALUES.index(begin)
     stop = VALUES.index(end, start) + len(end)
     quote = QuoteCandidate(item, Quotable(start, stop, VALUES[start:stop], is_row=False), score=1.0)
-    [claim] = RankedQuotes([quote]).draft(ask(question)).claims
+    [claim] = drafted(ask(question), quote).claims
     first, last = listed
     assert claim.text == VALUES[VALUES.index(first) : VALUES.index(last) + len(last)]
 
@@ -123,7 +129,7 @@ def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> No
         for at in [RESTORE.index(text)]
     )
     quotes = {
-        question: [claim.text for claim in RankedQuotes([rule, step]).draft(ask(question)).claims]
+        question: [claim.text for claim in drafted(ask(question), rule, step).claims]
         for question in ("How do I restore a backup?", "Is it copied?")
     }
     (whole,), singles = quotes.values()
