@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -44,6 +44,8 @@ MAX_PLACED_AT_ONCE = 8
 """Placeholders that are posted at the same time while all slots are taken."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
+MAX_HELD_BACK_SECONDS = 1.0
+"""How long work on a question waits while messages are being kept."""
 
 
 class Conversation:
@@ -88,6 +90,9 @@ class Conversation:
         self._slots = asyncio.Semaphore(concurrency)
         self._placing = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._receiving = 0
+        self._none_receiving = asyncio.Event()
+        self._none_receiving.set()
         self._wakeup = asyncio.Event()
         self._arrived = asyncio.Event()
         self._is_stopping = False
@@ -101,6 +106,10 @@ class Conversation:
             InvalidTenant: the envelope names no possible channel.
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
+        with self._received_first():
+            return await self._receive(message)
+
+    async def _receive(self, message: IncomingMessage) -> bool:
         if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
             return False
         channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
@@ -156,6 +165,18 @@ class Conversation:
         await cancel_and_wait(*self._tasks)
         await self._ended.wait()
 
+    @contextlib.contextmanager
+    def _received_first(self) -> Iterator[None]:
+        """While a message is being kept, no work on others begins: its platform waits three seconds."""
+        self._receiving += 1
+        self._none_receiving.clear()
+        try:
+            yield
+        finally:
+            self._receiving -= 1
+            if not self._receiving:
+                self._none_receiving.set()
+
     def _announce(self) -> None:
         self._wakeup.set()
         self._arrived.set()
@@ -200,6 +221,9 @@ class Conversation:
                 await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
 
     async def _claim(self, *, is_unseen: bool = False) -> InboxItem | None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(MAX_HELD_BACK_SECONDS):
+                await self._none_receiving.wait()
         platforms = tuple(self._messengers)
         try:
             return await self._inbox.claim(self._owner, self._lease_seconds, platforms, is_unseen=is_unseen)

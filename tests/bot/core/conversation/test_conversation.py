@@ -14,6 +14,7 @@ from fakes.core import WORDS
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select, update
 
+from bot.core.conversation import conversation
 from bot.core.conversation.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerFigure, AnswerState, Language, Question
@@ -534,6 +535,34 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
         await world.until("done", 6)
     assert world.answers.most_at_once == 2
     assert len(world.chat.visible) == 6
+
+
+@pytest.mark.parametrize("held_back", [60.0, 0.1])
+async def test_what_is_not_acknowledged_yet_goes_first(
+    world: World, monkeypatch: pytest.MonkeyPatch, held_back: float
+) -> None:
+    """No work begins while a message is being kept, but it does not wait for ever for a slow database."""
+    monkeypatch.setattr(conversation, "MAX_HELD_BACK_SECONDS", held_back)
+    may_be_kept, receive = asyncio.Event(), world.inbox.receive
+
+    async def receive_slowly(*arguments: Any, event_key: str, **values: Any) -> Any:
+        if event_key == "slow":
+            await may_be_kept.wait()
+        return await receive(*arguments, event_key=event_key, **values)
+
+    monkeypatch.setattr(world.inbox, "receive", receive_slowly, raising=False)
+    async with world.running() as worker:
+        slow = asyncio.create_task(worker.receive(message("slow")))
+        await asyncio.sleep(0.2)
+        await worker.receive(message())
+        if held_back < 1:
+            await world.until("done")
+        else:
+            await asyncio.sleep(0.3)
+            assert world.chat.visible == []
+        may_be_kept.set()
+        assert await slow
+        await world.until("done", 2)
 
 
 async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) -> None:
