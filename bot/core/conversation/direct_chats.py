@@ -68,7 +68,7 @@ class DirectChats:
         """
         self._channels = channels
         self._memory = memory
-        self._memberships = memberships or {}
+        self._memberships = {} if memberships is None else memberships
         self._ask_channels = ask_channels
 
     async def question(self, item: InboxItem, chat: Question) -> Question | Answer:
@@ -94,7 +94,8 @@ class DirectChats:
             log.warning("question=%d asks nothing: %s", item.id, error)
             return Answer(AnswerState.FAILED, words.memberships_unknown, language=words.language)
         known = await self._channels.with_documents(names.keys(), MAX_MEMBER_CHANNELS)
-        asked = [*([library] if library else []), *(_named(one, names[one.tenant]) for one in known)]
+        own = sorted((_named(one, names[one.tenant]) for one in known), key=lambda one: one.name)
+        asked = [*([library] if library else []), *own]
         if not asked:
             return Answer(AnswerState.CHAT, words.no_member_channels, language=words.language)
         histories = await gather_or_cancel(*(self._recall(item, one) for one in asked))
