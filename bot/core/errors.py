@@ -9,7 +9,8 @@
     ├── RerankerError            the reranker is down or late, or gave no scores
     ├── DeliveryError            the chat platform did not take a message
     │   ├── DeliveryUnclear      nobody knows whether it did: search before posting again
-    │   └── ChannelClosed        nothing of ours can be posted in that channel
+    │   ├── ChannelClosed        nothing of ours can be posted in that channel
+    │   └── MembershipsUnknown   it does not say who is in which channel
     └── LinkError
         ├── LinkForged           always the same 404, whatever is wrong with it
         └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
@@ -57,6 +58,10 @@ class DeliveryUnclear(DeliveryError):
 
 class ChannelClosed(DeliveryError):
     """The channel is archived or gone, or the bot is not in it."""
+
+
+class MembershipsUnknown(DeliveryError):
+    """The chat platform does not say who is in which channel: nothing may be shown until it does."""
 
 
 class LinkError(BotError):

@@ -53,8 +53,8 @@ MUTATIONS = (
     Mutation(
         "every chat asks the library of direct chats",
         "bot/core/conversation/conversation.py",
-        "await self._channels.direct_library() if chat.is_direct else None",
-        "await self._channels.direct_library()",
+        "if chat.is_direct:",
+        "if chat.tenant:",
         "tests/bot/core/conversation/test_conversation.py::test_without_a_library_or_elsewhere_a_chat_asks_itself",
     ),
     Mutation(

@@ -280,7 +280,7 @@ async def test_the_console_says_the_same(client: TestClient, house: House) -> No
         assert pictures == [
             (
                 f"/f/{one.image.rpartition('/f/')[2]}" if one.image else "",
-                picture_words(reply_words(answer.language), one)[1],
+                picture_words(answer, one)[1],
             )
             for one in answer.figures
         ]
