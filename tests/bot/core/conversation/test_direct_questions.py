@@ -1,4 +1,4 @@
-"""What a direct chat asks: the library, and its person's channels as the platform says them at that question."""
+"""What a direct chat asks: the library, and its person's channels as the platform says them just then."""
 
 from __future__ import annotations
 
