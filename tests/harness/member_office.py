@@ -1,4 +1,4 @@
-"""Slack's door, inbox, answers and index in one process, with real PDFs, and people who are in some channels."""
+"""Slack's door, inbox, answers and index in one process, with real PDFs and people in some channels only."""
 
 from __future__ import annotations
 

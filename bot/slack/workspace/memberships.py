@@ -65,7 +65,7 @@ class Memberships:
         """
         try:
             async with asyncio.timeout(QUESTION_SECONDS):
-                user = str(address.get("user") or await self._person_of(address["channel"]))
+                user = str(address.get("user") or await self._person_of(address["channel"]) or "")
                 if not SLACK_ID.fullmatch(user):  # of nobody, Slack would list our own channels
                     raise MembershipsUnknown("Slack does not say whose chat it is")
                 return await self.channels_of(address["key"].partition(":")[0], user)

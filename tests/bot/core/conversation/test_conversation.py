@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -16,15 +16,16 @@ from sqlalchemy import select, update
 
 from bot.core.conversation import conversation
 from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.direct_chats import DirectChats
 from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerFigure, AnswerState, Language, Question
+from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, Hold, IncomingMessage
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
-from storage.models import Box, ChannelKey, Platform
+from storage.models import Box, ChannelKey, Platform, TenantName
 from storage.sql import leases
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, TurnRow
@@ -128,6 +129,7 @@ class Answers:
         self.beginning = ""
         """Shown before the gate."""
         self.figures: tuple[AnswerFigure, ...] = ()
+        self.answered_from: AnsweredFrom | None = None
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer, once the gate is open."""
@@ -141,7 +143,8 @@ class Answers:
             await self.gate.wait()
         finally:
             self.at_once -= 1
-        return Answer(AnswerState.GROUNDED, f"{question.text} Yes [1].", figures=self.figures)
+        text = f"{question.text} Yes [1]."
+        return Answer(AnswerState.GROUNDED, text, figures=self.figures, answered_from=self.answered_from)
 
 
 class World:
@@ -764,3 +767,30 @@ async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) 
         await world.until("done")
     (question,) = world.answers.asked
     assert question.channel.name == "library/policies"
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: World, is_member: bool) -> None:
+    """Kept before a crash and delivered after it: whoever has left its channel meanwhile reads a sentence."""
+    tenant = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC").tenant
+    world.answers.answered_from = AnsweredFrom((tenant,), "#it")
+    members = {tenant}
+
+    class Lookup:
+        async def of_asker(self, address: Json) -> Json:
+            return dict.fromkeys(members, "#it")
+
+        async def may_read(self, address: Json, tenants: Collection[TenantName]) -> bool:
+            return set(tenants) <= members
+
+    direct = DirectChats(Channels(world.database), world.memory, {Platform.SLACK: Lookup()})
+    world.inbox.plan("save_answer", "after", Killed())
+    await world.worker().receive(message(key=DIRECT, is_direct=True))
+    async with world.running(direct=direct):
+        await reach(lambda: not world.inbox.planned)
+    await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    members -= set() if is_member else {tenant}
+    async with world.running(direct=direct):
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]." if is_member else WORDS.left_channel]
+    assert len(world.answers.asked) == 1
