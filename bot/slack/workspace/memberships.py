@@ -7,9 +7,9 @@ import logging
 
 import aiohttp
 from slack_sdk.errors import SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.events import SLACK_ID
+from bot.slack.web_api import WebClients
 from storage.models import ChannelKey, Platform, TenantName
 
 PAGE_SIZE = 200
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 class Memberships:
     """Asks Slack for the channels of people: public ones, and private ones that the bot is in, too."""
 
-    def __init__(self, client: AsyncWebClient) -> None:
-        self._client = client
+    def __init__(self, clients: WebClients) -> None:
+        self._clients = clients
 
     async def channels_of(self, installation: str, user: str) -> dict[TenantName, str]:
         """The channels that this person is in, with their names there.
@@ -35,10 +35,11 @@ class Memberships:
             SlackClientError: Slack refused.
             aiohttp.ClientError: it could not be reached; a TimeoutError: in time.
         """
+        client = await self._clients.of(installation)
         found: dict[TenantName, str] = {}
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            reply = await self._client.users_conversations(
+            reply = await client.users_conversations(
                 user=user, types=TYPES, exclude_archived=True, limit=PAGE_SIZE, cursor=cursor
             )
             for channel in reply.get("channels") or ():
