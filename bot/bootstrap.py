@@ -60,6 +60,7 @@ from storage.embeddings.cosine_scale import CosineScale
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
+from storage.installations.slack_installations import OAuthStates, SlackInstallations
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
@@ -397,11 +398,13 @@ def open_slack(
     """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
     Raises:
-        SettingsError: there is no way for events to come in.
+        SettingsError: there is no way for events to come in, or settings do not go together.
     """
-    if settings.slack_bot_token is None:
+    if settings.slack_bot_token is None and not settings.has_slack_oauth:
         return None
     from bot.slack.adapter import SlackAdapter
+    from bot.slack.installations.oauth import SlackOAuth
+    from bot.slack.installations.sealed_tokens import TokenSeal
     from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
@@ -419,7 +422,11 @@ def open_slack(
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
     )
-    return SlackAdapter(settings, intake, open_feedback(stores), draw)
+    oauth = None
+    if settings.has_slack_oauth:
+        seal = TokenSeal(stores.settings.home_path / "token_keys.json")
+        oauth = SlackOAuth(settings, SlackInstallations(stores.database), OAuthStates(stores.database), seal)
+    return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
 
 
 def open_teams(

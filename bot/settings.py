@@ -251,6 +251,15 @@ class BotSettings(FootnoteSettings):
     slack_app_token: SecretStr | None = Field(
         None, validation_alias="SLACK_APP_TOKEN", description="Slack app token (xapp-...): Socket Mode."
     )
+    slack_client_id: str | None = Field(
+        None,
+        validation_alias="SLACK_CLIENT_ID",
+        description="Client id of a Slack app that many workspaces install at /slack/install, in place of "
+        "SLACK_BOT_TOKEN; wants SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET and FOOTNOTE_PUBLIC_URL.",
+    )
+    slack_client_secret: SecretStr | None = Field(
+        None, validation_alias="SLACK_CLIENT_SECRET", description="Its client secret."
+    )
     slack_signing_secret: SecretStr | None = Field(
         None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
     )
@@ -283,12 +292,19 @@ class BotSettings(FootnoteSettings):
         """Whether a model writes answers; an endpoint of one's own may want no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
 
+    @property
+    def has_slack_oauth(self) -> bool:
+        """Whether an app is set that many workspaces install, if only by half."""
+        return self.slack_client_id is not None or self.slack_client_secret is not None
+
     def links_problem(self, public_url: str) -> str | None:
         """What to say when chats get links that open on this very machine only; None when all is well.
 
         The Agents Playground and a Slack API on this machine show theirs to browsers of this machine.
         """
-        is_slack = self.slack_bot_token and not _is_of_this_machine(self.slack_api_url)
+        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not _is_of_this_machine(
+            self.slack_api_url
+        )
         is_teams = self.teams_app_id and not self.teams_development
         chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
         if not chats or not _is_of_this_machine(public_url):

@@ -10,6 +10,7 @@
     ├── DeliveryError            the chat platform did not take a message
     │   ├── DeliveryUnclear      nobody knows whether it did: search before posting again
     │   ├── ChannelClosed        nothing of ours can be posted in that channel
+    │   │   └── WorkspaceLeft    nor in any other one of its workspace, which removed the app
     │   └── MembershipsUnknown   it does not say who is in which channel
     └── LinkError
         ├── LinkForged           always the same 404, whatever is wrong with it
@@ -58,6 +59,10 @@ class DeliveryUnclear(DeliveryError):
 
 class ChannelClosed(DeliveryError):
     """The channel is archived or gone, or the bot is not in it."""
+
+
+class WorkspaceLeft(ChannelClosed):
+    """The workspace removed the app: nothing that waits for it is tried again."""
 
 
 class MembershipsUnknown(DeliveryError):

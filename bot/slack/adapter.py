@@ -14,10 +14,10 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncCallableAuthorize
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
@@ -27,7 +27,8 @@ from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.events import read_edit, read_event, read_join, read_outsider, read_withdrawal
+from bot.slack.events import installation_of, read_edit, read_event, read_join, read_outsider, read_withdrawal
+from bot.slack.installations.oauth import SlackOAuth
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
@@ -44,7 +45,7 @@ from bot.slack.signature import read_signed_body
 from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
-from bot.slack.web_api import web_client
+from bot.slack.web_api import WebClients, web_client
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
 from storage.errors import SettingsError, raised_at
@@ -76,11 +77,21 @@ class SlackAdapter:
     """
 
     def __init__(
-        self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback, draw: DrawFigure
+        self,
+        settings: BotSettings,
+        intake: ChatIntake,
+        feedback: AnswerFeedback,
+        draw: DrawFigure,
+        oauth: SlackOAuth | None = None,
     ) -> None:
-        """Nothing is sent yet; ``intake`` keeps what comes in, ``feedback`` what people say of answers.
+        """Nothing is sent yet.
 
-        ``draw`` draws the figures of answers.
+        Args:
+            settings: tokens and secrets.
+            intake: keeps what comes in.
+            feedback: keeps what people say of answers.
+            draw: draws the figures of answers.
+            oauth: the app's installations, when many workspaces may have it; None: one, by its token.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -90,20 +101,22 @@ class SlackAdapter:
                 "SLACK_BOT_TOKEN is set, but no events can come in: set SLACK_APP_TOKEN (Socket Mode) "
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
-        client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
+        self._client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
+        self._oauth = oauth
+        clients: WebClients = oauth.workspaces if oauth else self._client
         self.messenger = SlackMessenger(
-            client, settings.sources_shown, draw, is_model_writing=settings.has_model
+            clients, settings.sources_shown, draw, is_model_writing=settings.has_model
         )
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
-        self._names = ChannelNames(client, intake.name_channel)
-        self._home = AppHome(client, intake.overviews, intake.recent)
-        self._previews = LinkPreviews(client, intake.preview)
-        self.memberships = Memberships(client)
-        self._prompts = SuggestedPrompts(client, intake.direct_questions)
+        self._names = ChannelNames(clients, intake.name_channel)
+        self._home = AppHome(clients, intake.overviews, intake.recent)
+        self._previews = LinkPreviews(clients, intake.preview)
+        self.memberships = Memberships(clients)
+        self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
-        self._app = self._bolt_app(client)
+        self._app = self._bolt_app()
         self._socket: _Socket | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -111,6 +124,8 @@ class SlackAdapter:
         """Take signed events over HTTP, when there is a secret to check them by."""
         if self._secret:
             app.router.add_post(PATH, self._handle)
+        if self._oauth:
+            self._oauth.add_routes(app)
 
     async def start(self) -> None:
         """Check the token and connect Socket Mode; an unreachable Slack is waited for in the background.
@@ -118,6 +133,9 @@ class SlackAdapter:
         Raises:
             SettingsError: Slack refuses the bot token.
         """
+        if self._oauth:
+            await self._oauth.workspaces.start()
+            return
         await self._check_token()
         if app_token := revealed(self._settings.slack_app_token):
             client = web_client(app_token, self._settings.slack_api_url)
@@ -136,6 +154,8 @@ class SlackAdapter:
         await self._home.aclose()
         await self._prompts.aclose()
         await self._previews.aclose()
+        if self._oauth:
+            await self._oauth.workspaces.aclose()
 
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
@@ -143,7 +163,7 @@ class SlackAdapter:
 
     async def _check_token(self) -> None:
         try:
-            await self.messenger.client.auth_test()
+            await self._client.auth_test()
         except SlackApiError as error:
             if error.response.status_code != 200:
                 log.warning("Slack does not answer yet: status %s", error.response.status_code)
@@ -158,20 +178,26 @@ class SlackAdapter:
         response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
         return await to_aiohttp_response(response)
 
-    def _bolt_app(self, client: AsyncWebClient) -> AsyncApp:
+    def _bolt_app(self) -> AsyncApp:
         logger = logging.getLogger("slack_bolt.footnote")
         logger.setLevel(
             logging.ERROR
         )  # below, Bolt logs bodies of requests, and remarks on settings we chose
+        authorize = AsyncCallableAuthorize(logger=logger, func=_authorize_by_envelope)
         app = AsyncApp(
             name="footnote",
             logger=logger,
-            client=client,
+            client=self._client,
             signing_secret=self._secret,
             process_before_response=True,
-            authorize=_authorize_by_envelope,
+            authorize=authorize,  # type: ignore[arg-type] # beside OAuth, Bolt takes an AsyncAuthorize only
             attaching_conversation_kwargs_enabled=False,
+            oauth_flow=self._oauth.flow if self._oauth else None,
+            oauth_settings=self._oauth.flow.settings if self._oauth else None,
         )
+        if self._oauth:
+            app.event("app_uninstalled")(self._oauth.forget)
+            app.event("tokens_revoked")(self._oauth.forget)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -197,7 +223,8 @@ class SlackAdapter:
         elif asked := read_outsider(body):
             place, text = asked
             words = reply_words(language_of(text) or Language.ENGLISH)
-            await self.messenger.whisper(place, words.outsider, ())
+            installation = installation_of((body.get("authorizations") or [{}])[0])
+            await self.messenger.whisper(installation, place, words.outsider, ())
         else:
             self._decorate(body)
 
@@ -206,7 +233,7 @@ class SlackAdapter:
         if home := read_opened(body, "home"):
             self._home.open(home)
         elif chat := read_opened(body, "messages"):
-            self._prompts.open(chat.direct)
+            self._prompts.open(chat.installation, chat.direct)
         elif links := read_shared_links(body):
             self._previews.add(links)
 
@@ -223,7 +250,7 @@ class SlackAdapter:
         if click and reply:
             blocks = feedback_buttons.reply_blocks(reply, click)
             url = read_response_url(body, self._settings.slack_api_url)
-            await self.messenger.whisper(click.place, reply.text, blocks, url)
+            await self.messenger.whisper(click.key.installation, click.place, reply.text, blocks, url)
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)

@@ -100,7 +100,8 @@ class SqliteDialect:
             pool_timeout=QUEUE_SECONDS,
             hide_parameters=True,  # errors are logged, and parameters are people's words
         )
-        settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", **pragmas}
+        settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", "secure_delete": "ON"}
+        settings |= pragmas
 
         def set_pragmas(connection: Any, _record: Any) -> None:
             cursor = connection.cursor()

@@ -464,3 +464,31 @@ class FactRow(SQLModel, table=True):
     __tablename__ = "fact"
     name: str = Field(primary_key=True)
     value: str
+
+
+class SlackInstallationRow(SQLModel, table=True):
+    """A Slack workspace, or a whole organisation, that installed the app; it goes when they remove it."""
+
+    __tablename__ = "slack_installation"
+    installation: str = Field(primary_key=True)
+    """As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's."""
+    name: str
+    bot_user: str
+    sealed: bytes
+    """The tokens, encrypted."""
+    expires_at: datetime | None = moment(default=None)
+    """When the token ends; None: never."""
+    renewing_until: datetime | None = moment(default=None)
+    """Until then one process renews the token, or rests after it could not."""
+    problem: str | None = None
+    """Why the token could not be renewed: a sentence for an admin."""
+    installed_at: datetime = moment(default_factory=utc_now)
+
+
+class OAuthStateRow(SQLModel, table=True):
+    """An installation that was begun in some browser; it goes when it is finished, or its time is over."""
+
+    __tablename__ = "oauth_state"
+    digest: str = Field(primary_key=True)
+    """SHA-256 of the state, in hexadecimal digits."""
+    expires_at: datetime = moment(index=True)

@@ -21,7 +21,7 @@ from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions, turn_of
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.core.models import Answer, AnswerState, Language, Question
 from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, NoteWriter, QuestionAnswering
 from bot.core.understanding.question_terms import language_of
@@ -357,7 +357,8 @@ class Conversation:
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
         """Whether even the failure's sentence cannot be delivered, or nobody waits for it any more."""
         if isinstance(error, DeliveryError):
-            return datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
+            is_late = datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
+            return is_late or isinstance(error, WorkspaceLeft)
         return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
 
     @contextlib.asynccontextmanager

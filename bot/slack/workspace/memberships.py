@@ -9,12 +9,12 @@ from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import MembershipsUnknown
 from bot.core.ports import GivenAnswer
 from bot.slack.events import SLACK_ID
 from bot.slack.question_buttons import asked_tenant
+from bot.slack.web_api import WebClients
 from storage.models import ChannelKey, Platform, TenantName
 
 PAGE_SIZE = 200
@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 class Memberships:
     """Asks Slack for the channels of people: public ones, and private ones that the bot is in, too."""
 
-    def __init__(self, client: AsyncWebClient) -> None:
-        self._client = client
+    def __init__(self, clients: WebClients) -> None:
+        self._clients = clients
 
     async def channels_of(self, installation: str, user: str) -> dict[TenantName, str]:
         """The channels that this person is in, with their names there.
@@ -42,10 +42,11 @@ class Memberships:
             SlackClientError: Slack refused.
             aiohttp.ClientError: it could not be reached; a TimeoutError: in time.
         """
+        client = await self._clients.of(installation)
         found: dict[TenantName, str] = {}
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            reply = await self._client.users_conversations(
+            reply = await client.users_conversations(
                 user=user, types=TYPES, exclude_archived=True, limit=PAGE_SIZE, cursor=cursor
             )
             for channel in reply.get("channels") or ():
@@ -65,10 +66,11 @@ class Memberships:
         """
         try:
             async with asyncio.timeout(QUESTION_SECONDS):
-                user = str(address.get("user") or await self._person_of(address["channel"]) or "")
-                if not SLACK_ID.fullmatch(user):  # of nobody, Slack would list our own channels
+                installation = address["key"].partition(":")[0]
+                user = address.get("user") or await self._person_of(installation, address["channel"])
+                if not SLACK_ID.fullmatch(str(user or "")):  # of nobody, Slack would list our own channels
                     raise MembershipsUnknown("Slack does not say whose chat it is")
-                return await self.channels_of(address["key"].partition(":")[0], user)
+                return await self.channels_of(installation, str(user))
         except SlackApiError as error:
             raise MembershipsUnknown(f"Slack refused: {error.response.get('error')}") from error
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
@@ -110,7 +112,8 @@ class Memberships:
             log.warning("Slack does not say who is in a channel: %s", type(error).__name__)
             return False
 
-    async def _person_of(self, direct: str) -> object:
+    async def _person_of(self, installation: str, direct: str) -> object:
         """Whose direct chat with us it is, where an address does not say it, as that of a page's note."""
-        channel = (await self._client.conversations_info(channel=direct)).get("channel") or {}
+        client = await self._clients.of(installation)
+        channel = (await client.conversations_info(channel=direct)).get("channel") or {}
         return channel.get("user") if channel.get("is_im") else None
