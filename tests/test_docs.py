@@ -24,6 +24,7 @@ MADE_AT_RUN_TIME = {
     "glossary.toml",
     "link_keys.json",
     "state.json",
+    "token_keys.json",
     "web_sources.toml",
 }
 NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}

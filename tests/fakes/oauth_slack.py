@@ -1,6 +1,6 @@
 """The part of slack.com that installs apps: codes, tokens that end, refresh tokens that are good once.
 
-It takes a token for what it is: a call with one of another workspace, or with one that was revoked, is refused.
+A call with a token that it never gave is refused; of every other one it keeps whose token it was.
 """
 
 from __future__ import annotations
@@ -75,6 +75,10 @@ class OAuthSlack:
         """What a method was called with by an installation's token."""
         return [one.body for one in self.calls if (one.method, one.installation) == (method, installation)]
 
+    def calls_of(self, installation: str) -> list[SlackCall]:
+        """Every call with an installation's token."""
+        return [one for one in self.calls if one.installation == installation]
+
     async def allow(self, request: web.Request) -> web.Response:
         """Somebody of the workspace that the URL names allows it, and their browser is sent back."""
         query = request.query
@@ -85,8 +89,8 @@ class OAuthSlack:
     async def handle(self, request: web.Request) -> web.Response:
         """One call of the Web API."""
         method = request.match_info["method"]
-        if self.is_down:
-            raise web.HTTPServiceUnavailable
+        if self.is_down and request.transport:
+            request.transport.close()  # it never says what it did
         body = dict(await request.post())
         if request.content_type == "application/json":
             body = await request.json()

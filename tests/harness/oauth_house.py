@@ -59,21 +59,13 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class House:
-    """The app, where it listens, and the Slack that it knows."""
+class Outside:
+    """Browsers and Slack, as the app sees them."""
 
     url: str
-    home: Path
-    stores: Stores
-    door: SlackAdapter
+    """Where the app listens."""
     slack: OAuthSlack
-    answers: Answers
     session: aiohttp.ClientSession
-
-    @property
-    def installations(self) -> SlackInstallations:
-        """What is kept of workspaces."""
-        return SlackInstallations(self.stores.database)
 
     async def begin(self, team: str = "") -> tuple[str, dict[str, str], str]:
         """(state, cookies, Slack's page) of a browser that begins an installation."""
@@ -127,7 +119,9 @@ class House:
         async with self.session.post(f"{self.url}{PATH}", data=body, headers=headers) as response:
             return response.status
 
-    async def ask(self, team: str, ts: str, channel: str = CHANNEL, **envelope: Any) -> None:
+    async def ask(
+        self, team: str, ts: str, channel: str = CHANNEL, text: str = "when?", **envelope: Any
+    ) -> None:
         """Somebody of this workspace mentions the bot."""
         event = {
             "type": "app_mention",
@@ -135,9 +129,24 @@ class House:
             "team": team,
             "channel": channel,
             "ts": ts,
-            "text": "when?",
+            "text": text,
         }
         assert await self.send(event, team, **envelope) == 200
+
+
+@dataclass(frozen=True)
+class House(Outside):
+    """The app as well, from within."""
+
+    home: Path
+    stores: Stores
+    door: SlackAdapter
+    answers: Answers
+
+    @property
+    def installations(self) -> SlackInstallations:
+        """What is kept of workspaces."""
+        return SlackInstallations(self.stores.database)
 
     async def states(self) -> list[tuple[str, str | None]]:
         """(state, reason) of every question, in order."""
@@ -215,4 +224,4 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
 
         stack.push_async_callback(drain)
         session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
-        yield House(url, home, stores, door, slack, answers, session)
+        yield House(url, slack, session, home, stores, door, answers)

@@ -71,7 +71,8 @@ async def test_a_token_is_renewed_two_hours_before_it_ends(
     assert {await token_of(one) for one in processes} == {second}
     assert len(refreshes(slack)) == 1
     held = await house.installations.get(ACME)
-    assert held is not None and held.expires_at is not None
+    assert held is not None
+    assert held.expires_at is not None
     assert timedelta(hours=11, minutes=59) < held.expires_at - utc_now() <= timedelta(hours=12)
 
 
@@ -157,7 +158,8 @@ async def test_a_slack_that_is_away_is_asked_again_later(
     with pytest.raises(TokenUnavailable):
         await processes[0].of(ACME)
     held = await house.installations.get(ACME)
-    assert held is not None and held.problem is None
+    assert held is not None
+    assert held.problem is None
     slack.is_down = False
     await asyncio.sleep(0.2)
     assert slack.tokens[await token_of(processes[1])] == ACME
@@ -186,7 +188,8 @@ async def test_a_sealed_token_opens_for_its_own_installation_only(
     for team in (ACME, BETA):
         await house.install(team)
     acme, beta = await house.installations.get(ACME), await house.installations.get(BETA)
-    assert acme is not None and beta is not None
+    assert acme is not None
+    assert beta is not None
     await house.installations.save(replace(beta, sealed=acme.sealed))
     with pytest.raises(TokenUnavailable):
         await processes[0].of(BETA)
