@@ -63,6 +63,17 @@ async def test_a_workspace_installs_the_app(
     assert slack.tokens[str(client.token)] == ACME
 
 
+async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -> None:
+    """Nobody asks a workspace for more than we do by a link that begins here."""
+    for team in ("T1&scope=admin", "T1%26scope%3Dadmin", "T1\r\nX: y"):
+        async with house.session.get(
+            f"{house.url}/slack/install", params={"team": team}, allow_redirects=False
+        ) as response:
+            assert response.status == 302
+            assert "admin" not in response.headers["Location"]
+            assert "team=" not in response.headers["Location"]
+
+
 async def test_a_state_of_nobody_is_refused(house: House, slack: OAuthSlack) -> None:
     """A forged one, with a cookie to match; none at all; and the right one in another browser."""
     state, _, _ = await house.begin()
