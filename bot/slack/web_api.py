@@ -49,7 +49,7 @@ class WebClients(Protocol):
 
 
 class WorkspaceClient(AsyncWebClient):
-    """With one token: of the only workspace where that is SLACK_BOT_TOKEN, so it serves whatever comes."""
+    """A client with one token; where that is SLACK_BOT_TOKEN, it is the client of every installation."""
 
     async def of(self, installation: str) -> AsyncWebClient:
         """Itself."""

@@ -348,6 +348,29 @@ MUTATIONS = (
         "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
     ),
     Mutation(
+        "an installation that nobody began here is finished",
+        "storage/installations/slack_installations.py",
+        "return expires_at is not None and expires_at > utc_now()",
+        "return expires_at is None or expires_at > utc_now()",
+        "tests/bot/slack/installations/test_oauth_flow.py::test_a_state_of_nobody_is_refused",
+    ),
+    Mutation(
+        "a workspace's token serves whichever row it was moved to",
+        "bot/slack/installations/sealed_tokens.py",
+        'if held["installation"] != installation:',
+        'if held["installation"] == "":',
+        "tests/bot/slack/installations/test_token_rotation.py"
+        "::test_a_sealed_token_opens_for_its_own_installation_only",
+    ),
+    Mutation(
+        "a token is renewed by all who need it",
+        "storage/installations/slack_installations.py",
+        "taken = _unchanged(held).where(is_free)",
+        "taken = _unchanged(held).where(is_free | ~is_free)",
+        "tests/bot/slack/installations/test_token_rotation.py"
+        "::test_many_who_need_a_token_at_once_renew_it_once",
+    ),
+    Mutation(
         "a home's button asks a channel that its person has left",
         "bot/slack/surfaces/app_home.py",
         "if await self._memberships.has(message.key, visit.user):",

@@ -25,7 +25,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 
 from bot.settings import BotSettings, is_loopback_host, revealed
-from bot.slack.events import installation_of
+from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.installation_store import STATE_SECONDS, OneTimeStates, SealedInstallationStore
 from bot.slack.installations.sealed_tokens import TokenSeal
 from bot.slack.installations.workspaces import InstalledWorkspaces
@@ -166,14 +166,18 @@ class SlackOAuth:
 
     async def _begin(self, request: web.Request) -> web.Response:
         try:
-            return await _answer(await self.flow.handle_installation(_asked(request)))
+            # Bolt writes what it is given into Slack's URL as it is.
+            team = request.query.get("team", "")
+            query = f"team={team}" if SLACK_ID.fullmatch(team) else ""
+            return await _answer(await self.flow.handle_installation(AsyncBoltRequest(body="", query=query)))
         except StorageError as error:
             log.warning("no installation can begin: %s", type(error).__name__)
             return await _answer(_page(503, UNKEPT))
 
     async def _finish(self, request: web.Request) -> web.Response:
         try:
-            return await _answer(await self.flow.handle_callback(_asked(request)))
+            returned = AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
+            return await _answer(await self.flow.handle_callback(returned))
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             log.warning("an installation failed: %s", type(error).__name__)
             return await _answer(_page(502, UNREACHABLE))
@@ -197,10 +201,6 @@ async def _not_installed(args: AsyncFailureArgs) -> BoltResponse:
 
 def _page(status: int, sentence: str) -> BoltResponse:
     return BoltResponse(status=status, body=sentence, headers={"Content-Type": "text/plain; charset=utf-8"})
-
-
-def _asked(request: web.Request) -> AsyncBoltRequest:
-    return AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
 
 
 async def _answer(response: BoltResponse) -> web.Response:
