@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -21,7 +22,7 @@ from bot.core.models import (
     Retrieval,
     SourceChange,
 )
-from storage.chat_models import RecentQuestion, WithdrawnItem
+from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
 Hold = Callable[[], Awaitable[None]]
@@ -204,7 +205,7 @@ class Announcer(Protocol):
         """
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post one message that nobody asked for.
+        """Post one message that nobody asked for; below the message whose address a place has as ``below``.
 
         Raises:
             bot.core.errors.ChannelClosed: never in this channel.
@@ -307,6 +308,38 @@ class NoteWriter(Protocol):
         Raises:
             storage.errors.InfrastructureError: what was read is not there just now.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class FileDownload:
+    """A file that is being fetched from its platform."""
+
+    name: str
+    """As whoever uploaded it calls it: any text."""
+    media_type: str
+    size: int
+    """In bytes, as the platform says: no promise."""
+    chunks: AsyncIterator[bytes]
+    """Its bytes, in order; raises ``DeliveryError`` where they break off."""
+
+
+class FileHost(Protocol):
+    """Where one platform keeps what people upload."""
+
+    def open(self, file: Mapping[str, Any]) -> AbstractAsyncContextManager[FileDownload]:
+        """Fetch a file; ``file`` is what the platform's adapter put into the address of its message.
+
+        Raises:
+            bot.core.errors.FileUnavailable: it is gone, or we may not have it.
+            bot.core.errors.DeliveryError: the platform did not answer, or asked us to wait.
+        """
+
+
+TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
+"""Takes the file of a message; None: it is read by now, and the words beside it can be asked.
+
+It raises ``FileBeingRead`` until then; asked again after a crash, it takes nothing twice.
+"""
 
 
 class Messenger(Protocol):

@@ -37,7 +37,7 @@ from bot.slack.private_questions import (
 from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
 from bot.slack.surfaces.agent_view import ChatStatus
 from bot.slack.web_api import MAX_TRIES, call
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import UPLOAD, WithdrawnItem
 from storage.models import Channel
 
 log = logging.getLogger(__name__)
@@ -90,11 +90,11 @@ class SlackMessenger:
         if is_private(address):
             await place_privately(address, language)
             return dict(PRIVATE)
-        said = reply_words(language)
-        # A queued question may wait for longer than Slack lets a stream live.
-        if not is_queued and (stream := await self._streams.begin(address, said.searching)):
+        said, is_file = reply_words(language), UPLOAD in address
+        # A queued question, or one about a file, may wait for longer than Slack lets a stream live.
+        if not (is_queued or is_file) and (stream := await self._streams.begin(address, said.searching)):
             return stream
-        text = said.queued if is_queued else said.searching
+        text = said.queued if is_queued else said.fetching if is_file else said.searching
         reply = await call(
             self.client.chat_postMessage,
             channel=address["channel"],
@@ -284,6 +284,7 @@ class SlackMessenger:
         await call(
             self.client.chat_postMessage,
             channel=place["channel"],
+            thread_ts=place.get("below", {}).get("thread"),
             text=rendered.text,
             blocks=[*rendered.blocks, *question_blocks(announcement.questions, place["tenant"])],
             metadata=_announcement_metadata(announcement.id),
@@ -292,13 +293,12 @@ class SlackMessenger:
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
         """Search all that was posted since for a message that names it."""
-        oldest = (since - MAX_CLOCK_SKEW).timestamp()
-        found = await _find(
-            self.client.conversations_history,
-            partial(_has, _announcement_metadata(announcement)),
-            channel=place["channel"],
-            oldest=f"{oldest:.6f}",
-        )
+        oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
+        where = {"channel": place["channel"], "oldest": oldest}
+        read: Callable[..., Awaitable[Any]] = self.client.conversations_history
+        if thread := place.get("below", {}).get("thread"):
+            read, where["ts"] = self.client.conversations_replies, thread
+        found = await _find(read, partial(_has, _announcement_metadata(announcement)), **where)
         return found is not None
 
 

@@ -20,16 +20,23 @@ from uuid import uuid4
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions, turn_of
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, NoteWriter, QuestionAnswering
+from bot.core.ports import (
+    GivenAnswer,
+    IncomingMessage,
+    Messenger,
+    NoteWriter,
+    QuestionAnswering,
+    TakeUpload,
+)
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.chat_models import InboxItem
+from storage.chat_models import UPLOAD, InboxItem
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
 from storage.task_group import cancel_and_wait
@@ -58,6 +65,7 @@ class Conversation:
         messengers: Mapping[Platform, Messenger],
         *,
         notes: NoteWriter | None = None,
+        take_upload: TakeUpload | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -72,6 +80,7 @@ class Conversation:
             messengers: one for each platform that is connected; more may be added until ``run``.
                 Questions of other platforms wait until theirs is connected again.
             notes: writes what threads are told of pages that they follow.
+            take_upload: takes the files of messages; None: they are as if they were not there.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -82,6 +91,7 @@ class Conversation:
         self._memory = memory
         self._messengers = messengers
         self._notes = notes
+        self._take_upload = take_upload
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
@@ -265,11 +275,15 @@ class Conversation:
         turn = None
         if item.attempts >= MAX_ATTEMPTS:
             language = _language(item)
-            answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
+            words = reply_words(language)
+            failed = words.upload_failed if UPLOAD in item.address else words.engine_failed
+            answer = Answer(AnswerState.FAILED, failed, language=language)
         elif item.answer is not None:
             return answer_from_json(item.answer)
         elif (note := item.address.get(NOTE)) and self._notes:
             answer = await self._notes.write(note)
+        elif UPLOAD in item.address and self._take_upload and (taken := await self._take_upload(item)):
+            answer = taken
         else:
             question = await self._question(item)
             async with live_updates(partial(self._show, item, messenger, message)) as listener:
@@ -316,7 +330,7 @@ class Conversation:
                 unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
                 await self._inbox.put_off(item, reason, at_least=error.retry_after or unclear)
             else:
-                is_own_fault = not isinstance(error, InfrastructureError)
+                is_own_fault = not isinstance(error, InfrastructureError | FileBeingRead)
                 await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
@@ -358,5 +372,6 @@ class Conversation:
 
 
 def _language(item: InboxItem) -> Language:
-    """What a question is in, as far as its own words show it."""
-    return language_of(item.text) or Language.ENGLISH
+    """What a question is in, as far as its own words show it, or those beside a file."""
+    said = item.address.get(UPLOAD, {}).get("language")
+    return Language(said) if said else language_of(item.text) or Language.ENGLISH
