@@ -30,7 +30,8 @@ from bot.core.conversation.memory import expiring
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
-from bot.core.ports import Announcer, DrawFigure, FileHost, Messenger
+from bot.core.ports import Announcer, DrawFigure, Messenger
+from bot.core.uploads.file_host import FileHost
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner

@@ -40,7 +40,6 @@ from bot.core.ports import (
     Announcer,
     ChatIntake,
     DrawFigure,
-    FileHost,
     JoinAt,
     Messenger,
     Receive,
@@ -60,6 +59,7 @@ from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.uploads.file_host import FileHost
 from bot.core.uploads.upload_intake import MEGABYTE, UploadIntake, UploadPolicy, UploadRules
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -310,35 +309,10 @@ class NoteWriter(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class FileDownload:
-    """A file that is being fetched from its platform."""
-
-    name: str
-    """As whoever uploaded it calls it: any text."""
-    media_type: str
-    size: int
-    """In bytes, as the platform says: no promise."""
-    chunks: AsyncIterator[bytes]
-    """Its bytes, in order; raises ``DeliveryError`` where they break off."""
-
-
-class FileHost(Protocol):
-    """Where one platform keeps what people upload."""
-
-    def open(self, file: Mapping[str, Any]) -> AbstractAsyncContextManager[FileDownload]:
-        """Fetch a file; ``file`` is what the platform's adapter put into the address of its message.
-
-        Raises:
-            bot.core.errors.FileUnavailable: it is gone, or we may not have it.
-            bot.core.errors.DeliveryError: the platform did not answer, or asked us to wait.
-        """
-
-
 TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
-"""Takes the file of a message; None: it is read by now, and the words beside it can be asked.
+"""Takes the file of a message, once; None: it is read, and the words beside it can be asked.
 
-It raises ``FileBeingRead`` until then; asked again after a crash, it takes nothing twice.
+It raises ``FileBeingRead`` until then.
 """
 
 

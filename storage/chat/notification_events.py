@@ -54,6 +54,19 @@ async def record_live(session: AsyncSession, publication: PublicationRow) -> Non
     )
 
 
+async def record_return(session: AsyncSession, document: UUID) -> None:
+    """A deleted document answers again; announced where somebody uploaded it anew."""
+    if await upload_of(session, document) is None:
+        return
+    live = (
+        select(PublicationRow)
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .where(col(VersionRow.document_id) == document, col(PublicationRow.state) == "live")
+    )
+    for publication in await session.scalars(live):
+        await record_live(session, publication)
+
+
 async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
     """Some of these contents cannot be read; announced for every file that has one now, and once for each."""
     other = aliased(ReadingRow)  # some generation has read the content, or is about to try

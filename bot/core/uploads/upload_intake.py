@@ -19,9 +19,9 @@ from typing import ParamSpec, TypeVar
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import inert
-from bot.core.ports import FileDownload, FileHost
 from bot.core.understanding.channel_folders import folder_name
 from bot.core.understanding.question_terms import language_of
+from bot.core.uploads.file_host import FileDownload, FileHost
 from bot.core.uploads.file_names import free_file_name, is_named_pdf, safe_file_name
 from bot.core.uploads.upload_folder import PartialFile, UploadFolder
 from bot.core.wording import ReplyWords, reply_words

@@ -16,8 +16,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import DeliveryError, FileUnavailable
-from bot.core.ports import FileDownload, IncomingMessage
+from bot.core.ports import IncomingMessage
 from bot.core.understanding.question_terms import language_of
+from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import is_named_pdf
 from bot.slack.events import SLACK_ID, read_event, read_message
 from bot.slack.web_api import call
