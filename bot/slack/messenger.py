@@ -90,11 +90,12 @@ class SlackMessenger:
         if is_private(address):
             await place_privately(address, language)
             return dict(PRIVATE)
-        said, is_file = reply_words(language), UPLOAD in address
-        # A queued question, or one about a file, may wait for longer than Slack lets a stream live.
-        if not (is_queued or is_file) and (stream := await self._streams.begin(address, said.searching)):
+        said = reply_words(language)
+        # A queued question may wait for longer than Slack lets a stream live.
+        if not is_queued and (stream := await self._streams.begin(address, said.searching)):
             return stream
-        text = said.queued if is_queued else said.fetching if is_file else said.searching
+        working = said.fetching if UPLOAD in address else said.searching
+        text = said.queued if is_queued else working
         reply = await call(
             self.client.chat_postMessage,
             channel=address["channel"],

@@ -64,7 +64,7 @@ class Inbox:
             return await session.scalar(kept) is not None
 
     async def takes_part(self, tenant: TenantName, thread: str) -> bool:
-        """Whether a question of this thread was answered, or is being answered; a bare file is none.
+        """Whether a question of this thread was answered, or is being answered.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
@@ -73,7 +73,7 @@ class Inbox:
             select(col(InboxRow.id))
             .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
             .where(col(ChannelRow.tenant) == tenant, col(InboxRow.thread) == thread)
-            .where(col(InboxRow.state) != "failed", col(InboxRow.text) != "")
+            .where(col(InboxRow.state) != "failed")
         )
         async with self._database.snapshot() as session:
             return await session.scalar(asked.limit(1)) is not None

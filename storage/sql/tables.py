@@ -481,7 +481,7 @@ class AuditRow(SQLModel, table=True):
     channel: str
     """The tenant name of where it was said: it outlives the channel."""
     subject: str = ""
-    """A folder's number, a document's id, a thread."""
+    """A folder's or an upload's number, a document's id, a thread."""
     is_done: bool = True
     """False: it was refused, because they are no admin."""
 

@@ -292,6 +292,20 @@ MUTATIONS = (
         "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
     ),
     Mutation(
+        "the bot token goes to any host that a file is said to lie on",
+        "bot/slack/workspace/shared_files.py",
+        "if not is_slacks(url, self._api_url):",
+        "if not url:",
+        "tests/bot/slack/test_shared_files.py::test_no_redirect_and_no_foreign_address_gets_the_token",
+    ),
+    Mutation(
+        "anybody may remove an upload",
+        "bot/core/commands/upload_commands.py",
+        "if not self._may_remove(question.asker, upload):",
+        "if upload.id < 0:",
+        "tests/bot/core/commands/test_upload_commands.py::test_nobody_else_removes_an_upload",
+    ),
+    Mutation(
         "a home's button asks a channel that its person has left",
         "bot/slack/surfaces/app_home.py",
         "if await self._memberships.has(message.key, visit.user):",

@@ -73,6 +73,8 @@ def _upload(said: IncomingMessage, file: Json, words: str) -> IncomingMessage:
         said,
         event_key=key,
         message_key=key,
+        # A file that nobody gave to us makes us no part of its thread: what is said below it is not to us.
+        thread=key if said.is_unaddressed else said.thread,
         text=words,
         address={**said.address, "key": key, UPLOAD: upload},
         is_unaddressed=False,

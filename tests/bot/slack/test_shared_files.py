@@ -99,6 +99,14 @@ def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
     assert set(asked) == {f"sl_{TEAM}_{CHANNEL}"}
 
 
+def test_a_file_that_nobody_gave_to_us_makes_us_no_part_of_its_thread() -> None:
+    """Shows that remarks below it are to others, though our reply stands there; below a mention, to us."""
+    (bare,) = read_messages(shared("", POLICY), lambda tenant: True)
+    (given,) = read_messages(shared(MENTION, POLICY), lambda tenant: True)
+    assert (bare.thread, bare.address["thread"]) == (bare.message_key, "17.1")
+    assert (given.thread, given.address["thread"]) == ("17.1", "17.1")
+
+
 def test_a_file_of_another_organisation_is_left_alone() -> None:
     """Shows that an outsider of a shared channel adds no document."""
     event = {**shared(MENTION, POLICY, user_team="T0OTHER01"), "is_ext_shared_channel": True}
