@@ -143,7 +143,7 @@ class UploadIntake:
                 try:
                     await self._write(download, partial_file, name, words)
                     upload = await self._keep(item, channel, download, partial_file, words)
-                    await on_disk(folder.finish, partial_file, upload.name)
+                    await self._finish(folder, partial_file, upload)
                 except BaseException:
                     await on_disk(folder.discard, partial_file)
                     raise
@@ -223,6 +223,14 @@ class UploadIntake:
                 ),
             }[reason]()
         )
+
+    async def _finish(self, folder: UploadFolder, partial_file: PartialFile, upload: Upload) -> None:
+        """Give it its name; one that cannot have it is not kept, so that it can be uploaded again."""
+        try:
+            await on_disk(folder.finish, partial_file, upload.name)
+        except OSError:
+            await self._uploads.forget(upload)
+            raise
 
     async def _tidy(self, channel: Channel) -> list[str]:
         """The files that are there; uploads whose file somebody took out of the folder count no more."""

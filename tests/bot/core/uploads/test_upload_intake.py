@@ -307,6 +307,22 @@ async def test_a_folder_that_cannot_be_written_to_is_said(
     assert not counter.inbox.exists()
 
 
+async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a full disk leaves neither a file nor an upload behind, nor says that the file is here."""
+    counter.host.files["a"] = counter.host.files["b"] = PDF
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(PartialFile, "sync", fail)
+        assert await counter.said(counter.item("a")) == WORDS.upload_no_folder(file="a.pdf")
+    assert (counter.files(), await counter.names()) == ([], [])
+    assert await counter.said(counter.item("b")) == WORDS.upload_taken(file="b.pdf")
+
+
 async def test_words_beside_a_file_are_asked_when_it_is_read(
     counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
