@@ -77,7 +77,7 @@ class SlackDouble:
 
     async def upload(self, channel: str, name: str, data: bytes, text: str = "", user: str = ALICE) -> None:
         """Somebody posts a file, with words beside it."""
-        form = aiohttp.FormData({"channel": channel, "user": user, "text": text})
+        form = aiohttp.FormData({"channel": channel, "user": user, "text": text}, quote_fields=False)
         form.add_field("file", data, filename=name, content_type="application/pdf")
         async with self.session.post(f"{self.url}/_control/upload", data=form) as response:
             reply = await response.json()
