@@ -23,6 +23,7 @@ from bot.core.citations.source_buttons import LinklessAnswering
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.thread_commands import ThreadCommands
+from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
 from bot.core.conversation.feedback import AnswerFeedback
@@ -36,7 +37,16 @@ from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Receive, Retriever
+from bot.core.ports import (
+    Announcer,
+    ChatIntake,
+    DrawFigure,
+    JoinAt,
+    Messenger,
+    Receive,
+    Retriever,
+    TakeUpload,
+)
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -50,11 +60,15 @@ from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.uploads.file_host import FileHost
+from bot.core.uploads.upload_intake import MEGABYTE, UploadIntake, UploadPolicy, UploadRules
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
 from storage.chat.notification_events import record_digests
+from storage.chat.uploads import Uploads
+from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
 from storage.errors import SettingsError
@@ -300,6 +314,13 @@ async def build_answering(
                     AuditLog(stores.database),
                     partial(retry_failed, stores.database),
                 ),
+                uploads=UploadCommands(
+                    bot.admins.replace(",", " ").split(),
+                    Uploads(stores.database),
+                    stores.folders,
+                    AuditLog(stores.database),
+                    settings.inbox,
+                ),
             ),
         )
 
@@ -363,6 +384,7 @@ def build_conversation(
     messengers: Mapping[Platform, Messenger],
     *,
     memberships: Mapping[Platform, MembershipLookup],
+    take_upload: TakeUpload | None = None,
 ) -> Conversation:
     """What the chat platforms hand messages to; nothing runs yet."""
     return Conversation(
@@ -382,8 +404,23 @@ def build_conversation(
         direct=DirectChats(
             stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
         ),
+        take_upload=take_upload,
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
+    )
+
+
+def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, FileHost]) -> UploadIntake:
+    """What takes the files that people upload in chats; ``hosts`` are those of connected platforms."""
+    bot = settings.bot
+    quota = UploadQuota(bot.upload_files, bot.upload_mb * MEGABYTE)
+    return UploadIntake(
+        Uploads(stores.database),
+        stores.channels,
+        stores.catalog,
+        settings.inbox,
+        rules=UploadRules(UploadPolicy(bot.uploads), quota, settings.storage.max_file_mb),
+        hosts=hosts,
     )
 
 
@@ -475,6 +512,7 @@ async def build_notifier(
         routes=Routes(bot.receipts, admins, bot.gap_digest),
         announcers=announcers,
         digest=digest,
+        uploads=Uploads(stores.database),
     )
 
 

@@ -198,6 +198,18 @@ class BotSettings(FootnoteSettings):
         description="What direct chats ask: the library that folders.toml names for them; in Slack by "
         "`channels` also the channels of which Slack says at the question that its person is a member.",
     )
+    uploads: str = Field(
+        "off",
+        pattern=r"^\s*(off|all|((sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})([\s,]+|$))+)\s*$",
+        description="Channels in which a PDF that somebody uploads in the chat becomes a document: off, all, "
+        "or their tenant names, apart by blanks (`footnote channels` lists them).",
+    )
+    upload_files: int = Field(
+        50, ge=1, le=10_000, description="Uploaded files that one channel holds at most."
+    )
+    upload_mb: int = Field(
+        500, ge=1, le=1_048_576, description="Most disk space of the uploads of one channel, in MB."
+    )
     admins: str = Field(
         "",
         pattern=r"^(\s*(slack:[A-Z0-9]{2,24}:[A-Z0-9]{2,24}|teams:[\w-]+:[\w-]+)([\s,]+|$))*$",

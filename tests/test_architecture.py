@@ -85,7 +85,7 @@ LAYERS = {
         ("errors", "ports", "wording", "plaintext"),
         ("verification",),
         ("understanding",),
-        ("rewriting", "retrieval", "conversation"),
+        ("rewriting", "retrieval", "conversation", "uploads"),
         ("citations",),
         ("generation", "commands"),
         ("notifications",),

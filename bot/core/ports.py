@@ -21,7 +21,7 @@ from bot.core.models import (
     Retrieval,
     SourceChange,
 )
-from storage.chat_models import RecentQuestion, WithdrawnItem
+from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
 Hold = Callable[[], Awaitable[None]]
@@ -204,7 +204,7 @@ class Announcer(Protocol):
         """
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post one message that nobody asked for.
+        """Post one message that nobody asked for; below the message whose address a place has as ``below``.
 
         Raises:
             bot.core.errors.ChannelClosed: never in this channel.
@@ -307,6 +307,13 @@ class NoteWriter(Protocol):
         Raises:
             storage.errors.InfrastructureError: what was read is not there just now.
         """
+
+
+TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
+"""Takes the file of a message, once; None: it is read, and the words beside it can be asked.
+
+It raises ``FileBeingRead`` until then.
+"""
 
 
 class Messenger(Protocol):

@@ -195,6 +195,23 @@ class ReplyWords:
     retried: PluralSentence
     paused: PluralSentence
     resumed: PluralSentence
+    fetching: str
+    upload_taken: SentenceTemplate
+    upload_known: SentenceTemplate
+    uploads_off: str
+    upload_direct: str
+    upload_no_pdf: SentenceTemplate
+    upload_empty: SentenceTemplate
+    upload_too_large: SentenceTemplate
+    upload_too_many: PluralSentence
+    upload_no_room: SentenceTemplate
+    upload_no_folder: SentenceTemplate
+    upload_unfetched: SentenceTemplate
+    upload_failed: str
+    upload_removed: SentenceTemplate
+    upload_not_removed: SentenceTemplate
+    upload_not_yours: SentenceTemplate
+    no_such_upload: SentenceTemplate
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
         """What was searched for where it is not what was typed, a line each; most answers have none.

@@ -24,10 +24,11 @@ from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
 from bot.core.ports import ChatIntake, DrawFigure, GivenAnswer, IncomingMessage
 from bot.core.understanding.question_terms import language_of
+from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.events import installation_of, read_edit, read_event, read_join, read_outsider, read_withdrawal
+from bot.slack.events import installation_of, read_edit, read_join, read_outsider, read_withdrawal
 from bot.slack.installations.oauth import SlackOAuth
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
@@ -48,6 +49,7 @@ from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
 from bot.slack.web_api import WebClients, web_client
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
+from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
@@ -107,6 +109,8 @@ class SlackAdapter:
         self.messenger = SlackMessenger(
             clients, settings.sources_shown, draw, is_model_writing=settings.has_model
         )
+        self.files = SharedFiles(clients, settings.slack_api_url)
+        self._uploads = UploadPolicy(settings.uploads)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
         self._names = ChannelNames(clients, intake.name_channel)
@@ -218,8 +222,9 @@ class SlackAdapter:
                 await self.messenger.delete(withdrawn)
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
-        elif message := read_event(body, follow_ups=follow_ups):
-            await self._keep(message)
+        elif messages := read_messages(body, self._uploads.allows, follow_ups=follow_ups):
+            for message in messages:
+                await self._keep(message)
         elif asked := read_outsider(body):
             place, text = asked
             words = reply_words(language_of(text) or Language.ENGLISH)

@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.slack.blocks import render_sentences
 from bot.slack.web_api import MAX_TRIES, call
+from storage.chat_models import UPLOAD
 from storage.clock import steady_seconds
 
 Json = dict[str, Any]
@@ -44,10 +45,11 @@ class AnswerStreams:
         """What was shown in the streams that this process began, by their ts; None: it has ended."""
 
     def may_hold(self, address: Json) -> bool:
-        """Whether the question of this address may have been given a stream."""
+        """Whether the question of this address may have been given a stream; one about a file waits."""
         return (
             address["thread"] == address.get("ts")
             and "asked" not in address
+            and UPLOAD not in address
             and all(address.get(name) for name in ("user", "team", "bot"))
         )
 

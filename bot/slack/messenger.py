@@ -38,7 +38,7 @@ from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, q
 from bot.slack.surfaces.agent_view import ChatStatus
 from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of
 from bot.slack.workspace.memberships import Memberships
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import UPLOAD, WithdrawnItem
 from storage.models import Channel
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,8 @@ class SlackMessenger:
         # A queued question may wait for longer than Slack lets a stream live.
         if not is_queued and (stream := await self._streams.begin(client, address, said.searching)):
             return stream
-        text = said.queued if is_queued else said.searching
+        working = said.fetching if UPLOAD in address else said.searching
+        text = said.queued if is_queued else working
         reply = await call(
             client.chat_postMessage,
             channel=address["channel"],
@@ -317,6 +318,7 @@ class SlackMessenger:
         await call(
             client.chat_postMessage,
             channel=place["channel"],
+            thread_ts=place.get("below", {}).get("thread"),
             text=rendered.text,
             blocks=[*rendered.blocks, *question_blocks(announcement.questions, place["tenant"])],
             metadata=_announcement_metadata(announcement.id),
@@ -326,13 +328,12 @@ class SlackMessenger:
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
         """Search all that was posted since for a message that names it."""
         client = await client_of(self._clients, _installation_of(place["tenant"]))
-        oldest = (since - MAX_CLOCK_SKEW).timestamp()
-        found = await _find(
-            client.conversations_history,
-            partial(_has, _announcement_metadata(announcement)),
-            channel=place["channel"],
-            oldest=f"{oldest:.6f}",
-        )
+        oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
+        where = {"channel": place["channel"], "oldest": oldest}
+        read: Callable[..., Awaitable[Any]] = client.conversations_history
+        if thread := place.get("below", {}).get("thread"):
+            read, where["ts"] = client.conversations_replies, thread
+        found = await _find(read, partial(_has, _announcement_metadata(announcement)), **where)
         return found is not None
 
 

@@ -4,6 +4,7 @@
 
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
+    channel <- upload
     channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
     web_page -> web_text <- web_citation -> channel
 
@@ -314,6 +315,31 @@ class SubscriptionRow(SQLModel, table=True):
     created_at: datetime = moment(default_factory=utc_now)
 
 
+class UploadRow(SQLModel, table=True):
+    """A PDF that somebody uploaded in a chat and that lies in its channel's folder; it goes with both."""
+
+    __tablename__ = "upload"
+    __table_args__ = (
+        UniqueConstraint("channel_id", "key"),
+        UniqueConstraint("channel_id", "name"),
+        AUTOINCREMENT,
+    )
+    id: int = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    key: str
+    """Of the message and the file in it, as its platform names them."""
+    uploader: str
+    """As FOOTNOTE_ADMINS names people."""
+    name: str
+    """Of the file in the folder of uploads."""
+    sha256: str
+    size: int = Field(sa_type=BigInteger)
+    """In bytes."""
+    address: dict[str, Any] = Field(sa_type=JSON)
+    """Where its receipt is posted, as its platform's adapter wants it."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
 class CitationRow(SQLModel, table=True):
     """What a source button opens."""
 
@@ -369,6 +395,8 @@ class NoticeRow(SQLModel, table=True):
     """The message that posts it together with others."""
     told_in: int | None = Field(default=None, foreign_key="channel.id")
     """The channel of that message."""
+    upload_id: int | None = None
+    """Of the upload that brought the file: told below it. One that was removed since leaves its number."""
     lease_until: datetime | None = moment(default=None)
     """Until then the process that made the batch posts it."""
     created_at: datetime = moment(default_factory=utc_now)
@@ -453,7 +481,7 @@ class AuditRow(SQLModel, table=True):
     channel: str
     """The tenant name of where it was said: it outlives the channel."""
     subject: str = ""
-    """A folder's number, a document's id, a thread."""
+    """A folder's or an upload's number, a document's id, a thread."""
     is_done: bool = True
     """False: it was refused, because they are no admin."""
 

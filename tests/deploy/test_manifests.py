@@ -52,6 +52,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
         ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
         ("chat:write", "posting the placeholder and writing the answer over it"),
         ("commands", "the slash command and the shortcut"),
+        ("files:read", "files.info, and fetching what people upload"),
         ("files:write", "uploading the pictures of figures"),
         ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
         ("channels:read", "member_joined_channel, and conversations.info and users.conversations"),

@@ -75,6 +75,14 @@ class SlackDouble:
         reply = await self.post("/_control/message", **body)
         return str(reply["message"]["ts"])
 
+    async def upload(self, channel: str, name: str, data: bytes, text: str = "", user: str = ALICE) -> None:
+        """Somebody posts a file, with words beside it."""
+        form = aiohttp.FormData({"channel": channel, "user": user, "text": text}, quote_fields=False)
+        form.add_field("file", data, filename=name, content_type="application/pdf")
+        async with self.session.post(f"{self.url}/_control/upload", data=form) as response:
+            reply = await response.json()
+        assert reply["ok"], reply
+
     async def open_dm(self) -> str:
         """The direct channel between Alice and the bot."""
         reply = await self.post("/api/conversations.open", users=ALICE)

@@ -52,7 +52,7 @@ MUTATIONS = (
     ),
     Mutation(
         "every chat asks the library of direct chats",
-        "bot/core/conversation/conversation.py",
+        "bot/core/conversation/inbox_replies.py",
         "if chat.is_direct:",
         "if chat.tenant:",
         "tests/bot/core/conversation/test_conversation.py::test_without_a_library_or_elsewhere_a_chat_asks_itself",
@@ -99,17 +99,17 @@ MUTATIONS = (
     ),
     Mutation(
         "a note on a page comes to who has left its channel",
-        "bot/core/conversation/conversation.py",
-        "if tenant is None or not await self._direct.may_read(item, [tenant]):",
-        "if tenant is None:",
+        "bot/core/conversation/inbox_replies.py",
+        "return tenant is not None and await self._direct.may_read(item, [tenant])",
+        "return tenant is not None",
         "tests/journeys/chats/test_member_channels.py"
         "::test_who_left_is_told_nothing_of_a_document_that_changes",
     ),
     Mutation(
         "an answer that waited is shown to who has left its channel",
-        "bot/core/conversation/conversation.py",
-        "elif refusal := await self._direct.refusal(item, shown):",
-        "elif refusal := await self._direct.refusal(item, ()):",
+        "bot/core/conversation/inbox_replies.py",
+        "if refusal := await self._direct.refusal(item, shown):",
+        "if refusal := await self._direct.refusal(item, ()):",
         "tests/bot/core/conversation/test_conversation.py"
         "::test_an_answer_that_waited_is_shown_to_who_may_still_read_it",
     ),
@@ -369,6 +369,20 @@ MUTATIONS = (
         "taken = _unchanged(held).where(is_free | ~is_free)",
         "tests/bot/slack/installations/test_token_rotation.py"
         "::test_many_who_need_a_token_at_once_renew_it_once",
+    ),
+    Mutation(
+        "the bot token goes to any host that a file is said to lie on",
+        "bot/slack/workspace/shared_files.py",
+        "if not is_slacks(url, self._api_url):",
+        "if not url:",
+        "tests/bot/slack/test_shared_files.py::test_no_redirect_and_no_foreign_address_gets_the_token",
+    ),
+    Mutation(
+        "anybody may remove an upload",
+        "bot/core/commands/upload_commands.py",
+        "if not self._may_remove(question.asker, upload):",
+        "if upload.id < 0:",
+        "tests/bot/core/commands/test_upload_commands.py::test_nobody_else_removes_an_upload",
     ),
     Mutation(
         "a home's button asks a channel that its person has left",

@@ -16,6 +16,7 @@ from bot.core.commands.chat_intents import BY_DATE, ChatCommand, ChatIntent
 from bot.core.commands.document_list import DocumentList
 from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.commands.thread_commands import ThreadCommands
+from bot.core.commands.upload_commands import UploadCommands
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Language, Question
 from bot.core.plaintext import shorten
 from bot.core.understanding.channel_documents import (
@@ -50,6 +51,7 @@ class ChatCommands:
         kept_days: int | None = None,
         thread: ThreadCommands | None = None,
         admin: AdminCommands | None = None,
+        uploads: UploadCommands | None = None,
     ) -> None:
         """Reply with what the installation is.
 
@@ -59,12 +61,14 @@ class ChatCommands:
             kept_days: days after which no question or answer is kept; None: nothing is said of it.
             thread: what threads are told of themselves; None: their commands are questions like others.
             admin: what admins may say; None: as above.
+            uploads: removes what was uploaded in chats; None: as above.
         """
         self._notices = notices
         self._has_model = has_model
         self._kept_days = kept_days
         self._thread = thread
         self._admin = admin
+        self._uploads = uploads
 
     async def reply_of_each(
         self,
@@ -117,9 +121,8 @@ class ChatCommands:
             return fixed[command.intent]
         if command.intent in _OF_THREADS:
             return await self._of_thread(command, question, words)
-        if command.intent in ADMINS_ONLY:
-            reply = self._admin and self._admin.reply(command, question, await view.documents(), words)
-            return await reply if reply else None
+        if command.intent in ADMINS_ONLY or command.intent is ChatIntent.REMOVE_UPLOAD:
+            return await self._of_some(command, question, view, words)
         if command.intent is not ChatIntent.HELP:
             documents = await view.documents()
             if not documents and question.documents is None:
@@ -136,6 +139,15 @@ class ChatCommands:
         if command.intent is ChatIntent.UNSUBSCRIBE:
             return await self._thread.unsubscribe(question, words)
         return await self._thread.forget(question, words)
+
+    async def _of_some(
+        self, command: ChatCommand, question: Question, view: ChannelView, words: ReplyWords
+    ) -> str | None:
+        """What only some people may say."""
+        if command.intent is ChatIntent.REMOVE_UPLOAD:
+            return await self._uploads.remove(command.name, question, words) if self._uploads else None
+        reply = self._admin and self._admin.reply(command, question, await view.documents(), words)
+        return await reply if reply else None
 
     async def _outline(
         self,

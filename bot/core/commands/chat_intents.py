@@ -63,6 +63,8 @@ class ChatIntent(StrEnum):
     SUBSCRIBE = "subscribe"
     """To a page that the thread's last answer cites: the one of a number, or the first."""
     UNSUBSCRIBE = "unsubscribe"
+    REMOVE_UPLOAD = "remove_upload"
+    """A file that was uploaded in the chat."""
     STATUS = "status"
     """From here on for admins: how folders stand."""
     PAUSE = "pause"
@@ -104,7 +106,7 @@ _REQUESTS = (
     ChatIntent.RESUME,
 )
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
-_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.RETRY, ChatIntent.APPROVE)
+_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.REMOVE_UPLOAD, ChatIntent.RETRY, ChatIntent.APPROVE)
 """What names a date, a file or a folder."""
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.core.citations.citations import CitationService
-from bot.core.commands.document_list import inert
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.plaintext import shorten
+from bot.core.plaintext import inert, shorten
 from bot.core.wording import ReplyWords
 from storage.chat.answer_sources import Subscriptions
 from storage.chat.thread_memory import ThreadMemory

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -19,13 +18,19 @@ from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.inbox_replies import InboxReplies, language_of_item
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
-from bot.core.conversation.memory import cited_versions, turn_of
-from bot.core.errors import DeliveryError, DeliveryUnclear, WorkspaceLeft
-from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, NoteWriter, QuestionAnswering
-from bot.core.understanding.question_terms import language_of
-from bot.core.wording import reply_words
+from bot.core.conversation.memory import cited_versions
+from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
+from bot.core.models import Answer
+from bot.core.ports import (
+    GivenAnswer,
+    IncomingMessage,
+    Messenger,
+    NoteWriter,
+    QuestionAnswering,
+    TakeUpload,
+)
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
@@ -62,6 +67,7 @@ class Conversation:
         *,
         notes: NoteWriter | None = None,
         direct: DirectChats | None = None,
+        take_upload: TakeUpload | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -77,17 +83,22 @@ class Conversation:
                 Questions of other platforms wait until theirs is connected again.
             notes: writes what threads are told of pages that they follow.
             direct: knows what direct chats ask; None: the library that an admin names.
+            take_upload: takes the files of messages; None: they are as if they were not there.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
         """
         self._inbox = inbox
         self._channels = channels
-        self._answering = answering
-        self._memory = memory
         self._messengers = messengers
-        self._notes = notes
-        self._direct = direct or DirectChats(channels, memory)
+        self._replies = InboxReplies(
+            channels,
+            answering,
+            memory,
+            direct or DirectChats(channels, memory),
+            notes=notes,
+            take_upload=take_upload,
+        )
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
@@ -257,8 +268,7 @@ class Conversation:
     async def _reply(self, item: InboxItem) -> None:
         messenger, note = self._messengers[item.platform], item.address.get(NOTE)
         if note and not item.answer:
-            tenant = await self._notes.due(note) if self._notes else None
-            if tenant is None or not await self._direct.may_read(item, [tenant]):
+            if not await self._replies.is_due(item, note):
                 await self._inbox.give_up(item, "the page is followed no more, or did not change")
                 return
         message = item.message or await self._place(item, messenger)
@@ -286,53 +296,18 @@ class Conversation:
         if message is None:
             await self._inbox.mark_posting(item)
             async with self._delivery_deadline():
-                message = await messenger.place(item.address, _language(item), is_queued=is_queued)
+                message = await messenger.place(item.address, language_of_item(item), is_queued=is_queued)
         await self._inbox.mark_placed(item, message)
         return message
 
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
-        """The answer that was kept, or a new one; a failure's sentence when tries are used up.
-
-        One that was kept is shown if whoever asked may still read what it is from.
-        """
-        turn = None
-        kept = answer_from_json(item.answer) if item.answer is not None else None
-        shown = kept.answered_from.tenants if kept and kept.answered_from else ()
-        if item.attempts >= MAX_ATTEMPTS:
-            language = _language(item)
-            answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
-        elif refusal := await self._direct.refusal(item, shown):
-            answer = refusal
-        elif kept is not None:
-            return kept
-        elif (note := item.address.get(NOTE)) and self._notes:
-            answer = await self._notes.write(note)
-        else:
-            question = await self._question(item)
-            if isinstance(question, Answer):
-                answer = question
-            else:
-                async with live_updates(partial(self._show, item, messenger, message)) as listener:
-                    answer = await self._answering.answer(question, listener)
-                turn = turn_of(question, item.thread, answer)
-        await self._inbox.save_answer(item, answer_to_json(answer), turn, cited_versions(answer))
-        return answer
-
-    async def _question(self, item: InboxItem) -> Question | Answer:
-        """The question with what its thread said before; what a direct chat asks, ``DirectChats`` says."""
-        chat = await self._channels.get(item.channel_id)
-        question = Question(
-            str(item.id),
-            item.text,
-            chat,
-            item.received_at,
-            thread=item.thread,
-            asker=str(item.address.get("asker", "")),
-        )
-        if chat.is_direct:
-            return await self._direct.question(item, question)
-        history = await self._memory.recall(chat.id, item.thread, item.received_at)
-        return replace(question, history=history)
+        """The answer that was kept, or a new one that is kept now."""
+        async with live_updates(partial(self._show, item, messenger, message)) as listener:
+            made = await self._replies.reply(item, listener, is_given_up=item.attempts >= MAX_ATTEMPTS)
+        if not made.is_kept:
+            kept = answer_to_json(made.answer)
+            await self._inbox.save_answer(item, kept, made.turn, cited_versions(made.answer))
+        return made.answer
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
         """Write what is proven so far over the placeholder, while the question is surely ours."""
@@ -351,7 +326,7 @@ class Conversation:
                 unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
                 await self._inbox.put_off(item, reason, at_least=error.retry_after or unclear)
             else:
-                is_own_fault = not isinstance(error, InfrastructureError)
+                is_own_fault = not isinstance(error, InfrastructureError | FileBeingRead)
                 await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
@@ -391,8 +366,3 @@ class Conversation:
                 yield
         except TimeoutError as error:
             raise DeliveryUnclear("the platform did not answer in time") from error
-
-
-def _language(item: InboxItem) -> Language:
-    """What a question is in, as far as its own words show it."""
-    return language_of(item.text) or Language.ENGLISH

@@ -17,12 +17,14 @@ from sqlalchemy import select, update
 from bot.core.conversation import conversation
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, Hold, IncomingMessage
+from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
+from storage.chat_models import UPLOAD, InboxItem
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
 from storage.models import Box, ChannelKey, Platform, TenantName
@@ -794,3 +796,57 @@ async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: Wo
         await world.until("done")
     assert world.chat.replies() == ["Question e1? Yes [1]." if is_member else WORDS.left_channel]
     assert len(world.answers.asked) == 1
+
+
+def with_file(event: str = "e1", text: str = "") -> IncomingMessage:
+    """A message with a file, and words beside it."""
+    return message(event, text=text, address={"event": event, UPLOAD: {"id": "F1", "language": "de"}})
+
+
+async def test_a_bare_file_gets_one_reply_and_asks_nothing(world: World) -> None:
+    """What becomes of it stands in the placeholder's place; nothing is searched for or remembered."""
+    taken: list[InboxItem] = []
+
+    async def take(item: InboxItem) -> Answer:
+        taken.append(item)
+        return Answer(AnswerState.CHAT, "Taken.")
+
+    async with world.running(take_upload=take) as worker:
+        assert await worker.receive(with_file())
+        assert not await worker.receive(with_file())
+        await world.until("done")
+    assert world.chat.replies() == ["Taken."]
+    assert (len(taken), world.answers.asked, await world.turns()) == (1, [], [])
+
+
+async def test_words_beside_a_file_are_asked_when_it_is_read(world: World) -> None:
+    """Waiting for that is nobody's fault, however often; the answer stands where the file was taken."""
+    waiting = [FileBeingRead("not yet") for _ in range(5)]
+
+    async def take(item: InboxItem) -> Answer | None:
+        if waiting:
+            raise waiting.pop()
+        return None
+
+    async with world.running(take_upload=take) as worker:
+        await worker.receive(with_file(text="Who signs it?"))
+        await world.until("done")
+    assert world.chat.replies() == ["Who signs it? Yes [1]."]
+    assert [turn.question for turn in await world.turns()] == ["Who signs it?"]
+    (row,) = await world.rows()
+    assert row.attempts == 0
+
+
+async def test_a_file_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
+    """In the language of the words beside it, after three tries."""
+    tries: list[int] = []
+
+    async def take(item: InboxItem) -> Answer | None:
+        tries.append(item.attempts)
+        raise RuntimeError("a fault of ours")
+
+    async with world.running(take_upload=take) as worker:
+        await worker.receive(with_file())
+        await world.until("done")
+    assert world.chat.replies() == [reply_words(Language.GERMAN).upload_failed]
+    assert tries == [0, 1, 2]
