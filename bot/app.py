@@ -25,6 +25,7 @@ from bot.bootstrap import (
 )
 from bot.core.answering import Answering
 from bot.core.citations.signed_links import Links
+from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
@@ -113,7 +114,10 @@ class ChatPlatforms:
         self, settings: BotSettings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
     ) -> None:
         messengers: dict[Platform, Messenger] = {}
-        self._conversation = build_conversation(settings, stores, answering, links, messengers)
+        memberships: dict[Platform, MembershipLookup] = {}
+        self._conversation = build_conversation(
+            settings, stores, answering, links, messengers, memberships=memberships
+        )
         self.slack = open_slack(settings, stores, self._conversation, links, draw)
         self.teams = open_teams(
             settings,
@@ -125,6 +129,7 @@ class ChatPlatforms:
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
             messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
+            memberships[Platform.SLACK] = self.slack.memberships
         if self.teams:
             messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
         self._working: asyncio.Task[None] | None = None

@@ -24,6 +24,7 @@ from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
@@ -360,6 +361,8 @@ def build_conversation(
     answering: Answering,
     links: Links,
     messengers: Mapping[Platform, Messenger],
+    *,
+    memberships: Mapping[Platform, MembershipLookup],
 ) -> Conversation:
     """What the chat platforms hand messages to; nothing runs yet."""
     return Conversation(
@@ -375,6 +378,9 @@ def build_conversation(
             citations=stores.citations,
             readings=stores.readings,
             links=links,
+        ),
+        direct=DirectChats(
+            stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
         ),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,

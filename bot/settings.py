@@ -192,6 +192,12 @@ class BotSettings(FootnoteSettings):
         description="In Slack, answer replies in a thread that Footnote answers in, also without a mention; "
         "those that mention somebody else stay unanswered.",
     )
+    direct_chats: str = Field(
+        "library",
+        pattern="^(library|channels)$",
+        description="What direct chats ask: the library that folders.toml names for them; in Slack by "
+        "`channels` also the channels of which Slack says at the question that its person is a member.",
+    )
     admins: str = Field(
         "",
         pattern=r"^(\s*(slack:[A-Z0-9]{2,24}:[A-Z0-9]{2,24}|teams:[\w-]+:[\w-]+)([\s,]+|$))*$",

@@ -121,6 +121,7 @@ LAYERS = {
         ("folders", "files", "web_pages"),
         ("queues",),
         ("documents",),
+        ("erasure",),
         ("stores",),
     ),
 }

@@ -9,8 +9,9 @@
     ├── RerankerError            the reranker is down or late, or gave no scores
     ├── DeliveryError            the chat platform did not take a message
     │   ├── DeliveryUnclear      nobody knows whether it did: search before posting again
-    │   └── ChannelClosed        nothing of ours can be posted in that channel
-    │       └── WorkspaceLeft    nor in any other one of its workspace, which removed the app
+    │   ├── ChannelClosed        nothing of ours can be posted in that channel
+    │   │   └── WorkspaceLeft    nor in any other one of its workspace, which removed the app
+    │   └── MembershipsUnknown   it does not say who is in which channel
     └── LinkError
         ├── LinkForged           always the same 404, whatever is wrong with it
         └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
@@ -62,6 +63,10 @@ class ChannelClosed(DeliveryError):
 
 class WorkspaceLeft(ChannelClosed):
     """The workspace removed the app: nothing that waits for it is tried again."""
+
+
+class MembershipsUnknown(DeliveryError):
+    """The chat platform does not say who is in which channel: nothing may be shown until it does."""
 
 
 class LinkError(BotError):

@@ -294,8 +294,8 @@ class QuestionAnswering(Protocol):
 class NoteWriter(Protocol):
     """Writes notes to threads that follow a page; a note names subscription, version and page."""
 
-    async def is_due(self, note: Mapping[str, int]) -> bool:
-        """Whether there is anything to tell.
+    async def due(self, note: Mapping[str, int]) -> TenantName | None:
+        """The channel of the page's document; None: there is nothing to tell.
 
         Raises:
             storage.errors.InfrastructureError: nobody knows just now.

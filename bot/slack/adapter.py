@@ -112,7 +112,7 @@ class SlackAdapter:
         self._names = ChannelNames(clients, intake.name_channel)
         self._home = AppHome(clients, intake.overviews, intake.recent)
         self._previews = LinkPreviews(clients, intake.preview)
-        self._memberships = Memberships(clients)
+        self.memberships = Memberships(clients)
         self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
@@ -254,12 +254,21 @@ class SlackAdapter:
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)
+        if asked and not await self._may_see(click):
+            asked = None
         if click.verdict is None:
             return FeedbackReply(await self._feedback.why(asked, click.language))
         person = (click.key.installation, click.user)
         return await self._feedback.take(
             asked, person, click.verdict, page=click.page, language=click.language
         )
+
+    async def _may_see(self, click: feedback_buttons.FeedbackClick) -> bool:
+        """Whether a click in a direct chat may still be told of its answer; in a channel, everybody may."""
+        if not click.place["channel"].startswith("D"):
+            return True
+        given = await self._intake.given(Platform.SLACK, click.message_key)
+        return given is not None and await self.memberships.may_see(given)
 
     async def _take_command(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if (message := read_command(body, self._settings.slack_api_url)) is None:
@@ -285,7 +294,8 @@ class SlackAdapter:
     async def _share_once(self, message_key: str, url: str, given: GivenAnswer) -> None:
         """Show an answer to its channel, if its asker is still there and did not do so before."""
         channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
-        if not await self._memberships.has(channel, given.address["asked"]["user"]):
+        is_member = await self.memberships.has(channel, given.address["asked"]["user"])
+        if not is_member or not await self.memberships.may_see(given):
             await self.messenger.reply(url, reply_words(given.answer.language).not_shared)
             return
         if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):

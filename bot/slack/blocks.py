@@ -167,11 +167,10 @@ def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
 
 def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]]:
     """The number beside which each picture stands -> its blocks."""
-    said = reply_words(answer.language)
     blocks: dict[int, list[Block]] = {}
     for place, file in sorted(files.items()):
         figure = answer.figures[place]
-        title, alternative = picture_words(said, figure)
+        title, alternative = picture_words(answer, figure)
         block: Block = {
             "type": "image",
             "block_id": f"picture-{place + 1}-{file}",

@@ -37,6 +37,7 @@ from bot.slack.private_questions import (
 from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
 from bot.slack.surfaces.agent_view import ChatStatus
 from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of
+from bot.slack.workspace.memberships import Memberships
 from storage.chat_models import WithdrawnItem
 from storage.models import Channel
 
@@ -80,6 +81,7 @@ class SlackMessenger:
         self._streams = AnswerStreams(is_wanted=is_model_writing)
         self._sources_shown = sources_shown
         self._status = ChatStatus()
+        self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
@@ -147,9 +149,15 @@ class SlackMessenger:
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
     ) -> None:
-        """Write the answer once more, below what became of its sources; a private one is out of reach."""
+        """Write the answer once more, below what became of its sources; a private one is out of reach.
+
+        So is one in the direct chat of somebody who has left its channel.
+        """
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
+        shown = answer.answered_from.tenants if answer.answered_from else ()
+        if not await self._memberships.may_read(address, shown):
+            raise ChannelClosed("whoever asked has left the channel that it is from")
         pictures = await self._pictures_of(address, message) if answer.figures else {}
         rendered = self._rendered(address, answer, pictures, changes)
         await self._write_over(address, message, rendered, tries=1)

@@ -164,7 +164,7 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
     """Pictures first, right below the words that speak of them; then a button per page and per figure."""
     said = reply_words(answer.language)
     first, further = split_sources(pages, shown)
-    body = [block for figure in answer.figures if figure.image for block in _picture(figure, said)]
+    body = [block for figure in answer.figures if figure.image for block in _picture(figure, answer)]
     body += [_row(_opening(page)) for page in first]
     if further:
         rows = _adaptive([_row(_opening(page)) for page in further])
@@ -174,9 +174,9 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
     return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary([*pages, *figures])}
 
 
-def _picture(figure: AnswerFigure, said: ReplyWords) -> list[Json]:
+def _picture(figure: AnswerFigure, answer: Answer) -> list[Json]:
     """A figure as Teams fetches it, by a link that needs no sign-in, and what it is."""
-    title, alternative = picture_words(said, figure)
+    title, alternative = picture_words(answer, figure)
     expanding = {"msteams": {"allowExpand": True}}
     return [{"type": "Image", "url": figure.image, "altText": alternative, **expanding}, *_lines(title)]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import LIBRARY, Channel, ChannelKey, Platform, TenantName
 from storage.sql.database import Database
-from storage.sql.tables import ChannelRow, FactRow
+from storage.sql.tables import ChannelRow, DocumentRow, FactRow
 
 MAX_NAME_CHARS = 255
 """Bytes of a folder's name."""
@@ -152,6 +152,18 @@ class Channels:
         query = select(ChannelRow).where(col(ChannelRow.tenant).in_(tenants))
         async with self._database.snapshot() as session:
             rows = await session.scalars(query.order_by(col(ChannelRow.name), col(ChannelRow.id)))
+            return [_channel(row) for row in rows]
+
+    async def with_documents(self, tenants: Collection[TenantName], limit: int) -> list[Channel]:
+        """The first ``limit`` of these tenants' channels that have documents, by name."""
+        has_document = exists().where(
+            col(DocumentRow.channel_id) == ChannelRow.id, col(DocumentRow.state) != "deleted"
+        )
+        query = select(ChannelRow).where(col(ChannelRow.tenant).in_(tenants), has_document)
+        async with self._database.snapshot() as session:
+            rows = await session.scalars(
+                query.order_by(col(ChannelRow.name), col(ChannelRow.id)).limit(limit)
+            )
             return [_channel(row) for row in rows]
 
     async def raise_epoch(self, channel_id: int) -> None:

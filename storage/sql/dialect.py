@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 
 from storage.errors import DatabaseUnavailable
 from storage.sql.migrations.revisions import is_current
@@ -30,6 +30,9 @@ class Dialect(Protocol):
 
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
         """A session that cannot write and sees one moment."""
+
+    def reader(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A connection for one statement that cannot write."""
 
     def cause(self, error: DBAPIError) -> str | None:
         """What an admin should check, as a sentence without secrets; None for a mistake of ours."""

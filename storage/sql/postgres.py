@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, event, func, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 
 from storage.errors import SettingsError
 from storage.sql.dialect import QUEUE_SECONDS, READERS, WriterQueue, migrate
@@ -111,6 +111,12 @@ class PostgresDialect:
         """What was committed before its first statement."""
         async with AsyncSession(self._readers, expire_on_commit=False) as session:
             yield session
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """In a transaction: only there the server refuses to write."""
+        async with self._readers.connect() as connection:
+            yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the SQLSTATE, or by the words of a server that did not let us in."""

@@ -53,9 +53,65 @@ MUTATIONS = (
     Mutation(
         "every chat asks the library of direct chats",
         "bot/core/conversation/conversation.py",
-        "await self._channels.direct_library() if chat.is_direct else None",
-        "await self._channels.direct_library()",
+        "if chat.is_direct:",
+        "if chat.tenant:",
         "tests/bot/core/conversation/test_conversation.py::test_without_a_library_or_elsewhere_a_chat_asks_itself",
+    ),
+    Mutation(
+        "a direct chat asks every channel that it ever heard of",
+        "bot/core/conversation/direct_chats.py",
+        "names = await memberships.of_asker(item.address)",
+        "names = {one.tenant: one.name for one in await self._channels.all()}",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_each_canary_is_found_by_members_and_by_nobody_else",
+    ),
+    Mutation(
+        "the sources of an answer are shown again to who has left its channel",
+        "bot/core/commands/thread_commands.py",
+        "channel = next((one for one in question.asked_channels if one.id == origin), None)",
+        "channel = replace(question.channel, id=origin)",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_who_left_a_channel_is_shown_nothing_of_it_by_any_way_of_asking",
+    ),
+    Mutation(
+        "why? below an answer in a direct chat is told to who has left its channel",
+        "bot/slack/adapter.py",
+        "if asked and not await self._may_see(click):",
+        "if asked is False:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_answers_of_a_home_and_shared_ones_are_for_members",
+    ),
+    Mutation(
+        "who has left a channel may share an answer from it",
+        "bot/slack/adapter.py",
+        "if not is_member or not await self.memberships.may_see(given):",
+        "if not is_member:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_answers_of_a_home_and_shared_ones_are_for_members",
+    ),
+    Mutation(
+        "an old answer is revised for who has left its channel",
+        "bot/slack/messenger.py",
+        "if not await self._memberships.may_read(address, shown):",
+        "if not shown and not address:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_who_left_is_told_nothing_of_a_document_that_changes",
+    ),
+    Mutation(
+        "a note on a page comes to who has left its channel",
+        "bot/core/conversation/conversation.py",
+        "if tenant is None or not await self._direct.may_read(item, [tenant]):",
+        "if tenant is None:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_who_left_is_told_nothing_of_a_document_that_changes",
+    ),
+    Mutation(
+        "an answer that waited is shown to who has left its channel",
+        "bot/core/conversation/conversation.py",
+        "elif refusal := await self._direct.refusal(item, shown):",
+        "elif refusal := await self._direct.refusal(item, ()):",
+        "tests/bot/core/conversation/test_conversation.py"
+        "::test_an_answer_that_waited_is_shown_to_who_may_still_read_it",
     ),
     Mutation(
         "a direct chat recalls what documents said that it may not ask any more",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
+from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions, turn_of
 from bot.core.errors import DeliveryError, DeliveryUnclear, WorkspaceLeft
@@ -44,6 +45,8 @@ MAX_PLACED_AT_ONCE = 8
 """Placeholders that are posted at the same time while all slots are taken."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
+MAX_HELD_BACK_SECONDS = 1.0
+"""How long work on a question waits while messages are being kept."""
 
 
 class Conversation:
@@ -58,6 +61,7 @@ class Conversation:
         messengers: Mapping[Platform, Messenger],
         *,
         notes: NoteWriter | None = None,
+        direct: DirectChats | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -72,6 +76,7 @@ class Conversation:
             messengers: one for each platform that is connected; more may be added until ``run``.
                 Questions of other platforms wait until theirs is connected again.
             notes: writes what threads are told of pages that they follow.
+            direct: knows what direct chats ask; None: the library that an admin names.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -82,12 +87,16 @@ class Conversation:
         self._memory = memory
         self._messengers = messengers
         self._notes = notes
+        self._direct = direct or DirectChats(channels, memory)
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
         self._slots = asyncio.Semaphore(concurrency)
         self._placing = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._receiving = 0
+        self._none_receiving = asyncio.Event()
+        self._none_receiving.set()
         self._wakeup = asyncio.Event()
         self._arrived = asyncio.Event()
         self._is_stopping = False
@@ -101,6 +110,10 @@ class Conversation:
             InvalidTenant: the envelope names no possible channel.
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
+        with self._received_first():
+            return await self._receive(message)
+
+    async def _receive(self, message: IncomingMessage) -> bool:
         if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
             return False
         channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
@@ -156,6 +169,18 @@ class Conversation:
         await cancel_and_wait(*self._tasks)
         await self._ended.wait()
 
+    @contextlib.contextmanager
+    def _received_first(self) -> Iterator[None]:
+        """While a message is being kept, no work on others begins: its platform waits three seconds."""
+        self._receiving += 1
+        self._none_receiving.clear()
+        try:
+            yield
+        finally:
+            self._receiving -= 1
+            if not self._receiving:
+                self._none_receiving.set()
+
     def _announce(self) -> None:
         self._wakeup.set()
         self._arrived.set()
@@ -200,6 +225,9 @@ class Conversation:
                 await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
 
     async def _claim(self, *, is_unseen: bool = False) -> InboxItem | None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(MAX_HELD_BACK_SECONDS):
+                await self._none_receiving.wait()
         platforms = tuple(self._messengers)
         try:
             return await self._inbox.claim(self._owner, self._lease_seconds, platforms, is_unseen=is_unseen)
@@ -228,9 +256,11 @@ class Conversation:
 
     async def _reply(self, item: InboxItem) -> None:
         messenger, note = self._messengers[item.platform], item.address.get(NOTE)
-        if note and not (item.answer or (self._notes and await self._notes.is_due(note))):
-            await self._inbox.give_up(item, "the page is followed no more, or did not change")
-            return
+        if note and not item.answer:
+            tenant = await self._notes.due(note) if self._notes else None
+            if tenant is None or not await self._direct.may_read(item, [tenant]):
+                await self._inbox.give_up(item, "the page is followed no more, or did not change")
+                return
         message = item.message or await self._place(item, messenger)
         answer = await self._answer(item, messenger, message)
         async with self._delivery_deadline():
@@ -261,43 +291,48 @@ class Conversation:
         return message
 
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
-        """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
+        """The answer that was kept, or a new one; a failure's sentence when tries are used up.
+
+        One that was kept is shown if whoever asked may still read what it is from.
+        """
         turn = None
+        kept = answer_from_json(item.answer) if item.answer is not None else None
+        shown = kept.answered_from.tenants if kept and kept.answered_from else ()
         if item.attempts >= MAX_ATTEMPTS:
             language = _language(item)
             answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
-        elif item.answer is not None:
-            return answer_from_json(item.answer)
+        elif refusal := await self._direct.refusal(item, shown):
+            answer = refusal
+        elif kept is not None:
+            return kept
         elif (note := item.address.get(NOTE)) and self._notes:
             answer = await self._notes.write(note)
         else:
             question = await self._question(item)
-            async with live_updates(partial(self._show, item, messenger, message)) as listener:
-                answer = await self._answering.answer(question, listener)
-            turn = turn_of(question, item.thread, answer)
+            if isinstance(question, Answer):
+                answer = question
+            else:
+                async with live_updates(partial(self._show, item, messenger, message)) as listener:
+                    answer = await self._answering.answer(question, listener)
+                turn = turn_of(question, item.thread, answer)
         await self._inbox.save_answer(item, answer_to_json(answer), turn, cited_versions(answer))
         return answer
 
-    async def _question(self, item: InboxItem) -> Question:
-        """The question with what its thread said before.
-
-        A direct chat asks the library that an admin names for it, and remembers of its documents only.
-        """
+    async def _question(self, item: InboxItem) -> Question | Answer:
+        """The question with what its thread said before; what a direct chat asks, ``DirectChats`` says."""
         chat = await self._channels.get(item.channel_id)
-        library = await self._channels.direct_library() if chat.is_direct else None
-        history = await self._memory.recall(
-            chat.id, item.thread, item.received_at, documents_of=library.id if library else None
-        )
         question = Question(
             str(item.id),
             item.text,
             chat,
             item.received_at,
-            history=history,
             thread=item.thread,
             asker=str(item.address.get("asker", "")),
         )
-        return replace(question, channel=library, chat=chat) if library else question
+        if chat.is_direct:
+            return await self._direct.question(item, question)
+        history = await self._memory.recall(chat.id, item.thread, item.received_at)
+        return replace(question, history=history)
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
         """Write what is proven so far over the placeholder, while the question is surely ours."""

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0022"
+revision = "0019"
 down_revision = "0018"
 branch_labels = None
 depends_on = None
