@@ -90,7 +90,8 @@ class OAuthSlack:
         """One call of the Web API."""
         method = request.match_info["method"]
         if self.is_down and request.transport:
-            request.transport.close()  # it never says what it did
+            request.transport.close()
+            raise web.HTTPServiceUnavailable  # which nobody hears
         body = dict(await request.post())
         if request.content_type == "application/json":
             body = await request.json()
