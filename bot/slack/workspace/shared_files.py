@@ -68,12 +68,7 @@ def _may_be_pdf(file: Json) -> bool:
 def _upload(said: IncomingMessage, file: Json, words: str) -> IncomingMessage:
     key = f"{said.message_key}:{file['id']}"
     language = language_of(said.text)
-    upload = {
-        "id": str(file["id"]),
-        "installation": said.key.installation,
-        "name": str(file.get("name") or ""),
-        "language": language or "",
-    }
+    upload = {"id": str(file["id"]), "name": str(file.get("name") or ""), "language": language or ""}
     return replace(
         said,
         event_key=key,
@@ -95,10 +90,10 @@ class SharedFiles:
         self._api_url = api_url
 
     @asynccontextmanager
-    async def open(self, file: Json) -> AsyncIterator[FileDownload]:
+    async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Ask Slack for the file as it is now, and fetch it."""
-        client = await client_of(self._clients, str(file["installation"]))
-        known = await _info(client, str(file["id"]))
+        client = await client_of(self._clients, address["key"].partition(":")[0])
+        known = await _info(client, address[UPLOAD]["id"])
         url = str(known.get("url_private_download") or known.get("url_private") or "")
         if not is_slacks(url, self._api_url):
             raise FileUnavailable("it does not lie on one of Slack's hosts")

@@ -94,12 +94,7 @@ def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
     )
     assert first.message_key == second.message_key == f"{TEAM}:{CHANNEL}:17.1:F0POLICY1"
     assert first.event_key == second.event_key == first.address["key"]
-    assert first.address[UPLOAD] == {
-        "id": "F0POLICY1",
-        "installation": "T0ACME001",
-        "name": "Policy.pdf",
-        "language": "de",
-    }
+    assert first.address[UPLOAD] == {"id": "F0POLICY1", "name": "Policy.pdf", "language": "de"}
     assert (first.thread, first.address["thread"]) == ("17.1", "17.1")
     assert set(asked) == {f"sl_{TEAM}_{CHANNEL}"}
 
@@ -176,7 +171,7 @@ class Slack:
     async def fetch(self) -> tuple[str, bytes]:
         """(name, bytes) of the file as we get it."""
         files = SharedFiles(web_client("xoxb-secret", f"{self.url}/api/"), f"{self.url}/api/")
-        async with files.open({"id": POLICY["id"], "installation": "T1"}) as download:
+        async with files.open({"key": "T1:C1:1", UPLOAD: {"id": POLICY["id"]}}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
 
 
@@ -245,7 +240,7 @@ async def test_what_breaks_off_or_is_busy_is_tried_again(slack: Slack) -> None:
         await slack.fetch()
     away = SharedFiles(web_client("xoxb-secret", "http://127.0.0.1:9/api/"), "http://127.0.0.1:9/api/")
     with pytest.raises(DeliveryError):
-        async with away.open({"id": "F1", "installation": "T1"}):
+        async with away.open({"key": "T1:C1:1", UPLOAD: {"id": "F1"}}):
             pass
 
 

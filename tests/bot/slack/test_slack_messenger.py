@@ -27,7 +27,7 @@ from bot.core.wording import reply_words
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger
 from bot.slack.web_api import web_client
-from storage.chat_models import WithdrawnItem
+from storage.chat_models import UPLOAD, WithdrawnItem
 from storage.errors import LeaseLost, ReaderKilled
 from storage.models import Box, Channel, ChannelKey, Platform
 
@@ -468,6 +468,30 @@ async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that
     await messenger.announce(PLACE, ANNOUNCED)
     api.posted += [{"ts": f"{1000 + place}.0"} for place in range(1300)]
     assert await messenger.has_announced(PLACE, "b1", SINCE)
+
+
+async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_for_there(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Shows the thread of the post and of the search; every other announcement opens one of its own."""
+    below = PLACE | {"below": {"channel": "C1", "thread": "17.1"}}
+    await messenger.announce(below, ANNOUNCED)
+    assert await messenger.has_announced(below, "b1", SINCE)
+    (posting, post), (searching, search) = api.calls
+    assert (posting, post["thread_ts"]) == ("chat.postMessage", "17.1")
+    assert (searching, search["ts"]) == ("conversations.replies", "17.1")
+    await messenger.announce(PLACE, ANNOUNCED)
+    assert "thread_ts" not in api.calls[-1][1]
+
+
+async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) -> None:
+    """Shows the placeholder of an upload that opens a thread, where a model writes answers."""
+    messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
+    address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", UPLOAD: {"id": "F1"}}
+    who = {"user": "U1", "team": "T1", "bot": "U2"}
+    await messenger.place(address | who, Language.GERMAN)
+    assert [method for method, _ in api.calls] == ["chat.postMessage"]
+    assert api.posted[0]["text"] == reply_words(Language.GERMAN).fetching
 
 
 @pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from fakes.notice_shelf import NoticeShelf, open_shelf
 from harness.empty_homes import make_sqlite
 
 from bot.core.commands.chat_commands import ChatCommands
-from bot.core.commands.chat_intents import recognize
+from bot.core.commands.chat_intents import ChatIntent, recognize
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.models import LOCAL_ASKER, Language, Question
 from bot.core.understanding.channel_documents import ChannelView
+from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.uploads import Uploads
 from storage.chat_models import NewUpload, Upload, UploadQuota
@@ -91,6 +93,18 @@ async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
     registry.file.write_bytes(b"%PDF-")
     yield registry
     await database.aclose()
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_the_words_that_a_reply_names_remove_the_file(language: Language) -> None:
+    """Shows that what the uploader is told to say is understood, in each language, with the file's name."""
+    words = reply_words(language)
+    for sentence in (words.upload_taken(file=NAME), words.upload_too_many(2, file=NAME)):
+        said = [text.strip() for text in re.findall("[“„«]([^”“»]+)[”“»]", sentence)]
+        command = recognize(said[-1], language)
+        assert command is not None
+        assert command.intent is ChatIntent.REMOVE_UPLOAD
+        assert command.name in (NAME, "NAME", "NOM", "NOMBRE", "NOME", "NAAM")
 
 
 GONE, HERE = (False, "deleted", 0), (True, "present", 1)
