@@ -12,6 +12,8 @@ import pytest
 from fakes.core import ASKED_AT, WORDS
 from fakes.notice_shelf import open_shelf
 from harness.empty_homes import make_sqlite
+from sqlalchemy import update
+from sqlmodel import col
 
 from bot.core.conversation.direct_chats import MAX_MEMBER_CHANNELS, DirectChats
 from bot.core.errors import MembershipsUnknown
@@ -22,6 +24,7 @@ from storage.chat_models import InboxItem, NewTurn
 from storage.clock import utc_now
 from storage.models import Channel, ChannelKey, Platform, TenantName
 from storage.sql.database import Database
+from storage.sql.tables import DocumentRow
 
 DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
 
@@ -58,13 +61,18 @@ def key(number: int) -> ChannelKey:
 
 
 async def ask(
-    database: Database, lookup: Lookup, text: str = "Why?", *, ask_channels: bool = True
+    database: Database,
+    lookup: Lookup,
+    text: str = "Why?",
+    *,
+    ask_channels: bool = True,
+    platform: Platform = Platform.SLACK,
 ) -> tuple[Question | Answer, Channel]:
     """What becomes of a question in the direct chat, and the chat."""
     channels = Channels(database)
     chat = await channels.ensure(DIRECT, is_direct=True)
     item = InboxItem(
-        1, 1, 0, Platform.SLACK, chat.id, "", text, {}, utc_now(), is_posting=False, message=None, answer=None
+        1, 1, 0, platform, chat.id, "", text, {}, utc_now(), is_posting=False, message=None, answer=None
     )
     direct = DirectChats(
         channels, ThreadMemory(database, 30), {Platform.SLACK: lookup}, ask_channels=ask_channels
@@ -82,7 +90,12 @@ async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_lib
     library = await Channels(database).ensure_library("policies")
     await Channels(database).keep_direct_library(library)
     await Channels(database).ensure(key(100))
-    of = [*range(1, MAX_MEMBER_CHANNELS + 3), 100]
+    emptied = await open_shelf(database, key(101))
+    await emptied.add("a.pdf")
+    async with database.transaction() as session:
+        gone = update(DocumentRow).where(col(DocumentRow.channel_id) == emptied.channel.id)
+        await session.execute(gone.values(state="deleted"))
+    of = [100, 101, *range(1, MAX_MEMBER_CHANNELS + 3)]
     question, chat = await ask(database, Lookup({key(one).tenant: f"#room-{one:03}" for one in of}))
     assert isinstance(question, Question)
     assert (question.chat, question.asked_in, question.channel) == (chat, chat, library)
@@ -90,19 +103,20 @@ async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_lib
     assert names == ["library/policies", *(f"#room-{one:03}" for one in range(1, MAX_MEMBER_CHANNELS + 1))]
 
 
-async def test_with_the_preset_the_library_alone_is_asked_and_nobody_asks_the_platform(
-    database: Database,
+@pytest.mark.parametrize("elsewhere", [{"ask_channels": False}, {"platform": Platform.TEAMS}], ids=str)
+async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
+    database: Database, elsewhere: dict[str, Any]
 ) -> None:
-    """Without one the chat is its own, as ever."""
+    """Nobody asks the platform; without a library the chat is its own, as ever."""
     shelf = await open_shelf(database, key(1))
     await shelf.add("a.pdf")
     silent = Lookup(is_silent=True)
-    question, chat = await ask(database, silent, ask_channels=False)
+    question, chat = await ask(database, silent, **elsewhere)
     assert isinstance(question, Question)
     assert (question.channel, question.members, question.chat) == (chat, (), None)
     library = await Channels(database).ensure_library("policies")
     await Channels(database).keep_direct_library(library)
-    question, chat = await ask(database, silent, ask_channels=False)
+    question, chat = await ask(database, silent, **elsewhere)
     assert isinstance(question, Question)
     assert (question.channel, question.members, question.chat) == (library, (), chat)
 
