@@ -7,7 +7,7 @@ import hmac
 import io
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from engines.support.slack_judges import RESPONSE_URL, faults_of
 from fakes.memory_inbox import MemoryInbox
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation
@@ -84,6 +87,27 @@ def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
 async def draw_nothing(figure: AnswerFigure) -> PageImage:
     """No page can be drawn here."""
     raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
+
+
+@pytest.fixture(autouse=True)
+def _judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test sends to Slack is judged on its way, and sent as it is."""
+    faults: list[str] = []
+    api_call, send = AsyncWebClient.api_call, AsyncWebhookClient.send_dict
+
+    async def call(client: AsyncWebClient, method: str, **given: Any) -> Any:
+        faults.extend(faults_of(method, given.get("json") or given.get("params") or given.get("data") or {}))
+        return await api_call(client, method, **given)
+
+    async def reply(client: AsyncWebhookClient, body: dict[str, Any], **given: Any) -> Any:
+        said = {name: value for name, value in body.items() if value is not None}
+        faults.extend(faults_of(RESPONSE_URL, said))
+        return await send(client, body, **given)
+
+    monkeypatch.setattr(AsyncWebClient, "api_call", call)
+    monkeypatch.setattr(AsyncWebhookClient, "send_dict", reply)
+    yield
+    assert "\n".join(sorted(set(faults))) == ""
 
 
 @pytest.fixture

@@ -312,6 +312,14 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     assert api.posted == []
 
 
+async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMessenger) -> None:
+    """Slack refuses a file that is described in more than 1000 characters."""
+    long = replace(ILLUSTRATED, figures=(replace(FIGURES[0], caption="A long caption " * 200),))
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, long, hold)
+    assert 900 < len(api.calls[0][1]["alt_txt"]) <= 1000
+    assert pictures(api.calls[-1][1]) == ["F1"]
+
+
 async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
