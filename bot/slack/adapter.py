@@ -45,13 +45,12 @@ from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
 from bot.slack.web_api import web_client
+from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
-
-PATH = "/slack/events"
 
 log = logging.getLogger(__name__)
 
@@ -184,6 +183,8 @@ class SlackAdapter:
 
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups
+        if (body.get("event") or {}).get("type") not in EVENT_TYPES:
+            return
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)

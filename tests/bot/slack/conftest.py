@@ -26,7 +26,8 @@ from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation
 from bot.core.ports import IncomingMessage, PageImage
 from bot.settings import BotSettings
-from bot.slack.adapter import PATH, SlackAdapter
+from bot.slack.adapter import SlackAdapter
+from bot.slack.workspace.app_manifest import PATH
 from storage.errors import DocumentError
 
 SECRET = "signing-secret-of-the-test"
