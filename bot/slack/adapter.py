@@ -48,6 +48,7 @@ from bot.slack.web_api import web_client
 from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
+from bot.slack.workspace.moved_channels import CHANGED, MovedChannels, read_move
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
@@ -90,6 +91,7 @@ class SlackAdapter:
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
         client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
+        client.moved = self._moved = MovedChannels(intake.moves)
         self.messenger = SlackMessenger(
             client, settings.sources_shown, draw, is_model_writing=settings.has_model
         )
@@ -171,6 +173,8 @@ class SlackAdapter:
             authorize=_authorize_by_envelope,
             attaching_conversation_kwargs_enabled=False,
         )
+        app.middleware(self._translate)
+        app.event(CHANGED)(self._take_move)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -180,6 +184,18 @@ class SlackAdapter:
         app.action(re.compile("^source-"))(_acknowledge)
         app.error(_ask_again)
         return app
+
+    async def _translate(self, body: dict[str, Any], next_: Callable[[], Awaitable[Any]]) -> None:
+        """Read whatever comes as of the channel that it was first known by; but for the news of a change."""
+        if read_move(body) is None:
+            await self._moved.refresh()
+            body.update(self._moved.inward(body))
+        await next_()
+
+    async def _take_move(self, body: dict[str, Any]) -> None:
+        if move := read_move(body):
+            await self._intake.move(*move)
+            self._moved.forget()
 
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups

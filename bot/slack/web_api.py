@@ -8,9 +8,9 @@ from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.slack.workspace.moved_channels import TranslatingClient
 
 MAX_TRIES = 3
 MAX_WAIT_SECONDS = 20.0
@@ -28,9 +28,9 @@ CLOSED = {
 """Refusals that no repetition turns into a message, or into another text of one."""
 
 
-def web_client(token: str, api_url: str) -> AsyncWebClient:
+def web_client(token: str, api_url: str) -> TranslatingClient:
     """A client that never repeats a call by itself: a repeated post is a second message."""
-    return AsyncWebClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
+    return TranslatingClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
 
 
 async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:

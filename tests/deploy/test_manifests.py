@@ -41,6 +41,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["event_subscriptions"]["bot_events"] == [
         "app_home_opened",
         "app_mention",
+        "channel_id_changed",
         "link_shared",
         "member_joined_channel",
         "message.channels",

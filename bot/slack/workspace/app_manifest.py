@@ -19,6 +19,7 @@ PATH = "/slack/events"
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
+    "channel_id_changed": ("channels:read", "groups:read"),
     "link_shared": ("links:read",),
     "member_joined_channel": ("channels:read", "groups:read"),
     "message.channels": ("channels:history",),
