@@ -458,6 +458,8 @@ def open_slack(
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
+        move=onboarding.move,
+        moves=partial(stores.channels.moves, Platform.SLACK),
     )
     oauth = None
     if settings.has_slack_oauth:

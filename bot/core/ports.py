@@ -145,6 +145,12 @@ class SetShared(Protocol):
         """False when that is known already, or nothing is known of the question."""
 
 
+MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
+"""Keeps that a channel is called otherwise by its platform from now on."""
+ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
+"""(a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatIntake:
     """What Slack hands to us: what it is given is kept for good before a call returns."""
@@ -164,6 +170,8 @@ class ChatIntake:
     recent: ReadRecent
     direct_questions: ReadQuestions
     preview: PreviewLink
+    move: MoveChannel
+    moves: ReadMoves
 
 
 class JoinAt(Protocol):

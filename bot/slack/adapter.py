@@ -47,14 +47,14 @@ from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
 from bot.slack.web_api import WebClients, web_client
+from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
+from bot.slack.workspace.moved_channels import CHANGED, MovedChannels, read_move
 from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
-
-PATH = "/slack/events"
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +106,7 @@ class SlackAdapter:
         self._client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
         self._oauth = oauth
         clients: WebClients = oauth.workspaces if oauth else self._client
+        clients.moved = self._moved = MovedChannels(intake.moves)
         self.messenger = SlackMessenger(
             clients, settings.sources_shown, draw, is_model_writing=settings.has_model
         )
@@ -199,9 +200,11 @@ class SlackAdapter:
             oauth_flow=self._oauth.flow if self._oauth else None,
             oauth_settings=self._oauth.flow.settings if self._oauth else None,
         )
+        app.middleware(self._translate)
         if self._oauth:
             app.event("app_uninstalled")(self._oauth.forget)
             app.event("tokens_revoked")(self._oauth.forget)
+        app.event(CHANGED)(self._take_move)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -212,8 +215,22 @@ class SlackAdapter:
         app.error(_ask_again)
         return app
 
+    async def _translate(self, body: dict[str, Any], next_: Callable[[], Awaitable[Any]]) -> None:
+        """Read whatever comes as of the channel that it was first known by; but for the news of a change."""
+        if read_move(body) is None:
+            await self._moved.refresh()
+            body.update(self._moved.inward(body))
+        await next_()
+
+    async def _take_move(self, body: dict[str, Any]) -> None:
+        if move := read_move(body):
+            await self._intake.move(*move)
+            self._moved.forget()
+
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups
+        if (body.get("event") or {}).get("type") not in EVENT_TYPES:
+            return
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
@@ -225,13 +242,17 @@ class SlackAdapter:
         elif messages := read_messages(body, self._uploads.allows, follow_ups=follow_ups):
             for message in messages:
                 await self._keep(message)
-        elif asked := read_outsider(body):
+        else:
+            await self._tell_outsider(body)
+            self._decorate(body)
+
+    async def _tell_outsider(self, body: dict[str, Any]) -> None:
+        """Whoever asks from another organisation learns that only ours are answered."""
+        if asked := read_outsider(body):
             place, text = asked
             words = reply_words(language_of(text) or Language.ENGLISH)
             installation = installation_of((body.get("authorizations") or [{}])[0])
             await self.messenger.whisper(installation, place, words.outsider, ())
-        else:
-            self._decorate(body)
 
     def _decorate(self, body: dict[str, Any]) -> None:
         """What is shown beside answers: soon, and to no one's loss when it cannot be."""

@@ -15,7 +15,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, tame
 from bot.core.wording import reply_words
-from bot.slack.blocks import Block, escape
+from bot.slack.blocks import SECTION, Block, escape_within
 from bot.slack.events import SLACK_ID, installation_of
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform, TenantName
@@ -144,4 +144,5 @@ def _plain(text: str) -> Block:
 
 
 def _section(text: str) -> Block:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": escape(tame(text)), "verbatim": True}}
+    words = escape_within(tame(text), SECTION)
+    return {"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}}

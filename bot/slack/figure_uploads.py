@@ -13,9 +13,11 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.core.citations.source_buttons import ALT_TEXT_CHARS
 from bot.core.errors import LinkError
 from bot.core.generation.figures import MAX_FIGURES_SHOWN
 from bot.core.models import AnswerFigure
+from bot.core.plaintext import shorten
 from bot.core.ports import DrawFigure
 from storage.errors import StorageError
 from storage.recent_items import RecentItems
@@ -66,7 +68,7 @@ class FigureUploads:
             filename=f"figure.{suffix}",
             content=image.data,
             title=figure.caption or None,
-            alt_txt=figure.caption or None,
+            alt_txt=shorten(figure.caption, ALT_TEXT_CHARS) or None,
             highlight_type=suffix,
         )
         file = self._files[figure.image] = str(reply["files"][0]["id"])

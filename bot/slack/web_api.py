@@ -11,6 +11,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
+from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
 MAX_TRIES = 3
 MAX_WAIT_SECONDS = 20.0
@@ -39,6 +40,9 @@ class TokenUnavailable(SlackClientError):
 class WebClients(Protocol):
     """The Web API, for each installation with its own token."""
 
+    moved: MovedChannels | None
+    """What their calls and replies are translated by."""
+
     async def of(self, installation: str) -> AsyncWebClient:
         """A client for calls that concern this installation and no other.
 
@@ -48,7 +52,7 @@ class WebClients(Protocol):
         """
 
 
-class WorkspaceClient(AsyncWebClient):
+class WorkspaceClient(TranslatingClient):
     """A client with one token; where that is SLACK_BOT_TOKEN, it is the client of every installation."""
 
     async def of(self, installation: str) -> AsyncWebClient:

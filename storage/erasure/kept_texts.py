@@ -38,6 +38,7 @@ _D, _C, _P = TextOwner.DOCUMENT, TextOwner.CHANNEL, TextOwner.PERSON
 
 TABLES: dict[str, KeptText] = {
     "channel": KeptText("name and address of a channel", (_C,), None, FOREVER),
+    "channel_move": KeptText("ids that a channel got since it was first known", (_C,), None, FOREVER),
     "folder": KeptText("where a channel's files lie, what is wrong with it", (_C,), None, FOREVER),
     "document": KeptText(
         "path of a file, why it cannot be read; of a purged one its path", (_D, _C), None, FOREVER
@@ -86,7 +87,10 @@ TABLES: dict[str, KeptText] = {
         "until it is removed",
     ),
     "slack_installation": KeptText(
-        "sealed tokens of a Slack workspace, who installed the app", (), None, "until the app is removed there"
+        "sealed tokens of a Slack workspace, who installed the app",
+        (),
+        None,
+        "until the app is removed there",
     ),
     "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
     "audit": KeptText("who did what: ids, no words of anybody", (), "FOOTNOTE_AUDIT_DAYS"),

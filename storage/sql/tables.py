@@ -6,7 +6,7 @@
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
     channel <- upload
     channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
-    web_page -> web_text <- web_citation -> channel
+    web_page -> web_text <- web_citation -> channel <- channel_move
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
@@ -98,6 +98,20 @@ class ChannelRow(SQLModel, table=True):
     address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """Where it is reached, as its platform said when we joined it; a question's own address comes first."""
     created_at: datetime = moment(default_factory=utc_now)
+
+
+class ChannelMoveRow(SQLModel, table=True):
+    """Another tenant name of a channel, since its platform gave the conversation another id.
+
+    The newest holds. The channel keeps the name that it was made with, and with it folder, index and links.
+    """
+
+    __tablename__ = "channel_move"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    tenant: str = Field(unique=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
+    moved_at: datetime = moment(default_factory=utc_now)
 
 
 class FolderRow(SQLModel, table=True):

@@ -89,6 +89,7 @@ class MemoryInbox:
     gate: asyncio.Event | None = None
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
+    moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -126,7 +127,19 @@ class MemoryInbox:
             self.recent_of,
             self.direct_questions,
             self.preview,
+            self.move,
+            self.moves,
         )
+
+    async def move(self, old: ChannelKey, new: ChannelKey) -> None:
+        """Keep that a channel has another id."""
+        if self.failure:
+            raise self.failure
+        self.moved.append((old.tenant, new.tenant))
+
+    async def moves(self) -> Sequence[tuple[TenantName, TenantName]]:
+        """Those that were heard of."""
+        return self.moved
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
         """Of each channel, that it has one document."""

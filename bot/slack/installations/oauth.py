@@ -30,6 +30,7 @@ from bot.slack.installations.installation_store import STATE_SECONDS, OneTimeSta
 from bot.slack.installations.sealed_tokens import TokenSeal
 from bot.slack.installations.workspaces import InstalledWorkspaces
 from bot.slack.web_api import web_client
+from bot.slack.workspace.app_manifest import SCOPES
 from storage.clock import utc_now
 from storage.errors import SettingsError, StorageError
 from storage.installations.slack_installations import OAuthStates, SlackInstallations
@@ -37,21 +38,6 @@ from storage.installations.slack_installations import OAuthStates, SlackInstalla
 Json = Mapping[str, Any]
 
 INSTALL, REDIRECT = "/slack/install", "/slack/oauth_redirect"
-SCOPES = (
-    "app_mentions:read",
-    "assistant:write",
-    "channels:history",
-    "channels:read",
-    "chat:write",
-    "commands",
-    "files:write",
-    "groups:history",
-    "groups:read",
-    "im:history",
-    "links:read",
-    "links:write",
-)
-"""What a workspace is asked for: as in deploy/slack-manifest.json."""
 CANCELLED = "Footnote was not installed: nothing was allowed in Slack."
 REFUSED = (
     f"Footnote was not installed: this page was not reached from {INSTALL} in this browser in the last ten "

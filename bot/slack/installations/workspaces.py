@@ -19,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installations.sealed_tokens import SealBroken, Tokens, TokenSeal
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
+from bot.slack.workspace.moved_channels import MovedChannels
 from storage.clock import steady_seconds, utc_now
 from storage.errors import DatabaseUnavailable, StorageError
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 class InstalledWorkspaces:
     """Satisfies ``WebClients``: every client is made of what is installed at that very moment."""
+
+    moved: MovedChannels | None = None
 
     def __init__(
         self, installations: SlackInstallations, seal: TokenSeal, rotator: AsyncTokenRotator, api_url: str
@@ -65,7 +68,9 @@ class InstalledWorkspaces:
             raise TokenUnavailable("a token is not sealed by this home's keys") from None
         except (StorageError, OSError, ValueError) as error:
             raise TokenUnavailable(f"no token can be read: {type(error).__name__}") from error
-        return web_client(tokens.bot, self._api_url)
+        client = web_client(tokens.bot, self._api_url)
+        client.moved = self.moved
+        return client
 
     async def start(self) -> None:
         """Seal with the newest key what an older one sealed.

@@ -268,7 +268,7 @@ FIGURES = tuple(
 )
 ILLUSTRATED = replace(ANSWER, figures=FIGURES)
 MESSAGE_OF = {"channel": "C1", "ts": "18.0"}
-UPLOAD = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"]
+UPLOADING = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"]
 
 
 async def draw(figure: AnswerFigure) -> PageImage:
@@ -302,7 +302,7 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     for _ in range(2):
         await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     methods = [method for method, _ in api.calls]
-    assert methods == ["chat.update", *UPLOAD, *UPLOAD, "chat.update", "chat.update"]
+    assert methods == ["chat.update", *UPLOADING, *UPLOADING, "chat.update", "chat.update"]
     assert pictures(api.calls[0][1]) == []
     shown = [pictures(sent) for _, sent in api.calls[-2:]]
     assert shown == [["F1", "F2"]] * 2
@@ -310,6 +310,14 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     assert (asked["alt_txt"], int(asked["length"])) == ("Chart 1", len(PNG))
     assert not {"channel_id", "channels", "thread_ts", "initial_comment"} & completed.keys()
     assert api.posted == []
+
+
+async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMessenger) -> None:
+    """Slack refuses a file that is described in more than 1000 characters."""
+    long = replace(ILLUSTRATED, figures=(replace(FIGURES[0], caption="A long caption " * 200),))
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, long, hold)
+    assert 900 < len(api.calls[0][1]["alt_txt"]) <= 1000
+    assert pictures(api.calls[-1][1]) == ["F1"]
 
 
 async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
