@@ -90,6 +90,8 @@ class MemoryInbox:
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
+    moves_failure: Exception | None = None
+    """Raised instead of saying which channels were moved."""
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -139,6 +141,8 @@ class MemoryInbox:
 
     async def moves(self) -> Sequence[tuple[TenantName, TenantName]]:
         """Those that were heard of."""
+        if self.moves_failure:
+            raise self.moves_failure
         return self.moved
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:

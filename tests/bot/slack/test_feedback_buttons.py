@@ -100,6 +100,7 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
         {"channel": {"id": "C0HRTEAM1"}},
         {"team": {"id": "T0OTHER01"}},
         {"user": {}},
+        {"user": {"id": "U0GUEST01", "team_id": "T0OTHER01"}},
         {"actions": []},
         {"actions": [{"action_id": "feedback", "value": f"good de {ASKED}"}]},
         {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "best de x"}]},
@@ -108,5 +109,5 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
     ids=str,
 )
 def test_a_click_from_where_the_button_is_not_says_nothing(changed: dict[str, Any]) -> None:
-    """Another channel or workspace, nobody, a block or a word that we did not make."""
+    """Another channel or workspace, nobody, an outsider, a block or a word that we did not make."""
     assert read_feedback_click(click(*_why(), **changed)) is None

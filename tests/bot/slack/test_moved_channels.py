@@ -87,19 +87,15 @@ async def test_a_command_and_a_shortcut_are_of_that_channel_too(
 
 
 async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
-    street: Any, monkeypatch: pytest.MonkeyPatch
+    street: Any,
 ) -> None:
     """While the database is away nobody knows which channel a question is of."""
-
-    async def away(_: MovedChannels) -> None:
-        raise DatabaseUnavailable("the database is away")
-
     street.inbox.failure = DatabaseUnavailable("the database is away")
     assert await street.send(moved()) == 503
-    street.inbox.failure = None
-    monkeypatch.setattr(MovedChannels, "refresh", away)
+    assert street.inbox.moved == []
+    street.inbox.failure, street.inbox.moves_failure = None, street.inbox.failure
     assert await street.send(mention(OLD, "17.1")) == 503
-    assert street.inbox.kept == {}
+    assert street.inbox.arrivals == 0
 
 
 @pytest.mark.parametrize(
