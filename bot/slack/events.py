@@ -27,11 +27,9 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     mentions nobody, in a thread in which we answer already.
     """
     message, event = read_message(envelope), envelope.get("event") or {}
-    return (
-        message
-        if message and (not message.is_unaddressed or (follow_ups and _may_follow_up(event)))
-        else None
-    )
+    if message and message.is_unaddressed and not (follow_ups and _may_follow_up(event)):
+        return None
+    return message
 
 
 def read_message(envelope: Json) -> IncomingMessage | None:

@@ -24,8 +24,8 @@ class FileDownload:
 class FileHost(Protocol):
     """Where one platform keeps what people upload."""
 
-    def open(self, file: Mapping[str, Any]) -> AbstractAsyncContextManager[FileDownload]:
-        """Fetch a file; ``file`` is what the platform's adapter put into the address of its message.
+    def open(self, address: Mapping[str, Any]) -> AbstractAsyncContextManager[FileDownload]:
+        """Fetch the file of a message by its address, as the platform's adapter made it.
 
         Raises:
             bot.core.errors.FileUnavailable: it is gone, or we may not have it.

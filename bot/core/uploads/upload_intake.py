@@ -136,7 +136,7 @@ class UploadIntake:
         folder = upload_folder(self._inbox, channel)
         name = _shown(str(item.address[UPLOAD].get("name") or ""))
         try:
-            async with host.open(item.address[UPLOAD]) as download:
+            async with host.open(item.address) as download:
                 name = _shown(download.name)
                 self._refuse_declared(download, name, words)
                 partial_file = await on_disk(folder.begin, item.address["key"])

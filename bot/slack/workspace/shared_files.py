@@ -90,9 +90,9 @@ class SharedFiles:
         self._api_url = api_url
 
     @asynccontextmanager
-    async def open(self, file: Json) -> AsyncIterator[FileDownload]:
+    async def open(self, address: Json) -> AsyncIterator[FileDownload]:
         """Ask Slack for the file as it is now, and fetch it."""
-        known = await self._info(str(file["id"]))
+        known = await self._info(address[UPLOAD]["id"])
         url = str(known.get("url_private_download") or known.get("url_private") or "")
         if not is_slacks(url, self._api_url):
             raise FileUnavailable("it does not lie on one of Slack's hosts")

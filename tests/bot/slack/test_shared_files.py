@@ -171,7 +171,7 @@ class Slack:
     async def fetch(self) -> tuple[str, bytes]:
         """(name, bytes) of the file as we get it."""
         files = SharedFiles(web_client("xoxb-secret", f"{self.url}/api/"), f"{self.url}/api/")
-        async with files.open({"id": POLICY["id"]}) as download:
+        async with files.open({UPLOAD: {"id": POLICY["id"]}}) as download:
             return download.name, b"".join([chunk async for chunk in download.chunks])
 
 
@@ -240,7 +240,7 @@ async def test_what_breaks_off_or_is_busy_is_tried_again(slack: Slack) -> None:
         await slack.fetch()
     away = SharedFiles(web_client("xoxb-secret", "http://127.0.0.1:9/api/"), "http://127.0.0.1:9/api/")
     with pytest.raises(DeliveryError):
-        async with away.open({"id": "F1"}):
+        async with away.open({UPLOAD: {"id": "F1"}}):
             pass
 
 

@@ -470,6 +470,30 @@ async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that
     assert await messenger.has_announced(PLACE, "b1", SINCE)
 
 
+async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_for_there(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Shows the thread of the post and of the search; every other announcement opens one of its own."""
+    below = PLACE | {"below": {"channel": "C1", "thread": "17.1"}}
+    await messenger.announce(below, ANNOUNCED)
+    assert await messenger.has_announced(below, "b1", SINCE)
+    (posting, post), (searching, search) = api.calls
+    assert (posting, post["thread_ts"]) == ("chat.postMessage", "17.1")
+    assert (searching, search["ts"]) == ("conversations.replies", "17.1")
+    await messenger.announce(PLACE, ANNOUNCED)
+    assert "thread_ts" not in api.calls[-1][1]
+
+
+async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) -> None:
+    """Shows the placeholder of an upload that opens a thread, where a model writes answers."""
+    messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
+    address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
+    who = {"user": "U1", "team": "T1", "bot": "U2"}
+    await messenger.place(address | who, Language.GERMAN)
+    assert [method for method, _ in api.calls] == ["chat.postMessage"]
+    assert api.posted[0]["text"] == reply_words(Language.GERMAN).fetching
+
+
 @pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived"])
 async def test_a_channel_without_the_bot_is_closed(
     api: WebApi, messenger: SlackMessenger, error: str

@@ -50,12 +50,13 @@ class Host:
     """Pieces, of all files."""
 
     @asynccontextmanager
-    async def open(self, file: Mapping[str, Any]) -> AsyncIterator[FileDownload]:
-        found = self.files[file["id"]]
+    async def open(self, address: Mapping[str, Any]) -> AsyncIterator[FileDownload]:
+        file = address[UPLOAD]["id"]
+        found = self.files[file]
         if isinstance(found, Exception):
             raise found
-        self.fetched.append(file["id"])
-        name = self.names.get(file["id"], f"{file['id']}.pdf")
+        self.fetched.append(file)
+        name = self.names.get(file, f"{file}.pdf")
         yield FileDownload(name, self.media_type, len(found), self._chunks(found))
 
     async def _chunks(self, data: bytes) -> AsyncIterator[bytes]:
