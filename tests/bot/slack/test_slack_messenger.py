@@ -27,7 +27,7 @@ from bot.core.wording import reply_words
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger
 from bot.slack.web_api import web_client
-from storage.chat_models import UPLOAD, WithdrawnItem
+from storage.chat_models import WithdrawnItem
 from storage.errors import LeaseLost, ReaderKilled
 from storage.models import Box, Channel, ChannelKey, Platform
 
@@ -268,7 +268,7 @@ FIGURES = tuple(
 )
 ILLUSTRATED = replace(ANSWER, figures=FIGURES)
 MESSAGE_OF = {"channel": "C1", "ts": "18.0"}
-UPLOADING = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"]
+UPLOAD = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"]
 
 
 async def draw(figure: AnswerFigure) -> PageImage:
@@ -302,7 +302,7 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     for _ in range(2):
         await illustrator.illustrate(ADDRESS, MESSAGE_OF, ILLUSTRATED, hold)
     methods = [method for method, _ in api.calls]
-    assert methods == ["chat.update", *UPLOADING, *UPLOADING, "chat.update", "chat.update"]
+    assert methods == ["chat.update", *UPLOAD, *UPLOAD, "chat.update", "chat.update"]
     assert pictures(api.calls[0][1]) == []
     shown = [pictures(sent) for _, sent in api.calls[-2:]]
     assert shown == [["F1", "F2"]] * 2
@@ -495,7 +495,7 @@ async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_fo
 async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) -> None:
     """Shows the placeholder of an upload that opens a thread, where a model writes answers."""
     messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
-    address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", UPLOAD: {"id": "F1"}}
+    address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
     who = {"user": "U1", "team": "T1", "bot": "U2"}
     await messenger.place(address | who, Language.GERMAN)
     assert [method for method, _ in api.calls] == ["chat.postMessage"]
