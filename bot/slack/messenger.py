@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
-from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
+from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold, Keep
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import (
@@ -129,8 +129,8 @@ class SlackMessenger:
         await self._streams.end(message, _metadata(address), is_last=False)
         await self._write_over(address, message, render_beginning(text), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write the answer over the placeholder, with what people may say of it."""
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep | None = None) -> None:
+        """Write the answer over the placeholder, with what people may say of it; nothing is posted."""
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return

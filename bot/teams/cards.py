@@ -55,16 +55,27 @@ class TeamsMessage:
     """Teams labels it so: a model worded some of it."""
 
 
-def render(answer: Answer, sources_shown: int, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
-    """The answer's words with their citations, its sources and its figures; ``changes`` come before them."""
+def render(
+    answer: Answer,
+    sources_shown: int,
+    changes: Sequence[SourceChange] = (),
+    *,
+    lists_sources: bool = False,
+) -> TeamsMessage:
+    """The answer's words with their citations, its sources and its figures; ``changes`` come before them.
+
+    ``lists_sources``: below the words, too, where nobody can tell whether the card is there.
+    """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
     lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
     claims = _claims(words, answer.citations, pages)
+    below = [*pages, *figures] if lists_sources else []
+    listed = "".join(f"\n\n{_link(numbered(page, page.label), page.url)}" for page in below)
     understood = "".join([*map(_change, changes), *(f"{_literal(line)}\n\n" for line in lines)])
     return TeamsMessage(
-        text=understood + escape(words, _links(answer.citations, claims)),
+        text=understood + escape(words, _links(answer.citations, claims)) + listed,
         citations=claims,
         card=_card(answer, pages, figures, sources_shown) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
@@ -74,9 +85,12 @@ def render(answer: Answer, sources_shown: int, changes: Sequence[SourceChange] =
 
 def _change(change: SourceChange) -> str:
     """What became of a source, with the link that opens what is there now: a text has no buttons."""
-    page = change.page
-    link = f" [{_literal(tame(page.label))}]({page.url.translate(_IN_LINKS)})" if page else ""
+    link = f" {_link(change.page.label, change.page.url)}" if change.page else ""
     return f"⚠️ {_literal(tame(change.line))}{link}\n\n"
+
+
+def _link(label: str, url: str) -> str:
+    return f"[{_literal(tame(label))}]({url.translate(_IN_LINKS)})"
 
 
 def render_beginning(text: str) -> str:
