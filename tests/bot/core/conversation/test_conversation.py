@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 from bot.core.conversation.conversation import Conversation
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerFigure, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, IncomingMessage
+from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
@@ -98,7 +98,7 @@ class Chat:
         self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
         self.writes.append(text)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
         """Replace the placeholder."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
