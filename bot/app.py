@@ -117,7 +117,7 @@ class ChatPlatforms:
         self.slack = open_slack(settings, stores, self._conversation, links, draw)
         self.teams = open_teams(
             settings,
-            self._conversation.receive,
+            self._conversation,
             Onboarding(stores.channels, stores.notices).join,
             open_feedback(stores),
         )

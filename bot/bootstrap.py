@@ -35,7 +35,7 @@ from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Receive, Retriever
+from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Retriever
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -417,7 +417,7 @@ def open_slack(
 
 
 def open_teams(
-    settings: BotSettings, receive: Receive, join: JoinAt, feedback: AnswerFeedback
+    settings: BotSettings, conversation: Conversation, join: JoinAt, feedback: AnswerFeedback
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -428,7 +428,9 @@ def open_teams(
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive, join=join, feedback=feedback)
+    return TeamsAdapter(
+        settings, conversation.receive, given=conversation.given, join=join, feedback=feedback
+    )
 
 
 async def build_notifier(

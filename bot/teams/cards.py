@@ -28,6 +28,8 @@ Json = dict[str, Any]
 
 MESSAGE = 8_000
 """Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one."""
+CARD_TEXT = 4_000
+"""Of a card that holds all of an answer; Teams takes 28 KB."""
 CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
@@ -81,6 +83,17 @@ def render(
         card_summary=_summary([*pages, *figures]),
         is_generated=answer.is_generated,
     )
+
+
+def render_whole(answer: Answer, sources_shown: int) -> Json:
+    """One Adaptive Card with the answer's words, figures and sources, where there is no text beside it."""
+    said, pages, figures = reply_words(answer.language), opened_pages(answer), figure_pages(answer)
+    words = _cut(tame(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
+    above = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
+    note = [said.generated] if answer.is_generated else []
+    body = [block for line in [*above, *words.splitlines(), *note] if line.strip() for block in _lines(line)]
+    card = _card(answer, pages, figures, sources_shown)
+    return card | {"body": [*body, *card["body"]]}
 
 
 def _change(change: SourceChange) -> str:
@@ -149,10 +162,10 @@ def _escaped(match: re.Match[str]) -> str:
     return f"{match[2] or match[4] or ''}\\{match[1] or match[3] or match[5]}"
 
 
-def _cut(text: str, said: ReplyWords) -> str:
-    if len(text) <= MESSAGE:
+def _cut(text: str, said: ReplyWords, most: int = MESSAGE) -> str:
+    if len(text) <= most:
         return text
-    return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {said.cut_short}"
+    return f"{text[:most].rsplit(' ', 1)[0]}… {said.cut_short}"
 
 
 def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:

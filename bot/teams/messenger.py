@@ -10,13 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from bot.core.conversation.feedback import FeedbackReply
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold, Keep
 from bot.core.wording import reply_words
 from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning, with_row
+from bot.teams.compose_extension import is_private
 from bot.teams.connector import (
     Connector,
     card_activity,
@@ -36,6 +37,8 @@ Json = dict[str, Any]
 
 MAX_STREAMS = 1000
 """Streams of which the number of the next update is remembered."""
+PRIVATE: Json = {"is_private": True}
+"""Stands for the placeholder of a question that the message extension asked, which nobody posts."""
 UNSURE = ""
 """Stands for the id of a card that may have been posted."""
 
@@ -62,6 +65,8 @@ class TeamsMessenger:
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Show that we are at it, then post the placeholder."""
+        if is_private(address):
+            return dict(PRIVATE)
         said = reply_words(language)
         text = said.queued if is_queued else said.searching
         if (
@@ -76,10 +81,12 @@ class TeamsMessenger:
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Teams lets a bot read no messages: nothing can be found."""
-        return None
+        return dict(PRIVATE) if is_private(address) else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder, or into its stream."""
+        if is_private(address):
+            return
         if message.get("is_stream"):
             await self._update_stream(address, message["id"], text)
             return
@@ -87,7 +94,9 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
-        """Write the answer over the placeholder, and its sources below it."""
+        """Write the answer over the placeholder, and its sources below it; a private one is fetched."""
+        if is_private(address):
+            return
         rendered = self._render(address, message, answer)
         is_asked = takes_feedback(answer)
         activity = text_activity(rendered, takes_feedback=is_asked)
@@ -118,7 +127,12 @@ class TeamsMessenger:
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
     ) -> None:
-        """Write the text once more, below what became of its sources; the card stays as it was posted."""
+        """Write the text once more, below what became of its sources; the card stays as it was posted.
+
+        A private one is out of reach.
+        """
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
         rendered = self._render(address, message, answer, changes)
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
         await self.connector.put(address, message["id"], activity, tries=1)
