@@ -131,7 +131,7 @@ class ChatPlatforms:
         self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
         self.teams = open_teams(
             settings.bot,
-            self._conversation.receive,
+            self._conversation,
             Onboarding(stores.channels, stores.notices).join,
             open_feedback(stores),
         )

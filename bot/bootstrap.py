@@ -37,16 +37,7 @@ from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import (
-    Announcer,
-    ChatIntake,
-    DrawFigure,
-    JoinAt,
-    Messenger,
-    Receive,
-    Retriever,
-    TakeUpload,
-)
+from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Retriever, TakeUpload
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -469,7 +460,7 @@ def open_slack(
 
 
 def open_teams(
-    settings: BotSettings, receive: Receive, join: JoinAt, feedback: AnswerFeedback
+    settings: BotSettings, conversation: Conversation, join: JoinAt, feedback: AnswerFeedback
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -480,7 +471,9 @@ def open_teams(
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive, join=join, feedback=feedback)
+    return TeamsAdapter(
+        settings, conversation.receive, given=conversation.given, join=join, feedback=feedback
+    )
 
 
 async def build_notifier(

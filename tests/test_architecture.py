@@ -136,6 +136,7 @@ MAY_IMPORT = {
         "storage.chat",
         "storage.chat_models",
         "storage.clock",
+        "storage.crash_points",
         "storage.documents.catalog",
         "storage.documents.vocabulary",
         "storage.embeddings.base",

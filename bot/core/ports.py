@@ -27,6 +27,12 @@ from storage.models import Channel, ChannelKey, Platform, TenantName
 Hold = Callable[[], Awaitable[None]]
 """Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``."""
 
+Keep = Callable[[dict[str, Any]], Awaitable[None]]
+"""Keeps for good what names our message in a chat, in place of what was kept of it before.
+
+It raises ``storage.errors.LeaseLost`` where the question is not ours any more.
+"""
+
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
 
@@ -357,10 +363,16 @@ class Messenger(Protocol):
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """
 
-    async def deliver(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+    async def deliver(
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, keep: Keep
+    ) -> None:
         """Replace the placeholder with the answer; repeating it changes nothing a person sees.
 
+        Whatever is posted beside the placeholder is handed to ``keep`` before and after, so that no later
+        try posts it again.
+
         Raises:
+            storage.errors.LeaseLost: as ``keep``.
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """
 

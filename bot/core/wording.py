@@ -61,6 +61,12 @@ class ReplyWords:
     outsider: str
     share: str
     not_shared: str
+    compose_lead: str
+    compose_question: str
+    compose_ask: str
+    compose_waiting: str
+    compose_show: str
+    compose_gone: str
     greeting: str
     thanks: str
     goodbye: str

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.core.models import Answer, Language, SourceChange
-from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
+from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold, Keep
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import (
@@ -137,8 +137,8 @@ class SlackMessenger:
         await self._streams.end(client, message, _metadata(address), is_last=False)
         await self._write_over(address, message, render_beginning(text), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write the answer over the placeholder, with what people may say of it."""
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep | None = None) -> None:
+        """Write the answer over the placeholder, with what people may say of it; nothing is posted."""
         client = await self._client_for(address)
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)

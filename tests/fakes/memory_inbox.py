@@ -207,4 +207,8 @@ class MemoryInbox:
 
     async def _answer(self, door: Door, message: IncomingMessage) -> None:
         placed = await door.messenger.place(message.address, Language.ENGLISH)
-        await door.messenger.deliver(message.address, placed, self.answer_to(message))
+
+        async def keep(message: dict[str, Any]) -> None:
+            """Nobody comes back to it."""
+
+        await door.messenger.deliver(message.address, placed, self.answer_to(message), keep)

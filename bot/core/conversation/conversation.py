@@ -36,9 +36,10 @@ from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import InboxItem
+from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
-from storage.task_group import cancel_and_wait
+from storage.task_group import cancel_and_wait, finish_within
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +49,8 @@ MAX_ATTEMPTS = 3
 """Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
 MAX_PLACED_AT_ONCE = 8
 """Placeholders that are posted at the same time while all slots are taken."""
+POST_SECONDS = 5
+"""How long a placeholder that is being posted may hold up our end: one that nobody named stays for ever."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
 MAX_HELD_BACK_SECONDS = 1.0
@@ -274,10 +277,11 @@ class Conversation:
         message = item.message or await self._place(item, messenger)
         answer = await self._answer(item, messenger, message)
         async with self._delivery_deadline():
-            await messenger.deliver(item.address, message, answer)
+            await messenger.deliver(item.address, message, answer, partial(self._inbox.mark_placed, item))
         if answer.figures:
             hold = partial(self._inbox.renew, item, self._lease_seconds)
             await messenger.illustrate(item.address, message, answer, hold)
+        reach("before-delivered")
         await self._inbox.mark_delivered(item)
         seconds = (datetime.now(UTC) - item.received_at).total_seconds()
         _log.info(
@@ -294,10 +298,22 @@ class Conversation:
             if item.is_posting:
                 message = await messenger.find_placeholder(item.address)
         if message is None:
-            await self._inbox.mark_posting(item)
-            async with self._delivery_deadline():
-                message = await messenger.place(item.address, language_of_item(item), is_queued=is_queued)
+            posting = self._post_placeholder(item, messenger, is_queued=is_queued)
+            return await finish_within(POST_SECONDS, posting)
         await self._inbox.mark_placed(item, message)
+        return message
+
+    async def _post_placeholder(
+        self, item: InboxItem, messenger: Messenger, *, is_queued: bool
+    ) -> dict[str, Any]:
+        """Post it, and keep what names it before anything else happens."""
+        await self._inbox.mark_posting(item)
+        reach("before-placeholder")
+        async with self._delivery_deadline():
+            message = await messenger.place(item.address, language_of_item(item), is_queued=is_queued)
+        reach("amid-placeholder")
+        await self._inbox.mark_placed(item, message)
+        reach("after-placeholder")
         return message
 
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
@@ -307,6 +323,7 @@ class Conversation:
         if not made.is_kept:
             kept = answer_to_json(made.answer)
             await self._inbox.save_answer(item, kept, made.turn, cited_versions(made.answer))
+            reach("after-answer")
         return made.answer
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:

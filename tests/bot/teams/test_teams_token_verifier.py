@@ -119,6 +119,7 @@ async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Do
     teams = TeamsAdapter(
         settings(),
         inbox.receive,
+        given=inbox.given,
         join=inbox.join,
         feedback=cast("AnswerFeedback", inbox.feedback),
         keys=SigningKeys(f"{openid.url}/openid"),

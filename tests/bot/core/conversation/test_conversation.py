@@ -19,7 +19,7 @@ from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, IncomingMessage
+from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
@@ -102,7 +102,7 @@ class Chat:
         self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
         self.writes.append(text)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
         """Replace the placeholder."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
