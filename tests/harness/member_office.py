@@ -247,7 +247,7 @@ async def open_office(path: Path) -> AsyncIterator[MemberOffice]:
         )
         ingestion = _ingestion(settings, stores, embedder, index)
         stack.push_async_callback(ingestion.stop)
-        platforms = ChatPlatforms(settings.bot, stores, answering, links, draw_nothing)
+        platforms = ChatPlatforms(settings, stores, answering, links, draw_nothing)
         app = web.Application()
         platforms.add_routes(app)
         server = await stack.enter_async_context(TestServer(app))
