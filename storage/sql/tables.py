@@ -483,7 +483,7 @@ class CachedVectorRow(SQLModel, table=True):
 
 
 class AuditRow(SQLModel, table=True):
-    """What somebody did that only some may do, or that cannot be undone: ids, and no words of people."""
+    """What was done that only some may do, or that cannot be undone: ids, and no words of people."""
 
     __tablename__ = "audit"
     __table_args__ = AUTOINCREMENT
@@ -495,9 +495,9 @@ class AuditRow(SQLModel, table=True):
     channel: str
     """The tenant name of where it was said: it outlives the channel."""
     subject: str = ""
-    """A folder's or an upload's number, a document's id, a thread."""
+    """A folder's or an upload's number, a document's id, a thread, another tenant name."""
     is_done: bool = True
-    """False: it was refused, because they are no admin."""
+    """False: it was refused."""
 
 
 class FactRow(SQLModel, table=True):

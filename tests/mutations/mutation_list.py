@@ -334,6 +334,20 @@ MUTATIONS = (
         "tests/bot/slack/test_link_previews.py::test_only_links_of_the_channel_itself_are_previewed",
     ),
     Mutation(
+        "a channel takes the place of another one that has documents",
+        "storage/chat/channels.py",
+        "if target.tenant != new.tenant or await _has_documents(session, target.id):",
+        "if target.tenant != new.tenant:",
+        "tests/storage/chat/test_channel_moves.py::test_a_target_with_documents_is_refused_and_audited",
+    ),
+    Mutation(
+        "an outsider of a shared channel is told why",
+        "bot/slack/feedback_buttons.py",
+        "if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
+        "if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
+        "tests/bot/slack/test_feedback_buttons.py::test_a_click_from_where_the_button_is_not_says_nothing",
+    ),
+    Mutation(
         "a private answer may be shared again and again",
         "bot/slack/adapter.py",
         "if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):",
