@@ -179,6 +179,8 @@ class ChatPlatforms:
         if self._working:
             await self._conversation.drain(DRAIN_SECONDS)
             await self._working
+        if self.slack:
+            await self.slack.aclose()
         if self.teams:
             await self.teams.stop()
 

@@ -159,6 +159,9 @@ class SlackAdapter:
         await self._home.aclose()
         await self._prompts.aclose()
         await self._previews.aclose()
+
+    async def aclose(self) -> None:
+        """Behind the last message: let a token's renewal that began come to its end."""
         if self._oauth:
             await self._oauth.workspaces.aclose()
 

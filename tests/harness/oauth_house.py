@@ -215,6 +215,7 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
         door.add_routes(app)
         await stack.enter_async_context(server)
         await door.start()
+        stack.push_async_callback(door.aclose)
         stack.push_async_callback(door.stop)
         working = asyncio.create_task(conversation.run())
 
