@@ -243,6 +243,12 @@ class StorageSettings(FootnoteSettings):
         le=3650,
         description="Days a quote that was shown is kept for its link; at least as long as links live.",
     )
+    audit_days: float = Field(
+        365,
+        ge=1,
+        le=3650,
+        description="Days it is kept who did what only some may do, or what cannot be undone.",
+    )
 
     web_cache_days: float = Field(
         30, gt=0, le=3650, description="Days after which an approved web page is fetched anew."

@@ -120,6 +120,7 @@ LAYERS = {
         ("folders", "files", "web_pages"),
         ("queues",),
         ("documents",),
+        ("erasure",),
         ("stores",),
     ),
 }

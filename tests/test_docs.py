@@ -23,6 +23,7 @@ MADE_AT_RUN_TIME = {
     "footnote.toml",
     "glossary.toml",
     "link_keys.json",
+    "serve.json",
     "state.json",
     "web_sources.toml",
 }

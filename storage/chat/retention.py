@@ -1,6 +1,6 @@
 """Erases what people wrote or were shown: after the days that the settings give it, or with its document.
 
-Questions and answers (inbox and outbox), turns, traces, citations and notices are all the texts there are.
+``storage/erasure/kept_texts.py`` lists every table and folder with its owner and its retention.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import (
+    AuditRow,
     ChannelRow,
     CitationRow,
     DocumentRow,
@@ -71,6 +72,7 @@ class Retention:
                 & ~_is_last_told_of_its_folder()
                 & (col(NoticeRow.kind) != WELCOME),  # no channel is welcomed twice; it holds no text
             )
+            + await self._delete(AuditRow, is_older(AuditRow.at, days.audit_days))
             + await self._delete(InboxRow, is_old_message & _has_newer_question())
             + await self._blank(is_old_message & (col(InboxRow.text) != ""))
         )

@@ -1,6 +1,6 @@
 """The audit: what was done in chats that only admins may do, or that cannot be undone, and what was refused.
 
-It holds ids only. Nothing erases it: it must outlive what it tells of.
+It holds ids only. It outlives what it tells of, and goes after FOOTNOTE_AUDIT_DAYS.
 """
 
 from __future__ import annotations

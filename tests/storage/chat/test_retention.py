@@ -20,6 +20,7 @@ from storage.chat_models import NewTurn
 from storage.clock import clock_ahead, utc_now
 from storage.models import Channel, ChannelKey, Platform, Shown
 from storage.settings import StorageSettings
+from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import (
     BlobRow,
@@ -36,7 +37,9 @@ from storage.sql.tables import (
 )
 
 DAYS = 10
-SETTINGS = StorageSettings(message_days=DAYS, citation_days=DAYS, memory_days=DAYS, record_days=DAYS)
+SETTINGS = StorageSettings(
+    message_days=DAYS, citation_days=DAYS, memory_days=DAYS, record_days=DAYS, audit_days=DAYS
+)
 SLACK = (Platform.SLACK,)
 
 
@@ -107,6 +110,19 @@ async def test_every_text_goes_after_its_days_and_what_is_younger_stays(
         assert set((await counts(database)).values()) == {1}
         (turn,) = await ThreadMemory(database, DAYS).recall(channel.id, "1", utc_now() + timedelta(seconds=1))
         assert turn.question == "young"
+
+
+async def test_the_audit_outlives_what_it_tells_of_and_goes_after_its_own_days(
+    database: Database, channel: Channel
+) -> None:
+    """Shows that nobody's id stays in it for good."""
+    audit = AuditLog(database)
+    await audit.keep(AuditedAction("slack:T1ABC:U1ABC", "status", channel.tenant))
+    await Retention(database, SETTINGS).delete_expired()
+    assert len(await audit.latest()) == 1
+    with clock_ahead(timedelta(days=DAYS, seconds=1)):
+        assert await Retention(database, SETTINGS).delete_expired() == 1
+    assert await audit.latest() == []
 
 
 async def test_the_newest_question_of_a_channel_loses_its_words_and_keeps_its_address(

@@ -1,0 +1,58 @@
+"""Every table and every entry of a home says whose texts it holds and how long; the page says so too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sources import ROOT, modules
+
+from bot.settings import BotSettings
+from ingestion.settings import IngestionSettings
+from storage.config_file import MAP_NAME
+from storage.erasure.kept_texts import HOME_ENTRIES, TABLES, KeptText
+from storage.settings import StorageSettings
+from storage.sql.tables import SQLModel
+
+PAGE = ROOT / "docs" / "erasure.md"
+IN_HOME = re.compile(r'\b_?home(?:_path|\.absolute\(\))? / (?:"([^"]+)"|([A-Z_]+)\b)')
+"""What the code makes in a home, by its text or by a constant."""
+PRESETS = {
+    variable: room.model_fields[field].default
+    for room in (StorageSettings, IngestionSettings, BotSettings)
+    for variable, field in room.variables().items()
+}
+
+
+def rows(kept: Mapping[str, KeptText]) -> Iterator[str]:
+    """As the page has them."""
+    for name, one in sorted(kept.items()):
+        preset = f"`{one.setting}` ({PRESETS[one.setting]:g})" if one.setting else ""
+        until = ", ".join(filter(None, (preset, one.retention)))
+        yield f"| `{name}` | {one.holds} | {', '.join(one.owners) or '-'} | {until} |"
+
+
+def test_every_table_has_a_row() -> None:
+    """Shows that no table is added without saying whose texts it holds, and how long."""
+    assert SQLModel.metadata.tables.keys() | {"alembic_version"} == TABLES.keys()
+
+
+def test_every_entry_of_a_home_has_a_row() -> None:
+    """Shows the same of files and folders, as far as the code names them beside the home."""
+    text = "\n".join(module.text for module in modules())
+    constants = dict(re.findall(r'^([A-Z_]+) = "([^"]+)"$', text, re.MULTILINE))
+    made = {name or constants[constant] for name, constant in IN_HOME.findall(text)}
+    assert {MAP_NAME, "footnote.db", "blobs", "index", "weaviate", "serve.json"} <= made
+    assert made - {name.removesuffix("*") for name in HOME_ENTRIES} == set()
+
+
+def test_the_page_says_what_the_code_says() -> None:
+    """Shows that docs/erasure.md has exactly these rows, with the presets of the settings."""
+    printed = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert printed == [*rows(TABLES), *rows(HOME_ENTRIES)]
+
+
+def test_what_has_an_owner_is_kept_for_a_time_that_is_said() -> None:
+    """Shows that no row leaves open how long its text stays."""
+    nameless = [name for name, one in (TABLES | HOME_ENTRIES).items() if not (one.setting or one.retention)]
+    assert nameless == []
