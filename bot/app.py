@@ -119,6 +119,7 @@ class ChatPlatforms:
             settings,
             self._conversation.receive,
             Onboarding(stores.channels, stores.notices).join,
+            stores.channels.leave,
             open_feedback(stores),
         )
         self.messengers = messengers

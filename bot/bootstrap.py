@@ -35,7 +35,16 @@ from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Receive, Retriever
+from bot.core.ports import (
+    Announcer,
+    ChatIntake,
+    DrawFigure,
+    JoinAt,
+    LeaveChannel,
+    Messenger,
+    Receive,
+    Retriever,
+)
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -56,6 +65,7 @@ from storage.chat.inbox import Inbox
 from storage.chat.notification_events import record_digests
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
+from storage.erasure.eraser import SETTLE_SECONDS, Eraser
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
@@ -241,6 +251,18 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answ
         yield stores, answering
 
 
+def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
+    """What erases documents, channels and what people said."""
+    return Eraser(
+        stores.database,
+        blobs=stores.blobs,
+        files=stores.files,
+        index=index,
+        web_pages=stores.web_pages,
+        settle_seconds=settle_seconds,
+    )
+
+
 @asynccontextmanager
 async def build_answering(
     settings: Settings,
@@ -296,7 +318,8 @@ async def build_answering(
                     bot.admins.replace(",", " ").split(),
                     stores.folders,
                     AuditLog(stores.database),
-                    partial(retry_failed, stores.database),
+                    retry_failed=partial(retry_failed, stores.database),
+                    erase_document=make_eraser(stores, index).erase_document,
                 ),
             ),
         )
@@ -407,6 +430,7 @@ def open_slack(
         given=conversation.given,
         set_shared=inbox.set_shared,
         join=onboarding.join,
+        leave=stores.channels.leave,
         name_channel=onboarding.name,
         overviews=overviews.read,
         recent=inbox.recent_of,
@@ -417,7 +441,7 @@ def open_slack(
 
 
 def open_teams(
-    settings: BotSettings, receive: Receive, join: JoinAt, feedback: AnswerFeedback
+    settings: BotSettings, receive: Receive, join: JoinAt, leave: LeaveChannel, feedback: AnswerFeedback
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -428,7 +452,7 @@ def open_teams(
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive, join=join, feedback=feedback)
+    return TeamsAdapter(settings, receive, join=join, leave=leave, feedback=feedback)
 
 
 async def build_notifier(

@@ -145,6 +145,10 @@ class SetShared(Protocol):
         """False when that is known already, or nothing is known of the question."""
 
 
+LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
+"""Keeps that a channel is gone, or that we are no more in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatIntake:
     """What Slack hands to us: what it is given is kept for good before a call returns."""
@@ -159,6 +163,7 @@ class ChatIntake:
     set_shared: SetShared
     join: Callable[[ChannelKey], Awaitable[None]]
     """We joined a channel."""
+    leave: LeaveChannel
     name_channel: NameChannel
     overviews: ReadOverviews
     recent: ReadRecent
@@ -358,6 +363,12 @@ class Messenger(Protocol):
 
         Raises:
             storage.errors.LeaseLost: as ``hold``, which is asked before anything is shown.
+        """
+
+    async def retract(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+        """Write over a delivered answer that it was erased; its pictures and its card go, too.
+
+        Raises: as ``revise``.
         """
 
     async def revise(

@@ -27,7 +27,7 @@ from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.events import read_edit, read_event, read_join, read_outsider, read_withdrawal
+from bot.slack.events import read_edit, read_event, read_join, read_leave, read_outsider, read_withdrawal
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
@@ -187,6 +187,8 @@ class SlackAdapter:
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
+        elif left := read_leave(body):
+            await self._intake.leave(left)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)

@@ -68,6 +68,20 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
     return Joined(place.key, _channel_name(activity), place.is_direct, place.address)
 
 
+def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
+    """The conversation that we are no more in, or that is gone; None for anything else that happens."""
+    kind, bot = activity.get("type"), part(activity, "recipient").get("id")
+    members = activity.get("membersRemoved")
+    is_removed = kind == "installationUpdate" and activity.get("action") == "remove"
+    is_removed |= kind == "conversationUpdate" and any(
+        isinstance(one, Mapping) and bot and one.get("id") == bot
+        for one in (members if isinstance(members, list) else ())
+    )
+    is_deleted = part(activity, "channelData").get("eventType") in ("channelDeleted", "teamDeleted")
+    place = place_of(activity, home)
+    return place.key if place and (is_removed or is_deleted) else None
+
+
 class Joined(NamedTuple):
     """A conversation that we were added to."""
 

@@ -11,9 +11,9 @@ from typing import Any
 from aiohttp import web
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
-from bot.core.ports import JoinAt, Receive
+from bot.core.ports import JoinAt, LeaveChannel, Receive
 from bot.settings import BotSettings, is_loopback_host
-from bot.teams.activities import read_activity, read_join, tenant_of
+from bot.teams.activities import read_activity, read_join, read_leave, tenant_of
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
@@ -36,6 +36,7 @@ class TeamsAdapter:
         receive: Receive,
         *,
         join: JoinAt,
+        leave: LeaveChannel,
         feedback: AnswerFeedback,
         keys: SigningKeys | None = None,
     ) -> None:
@@ -45,6 +46,7 @@ class TeamsAdapter:
             settings: the app, and how we are reached.
             receive: keeps a question.
             join: keeps that we were added to a channel or chat.
+            leave: keeps that we are no more in one.
             feedback: keeps what people say of answers.
             keys: Microsoft's signing keys; None: fetched when they are needed.
 
@@ -54,6 +56,7 @@ class TeamsAdapter:
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self._receive = receive
         self._join = join
+        self._leave = leave
         self._feedback = feedback
         self._following_up: set[asyncio.Task[None]] = set()
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
@@ -82,6 +85,8 @@ class TeamsAdapter:
                 await self._receive(message)
             elif joined := read_join(activity, self._home):
                 await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
+            elif left := read_leave(activity, self._home):
+                await self._leave(left)
         except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
             log.error("a message could not be kept: %s", raised_at(error))
             raise web.HTTPServiceUnavailable from None

@@ -120,6 +120,13 @@ class TeamsMessenger:
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
         await self.connector.put(address, message["id"], activity, tries=1)
 
+    async def retract(self, address: Json, message: Json, answer: Answer) -> None:
+        """Write over the answer, and over its card where it is known."""
+        activity = text_activity(self._render(address, answer), takes_feedback=False)
+        await self.connector.put(address, message["id"], activity, tries=1)
+        if card := message.get("card") or self._cards.pop(message["id"], None):
+            await self.connector.put(address, card, activity, tries=1)
+
     def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
         rendered = render(answer, self._sources_shown, changes)
         asked = _asked(address)

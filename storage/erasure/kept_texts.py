@@ -37,7 +37,9 @@ class KeptText:
 _D, _C, _P = TextOwner.DOCUMENT, TextOwner.CHANNEL, TextOwner.PERSON
 
 TABLES: dict[str, KeptText] = {
-    "channel": KeptText("name and address of a channel", (_C,), None, FOREVER),
+    "channel": KeptText(
+        "name and address of a channel", (_C,), "FOOTNOTE_LEFT_DAYS", "after the bot left it"
+    ),
     "folder": KeptText("where a channel's files lie, what is wrong with it", (_C,), None, FOREVER),
     "document": KeptText(
         "path of a file, why it cannot be read; of a purged one its path", (_D, _C), None, FOREVER

@@ -31,6 +31,9 @@ class Dialect(Protocol):
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
         """A session that cannot write and sees one moment."""
 
+    async def scrub(self) -> None:
+        """Overwrite what was deleted: no byte of it stays in the database's own files."""
+
     def cause(self, error: DBAPIError) -> str | None:
         """What an admin should check, as a sentence without secrets; None for a mistake of ours."""
 

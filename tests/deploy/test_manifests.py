@@ -34,6 +34,10 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["event_subscriptions"]["bot_events"] == [
         "app_home_opened",
         "app_mention",
+        "channel_deleted",
+        "channel_left",
+        "group_deleted",
+        "group_left",
         "link_shared",
         "member_joined_channel",
         "message.channels",

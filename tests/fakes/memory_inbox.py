@@ -89,6 +89,7 @@ class MemoryInbox:
     gate: asyncio.Event | None = None
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
+    left: list[ChannelKey] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -121,6 +122,7 @@ class MemoryInbox:
             self.given,
             self.set_shared,
             self.join,
+            self.leave,
             self.name_channel,
             self.read_overviews,
             self.recent_of,
@@ -179,6 +181,10 @@ class MemoryInbox:
         if self.failure:
             raise self.failure
         self.joined.append(key)
+
+    async def leave(self, key: ChannelKey) -> None:
+        """Keep that we are no more in a channel."""
+        self.left.append(key)
 
     async def name_channel(self, key: ChannelKey, name: str) -> None:
         """Keep what a channel is called."""

@@ -31,13 +31,17 @@ from storage.chat.traces import QuestionRecords
 from storage.chat_models import NewTurn
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
+from storage.erasure.eraser import Eraser
+from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
+from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Channel, ChannelKey, Platform
 from storage.queues.reading_repair import retry_failed
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import FolderRow, ReadingRow, TurnRow
+from storage.web_pages.page_store import WebPageStore
 
 ADMIN, OTHER = "slack:T1:U0ADMIN1", "slack:T1:U0ALICE1"
 IT, HR, DIRECT = (ChannelKey(Platform.SLACK, "T1", one) for one in ("C0IT", "C0HR", "D0ADMIN"))
@@ -79,6 +83,18 @@ def cast_any(value: object) -> Any:
     return value
 
 
+def eraser_of(house: House, database: Database, home: Path) -> Eraser:
+    """What erases at once, for nobody else is at work."""
+    return Eraser(
+        database,
+        blobs=house.blobs,
+        files=ReadingFiles(home / "readings"),
+        index=EmbeddedIndex(home / "index"),
+        web_pages=WebPageStore(database, 30, 15),
+        settle_seconds=0,
+    )
+
+
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """A fresh home with one admin."""
@@ -92,7 +108,13 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
             CitationService(house.citations, house.links, house.catalog),
             Subscriptions(database),
         )
-        admin = AdminCommands([ADMIN], Folders(database), AuditLog(database), partial(retry_failed, database))
+        admin = AdminCommands(
+            [ADMIN],
+            Folders(database),
+            AuditLog(database),
+            retry_failed=partial(retry_failed, database),
+            erase_document=eraser_of(house, database, tmp_path / "home").erase_document,
+        )
         yield Office(database, ChatCommands(thread=thread, admin=admin), house)
 
 
