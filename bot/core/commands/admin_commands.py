@@ -35,6 +35,8 @@ ADMINS_ONLY = {
 }
 RetryFailed = Callable[[Collection[UUID], AuditedAction], Awaitable[int]]
 """Has documents read anew that could not be; returns how many there are."""
+_File = tuple[UUID, str]
+"""(document, path)."""
 EraseDocument = Callable[[Channel, str, AuditedAction | None], Awaitable[int]]
 """Erases a file of a channel everywhere; returns how many texts quote it. None: only counts them.
 
@@ -73,7 +75,7 @@ class AdminCommands:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached; nothing was done.
         """
-        meant = _files_meant(command, documents)
+        meant = await self._files_meant(command, question, documents)
         if meant is not None and not meant:
             return None
         if not self._is_admin(question.asker):
@@ -108,24 +110,42 @@ class AdminCommands:
         count = await self._folders.pause(scope, self._action(command, question), is_paused=is_paused)
         return (words.paused if is_paused else words.resumed)(count)
 
+    async def _files_meant(
+        self, command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
+    ) -> list[_File] | None:
+        """The files of the name that a command says: of those that could not be read, or of all.
+
+        What was deleted can be erased, too. None: the command is none of files.
+        """
+        if command.intent is ChatIntent.RETRY:
+            unread = [one for one in documents if one.state == "quarantined"]
+            unread += [one for one in documents if one.reason and one.state == "live"]
+            return _named(command.name, [(one.document, one.file) for one in unread])
+        if command.intent not in (ChatIntent.ERASE, ChatIntent.ERASE_FOR_GOOD):
+            return None
+        deleted = await self._folders.deleted(question.channel.id)
+        kept = [(one.document, one.file) for one in documents]
+        return _named(command.name, [*kept, *((one.id, one.file) for one in deleted)])
+
     async def _of_file(
-        self, command: ChatCommand, question: Question, meant: Sequence[DocumentStatus], words: ReplyWords
+        self, command: ChatCommand, question: Question, meant: Sequence[_File], words: ReplyWords
     ) -> str:
         if command.intent is not ChatIntent.RETRY:
             return await self._erase(command, question, meant, words)
-        action = self._action(command, question, str(meant[0].document))
-        return words.retried(await self._retry_failed([one.document for one in meant], action))
+        documents = [document for document, _ in meant]
+        action = self._action(command, question, str(documents[0]))
+        return words.retried(await self._retry_failed(documents, action))
 
     async def _erase(
-        self, command: ChatCommand, question: Question, meant: Sequence[DocumentStatus], words: ReplyWords
+        self, command: ChatCommand, question: Question, meant: Sequence[_File], words: ReplyWords
     ) -> str:
         """Only its path names a file where several have the name; the second word does it."""
-        files = sorted({one.file for one in meant})
+        files = sorted({file for _, file in meant})
         if len(files) > 1:
             return "\n".join([words.which_document, *(f"• {file}" for file in files[:MAX_NAMED])])
         is_confirmed = command.intent is ChatIntent.ERASE_FOR_GOOD
-        subject = " ".join(str(one.document) for one in meant)
-        action = AuditedAction(question.asker, ChatIntent.ERASE.value, question.channel.tenant, subject)
+        subject = " ".join(sorted({str(document) for document, _ in meant}))
+        action = AuditedAction(question.asker, ChatIntent.ERASE.value, question.asked_in.tenant, subject)
         try:
             count = await self._erase_document(question.channel, files[0], action if is_confirmed else None)
         except StillInFolder:
@@ -147,27 +167,14 @@ class AdminCommands:
         return words.approved(await self._folders.approve(folder.id, shown, action))
 
 
-def _files_meant(command: ChatCommand, documents: Sequence[DocumentStatus]) -> list[DocumentStatus] | None:
-    """The files of the name that a command says, to be read again only what could not be read.
-
-    None: the command is none of files.
-    """
-    if command.intent is ChatIntent.RETRY:
-        quarantined = [one for one in documents if one.state == "quarantined"]
-        documents = quarantined + [one for one in documents if one.reason and one.state == "live"]
-    elif command.intent not in (ChatIntent.ERASE, ChatIntent.ERASE_FOR_GOOD):
-        return None
-    return _named(command.name, documents)
-
-
-def _named(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
-    """The documents of this path, else those whose file is called so."""
+def _named(name: str, files: Sequence[_File]) -> list[_File]:
+    """The files of this path, else those that are called so."""
     wanted = name.casefold()
-    exact = [one for one in documents if one.file.casefold() == wanted]
+    exact = [one for one in files if one[1].casefold() == wanted]
     return exact or [
         one
-        for one in documents
-        if wanted in (PurePosixPath(one.file).name.casefold(), PurePosixPath(one.file).stem.casefold())
+        for one in files
+        if wanted in (PurePosixPath(one[1]).name.casefold(), PurePosixPath(one[1]).stem.casefold())
     ]
 
 
