@@ -133,6 +133,7 @@ class ChatPlatforms:
             settings.bot,
             self._conversation,
             Onboarding(stores.channels, stores.notices).join,
+            stores.channels.leave,
             open_feedback(stores),
         )
         self.messengers = messengers

@@ -37,7 +37,16 @@ from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
-from bot.core.ports import Announcer, ChatIntake, DrawFigure, JoinAt, Messenger, Retriever, TakeUpload
+from bot.core.ports import (
+    Announcer,
+    ChatIntake,
+    DrawFigure,
+    JoinAt,
+    LeaveChannel,
+    Messenger,
+    Retriever,
+    TakeUpload,
+)
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
     MultiQuery,
@@ -62,6 +71,7 @@ from storage.chat.uploads import Uploads
 from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
+from storage.erasure.eraser import SETTLE_SECONDS, Eraser
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
@@ -248,6 +258,18 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answ
         yield stores, answering
 
 
+def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
+    """What erases documents, channels and what people said."""
+    return Eraser(
+        stores.database,
+        blobs=stores.blobs,
+        files=stores.files,
+        index=index,
+        web_pages=stores.web_pages,
+        settle_seconds=settle_seconds,
+    )
+
+
 @asynccontextmanager
 async def build_answering(
     settings: Settings,
@@ -303,7 +325,8 @@ async def build_answering(
                     bot.admins.replace(",", " ").split(),
                     stores.folders,
                     AuditLog(stores.database),
-                    partial(retry_failed, stores.database),
+                    retry_failed=partial(retry_failed, stores.database),
+                    erase_document=make_eraser(stores, index).erase_document,
                 ),
                 uploads=UploadCommands(
                     bot.admins.replace(",", " ").split(),
@@ -444,6 +467,7 @@ def open_slack(
         given=conversation.given,
         set_shared=inbox.set_shared,
         join=onboarding.join,
+        leave=stores.channels.leave,
         name_channel=onboarding.name,
         overviews=overviews.read,
         recent=inbox.recent_of,
@@ -460,7 +484,11 @@ def open_slack(
 
 
 def open_teams(
-    settings: BotSettings, conversation: Conversation, join: JoinAt, feedback: AnswerFeedback
+    settings: BotSettings,
+    conversation: Conversation,
+    join: JoinAt,
+    leave: LeaveChannel,
+    feedback: AnswerFeedback,
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -472,7 +500,12 @@ def open_teams(
     from bot.teams.adapter import TeamsAdapter
 
     return TeamsAdapter(
-        settings, conversation.receive, given=conversation.given, join=join, feedback=feedback
+        settings,
+        conversation.receive,
+        given=conversation.given,
+        join=join,
+        leave=leave,
+        feedback=feedback,
     )
 
 

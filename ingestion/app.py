@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,13 @@ from ingestion.watch.intake import Intake
 from ingestion.watch.watcher import Watcher
 from ingestion.web_pages.renewal import make_renewal
 from storage.chat.channels import Channels
+from storage.clock import utc_now
 from storage.documents.arrivals import Arrivals
 from storage.documents.ingest_status import IngestStatus
 from storage.documents.progress import Progress
 from storage.embeddings.base import Embedder
 from storage.embeddings.vector_cache import VectorCache
+from storage.erasure.eraser import Eraser
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
 from storage.folders.folder_passwords import FolderPasswords
@@ -56,6 +59,7 @@ from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 WORK_SECONDS = 1.0
 PLAN_SECONDS = 10.0
 PURGE_SECONDS = 60.0
+LEFT_SECONDS = 600.0
 VERIFY_SECONDS = 10.0
 WEB_SECONDS = 60.0
 WEB_SOURCES_SECONDS = 2.0
@@ -162,6 +166,7 @@ class Ingestion:
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
+        self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
         self._reconciler = Reconciler(
             Inventory(database),
             self._verifier,
@@ -231,6 +236,7 @@ class Ingestion:
         schedule.every(VERIFY_SECONDS, "verify", self._verifier.tick)
         schedule.every(VERIFY_SECONDS, "renew", self._reconciler.renew_damaged)
         schedule.every(RECONCILE_SECONDS, "reconcile", reconcile)
+        schedule.every(LEFT_SECONDS, "left channels", self._erase_left)
         schedule.every(WEB_SECONDS, "web pages", self._web_pages.tick)
         schedule.every(WEB_SOURCES_SECONDS, "web sources", self._web_sources.current)
 
@@ -341,6 +347,11 @@ class Ingestion:
         if repairs:
             self._watcher.invalidate()
         return repairs
+
+    async def _erase_left(self) -> None:
+        """Erase the channels that the bot was taken out of long ago."""
+        left_days = timedelta(days=self._settings.left_days)
+        await self._eraser.erase_left(self._channels, utc_now() - left_days)
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""

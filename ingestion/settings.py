@@ -67,6 +67,12 @@ class IngestionSettings(FootnoteSettings):
     delete_grace_seconds: float = Field(
         86_400.0, ge=0, le=31_536_000, description="Seconds a deleted document can still be brought back."
     )
+    left_days: float = Field(
+        30,
+        ge=0,
+        le=3650,
+        description="Days after which a chat channel is erased that is gone, or that the bot is no more in.",
+    )
     sweep_grace_seconds: float = Field(
         3600.0,
         ge=0,

@@ -86,6 +86,8 @@ class PostedAnswer:
     """None: it was erased."""
     shown: Mapping[int, int]
     """What the message says: cited version -> the newer one, 0 of a withdrawn document."""
+    removed_in: str | None = None
+    """It was erased on purpose: the language in which its message is to say so."""
 
 
 UPLOAD = "upload"

@@ -103,6 +103,10 @@ class ChangedIndex(StorageError):
     """The documents in this home were published to another index than the configured one."""
 
 
+class StillInFolder(StorageError):
+    """What was to be erased lies in a watched folder: the next scan would bring it back."""
+
+
 class SettingsError(StorageError, ValueError):
     """A setting or an argument is missing, unknown or out of bounds; the message names it."""
 

@@ -17,7 +17,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 
 from bot.bootstrap import make_links, open_home, open_ingestion
-from bot.cli.home import channel_option, is_empty, open_existing_home
+from bot.cli.home import channel_option, is_confirmed, is_empty, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import check_map
@@ -187,27 +187,12 @@ async def approve(options: argparse.Namespace) -> int:
         print(f"Vanished from {folder.location}, which feeds {folder.channel_name}:", file=sys.stderr)
         vanished = _first_lines("  ", [file for _, file in folder.asked], MAX_FILES_NAMED)
         print(*vanished, *filter(None, [folder.problem]), sep="\n", file=sys.stderr)
-        if not options.yes and not await _is_confirmed():
+        if not options.yes and not await is_confirmed("Delete them? Nothing else is deleted. [y/N] "):
             print("Nothing is deleted.", file=sys.stderr)
             return 1
         allowed = await stores.folders.approve(folder.id, [document for document, _ in folder.asked])
     print(f"{allowed} documents go with the next scan, unless their files are back by then.", file=sys.stderr)
     return 0
-
-
-async def _is_confirmed() -> bool:
-    """Whether somebody types yes; a Ctrl-C ends the wait, which no thread could."""
-    if not sys.stdin.isatty():
-        print("footnote: nobody is here to be asked; add --yes", file=sys.stderr)
-        return False
-    print("Delete them? Nothing else is deleted. [y/N] ", end="", file=sys.stderr, flush=True)
-    typed = asyncio.Event()
-    asyncio.get_running_loop().add_reader(sys.stdin, typed.set)
-    try:
-        await typed.wait()
-    finally:
-        asyncio.get_running_loop().remove_reader(sys.stdin)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _in_red(text: str) -> str:

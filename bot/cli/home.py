@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from shlex import quote
@@ -72,6 +74,21 @@ async def chosen_channel(stores: Stores, name: str | None) -> Channel:
         f"name one of the {len(channels)} channels with --channel: {', '.join(named)}"
         + (f" and {more} more, as `footnote channels` lists them" if more else "")
     )
+
+
+async def is_confirmed(question: str) -> bool:
+    """Whether somebody types yes; a Ctrl-C ends the wait, which no thread could."""
+    if not sys.stdin.isatty():
+        print("footnote: nobody is here to be asked; add --yes", file=sys.stderr)
+        return False
+    print(question, end="", file=sys.stderr, flush=True)
+    typed = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin, typed.set)
+    try:
+        await typed.wait()
+    finally:
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def channel_option(name: str, tenant: TenantName | str) -> str:

@@ -46,6 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_listings(commands)
     _add_folders(commands)
     _add_sources(commands)
+    _add_erase(commands)
     reconcile = commands.add_parser(
         "reconcile", help="compare database, index and stored files now, and mend what differs"
     )
@@ -199,6 +200,26 @@ def _add_sources(commands: Any) -> None:
         action.add_argument("--json", action="store_true", help="one JSON line per page")
         action.add_argument("--dry-run", action="store_true", help="fetch nothing; say what would be")
         action.set_defaults(run=f"bot.cli.sources:{name}_sources")
+
+
+def _add_erase(commands: Any) -> None:
+    erase = commands.add_parser(
+        "erase",
+        help="erase a document, a channel or what a person said, everywhere and for good",
+        description="Erases from SQL, index, stored files, readings and drawn pages; our answers in chats "
+        "that quote it say that they were removed. It works whether or not `footnote serve` runs. "
+        "Nothing in a watched folder is ever touched: a file, or a channel's folder, that still lies there "
+        "would come back with the next scan, so it is refused; take it away there first.",
+    )
+    erase.add_argument("--document", metavar="FILE", help="its path as `footnote documents` prints it")
+    erase.add_argument("--channel", metavar="NAME", help="the document's; alone: all that the channel has")
+    erase.add_argument(
+        "--person", metavar="ID", help="what they asked and said, named as in FOOTNOTE_ADMINS: slack:T…:U…"
+    )
+    erase.add_argument("--dry-run", action="store_true", help="say what would go; change nothing")
+    erase.add_argument("--yes", action="store_true", help="do not ask")
+    erase.add_argument("--json", action="store_true", help="one JSON line")
+    erase.set_defaults(run="bot.cli.erasure.erase:erase")
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:

@@ -155,6 +155,8 @@ MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
 """Keeps that a channel is called otherwise by its platform from now on."""
 ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
 """(a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``."""
+LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
+"""Keeps that a channel is gone, or that we are no more in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class ChatIntake:
     set_shared: SetShared
     join: Callable[[ChannelKey], Awaitable[None]]
     """We joined a channel."""
+    leave: LeaveChannel
     name_channel: NameChannel
     overviews: ReadOverviews
     recent: ReadRecent
@@ -385,6 +388,12 @@ class Messenger(Protocol):
 
         Raises:
             storage.errors.LeaseLost: as ``hold``, which is asked before anything is shown.
+        """
+
+    async def retract(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+        """Write over a delivered answer that it was erased; its pictures and its card go, too.
+
+        Raises: as ``revise``.
         """
 
     async def revise(

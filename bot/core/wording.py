@@ -177,6 +177,7 @@ class ReplyWords:
     source_reworded: SentenceTemplate
     source_replaced: SentenceTemplate
     source_withdrawn: SentenceTemplate
+    answer_removed: str
     such_documents: PluralSentence
     no_such_documents: str
     sources_again: str
@@ -198,6 +199,9 @@ class ReplyWords:
     asks_to_delete: PluralSentence
     approved: PluralSentence
     nothing_to_approve: str
+    confirm_erasure: SentenceTemplate
+    erased: SentenceTemplate
+    still_in_folder: str
     retried: PluralSentence
     paused: PluralSentence
     resumed: PluralSentence

@@ -28,7 +28,14 @@ from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.events import installation_of, read_edit, read_join, read_outsider, read_withdrawal
+from bot.slack.events import (
+    installation_of,
+    read_edit,
+    read_join,
+    read_leave,
+    read_outsider,
+    read_withdrawal,
+)
 from bot.slack.installations.oauth import SlackOAuth
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
@@ -234,10 +241,8 @@ class SlackAdapter:
         follow_ups = self._settings.thread_follow_ups
         if (body.get("event") or {}).get("type") not in EVENT_TYPES:
             return
-        if joined := read_join(body):
-            await self._intake.join(joined)
-            self._names.learn(joined)
-        elif key := read_withdrawal(body):
+        await self._follow_membership(body)
+        if key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
         elif edited := read_edit(body, follow_ups=follow_ups):
@@ -248,6 +253,14 @@ class SlackAdapter:
         else:
             await self._tell_outsider(body)
             self._decorate(body)
+
+    async def _follow_membership(self, body: dict[str, Any]) -> None:
+        """That we were added to a channel, or are no more in one."""
+        if joined := read_join(body):
+            await self._intake.join(joined)
+            self._names.learn(joined)
+        elif left := read_leave(body):
+            await self._intake.leave(left)
 
     async def _tell_outsider(self, body: dict[str, Any]) -> None:
         """Whoever asks from another organisation learns that only ours are answered."""

@@ -127,6 +127,21 @@ def read_join(envelope: Json) -> ChannelKey | None:
     return ChannelKey(Platform.SLACK, installation, channel)
 
 
+LEFT = {"channel_left", "group_left", "channel_deleted", "group_deleted"}
+"""We were taken out of a channel, or it is gone."""
+
+
+def read_leave(envelope: Json) -> ChannelKey | None:
+    """The channel that we are no more in; None for anything else that happens."""
+    event: Json = envelope.get("event") or {}
+    installation = installation_of((envelope.get("authorizations") or [{}])[0])
+    channel = str(event.get("channel") or "")
+    is_named = SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)
+    return (
+        ChannelKey(Platform.SLACK, installation, channel) if event.get("type") in LEFT and is_named else None
+    )
+
+
 def installation_of(authorization: Json) -> str:
     """The enterprise id of an org-wide install, else the team id."""
     name = "enterprise_id" if authorization.get("is_enterprise_install") else "team_id"

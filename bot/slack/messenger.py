@@ -163,6 +163,15 @@ class SlackMessenger:
         rendered = self._rendered(address, answer, pictures, changes)
         await self._write_over(address, message, rendered, tries=1)
 
+    async def retract(self, address: Json, message: Json, answer: Answer) -> None:
+        """Write over the answer, and delete its pictures; a private one is out of reach."""
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        pictures = await self._pictures_of(address, message)
+        await self._write_over(address, message, self._rendered(address, answer), tries=1)
+        if self._uploads and pictures:
+            await self._uploads.delete(await self._client_for(address), list(pictures.values()))
+
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Upload the answer's figures and show them in it.
 

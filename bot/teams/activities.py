@@ -68,6 +68,28 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
     return Joined(place.key, channel_name(activity), place.is_direct, place.address)
 
 
+def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
+    """The conversation that we are no more in, or that is gone; None for anything else that happens.
+
+    Of a channel that was deleted Teams speaks in its team's first one: the channel itself is named beside.
+    """
+    kind, bot = activity.get("type"), part(activity, "recipient").get("id")
+    members = activity.get("membersRemoved")
+    is_removed = kind == "installationUpdate" and activity.get("action") == "remove"
+    is_removed |= kind == "conversationUpdate" and any(
+        isinstance(one, Mapping) and bot and one.get("id") == bot
+        for one in (members if isinstance(members, list) else ())
+    )
+    about, place = part(activity, "channelData"), place_of(activity, home)
+    if place is None:
+        return None
+    deleted = part(activity, "channelData", "channel").get("id")
+    if kind == "conversationUpdate" and about.get("eventType") == "channelDeleted" and deleted:
+        return place.key._replace(conversation=str(deleted))
+    is_removed |= kind == "conversationUpdate" and about.get("eventType") == "teamDeleted"
+    return place.key if is_removed else None
+
+
 class Joined(NamedTuple):
     """A conversation that we were added to."""
 

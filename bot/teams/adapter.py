@@ -11,9 +11,9 @@ from typing import Any
 from aiohttp import web
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
-from bot.core.ports import JoinAt, Receive
+from bot.core.ports import JoinAt, LeaveChannel, Receive
 from bot.settings import BotSettings, is_loopback_host
-from bot.teams.activities import read_activity, read_join, tenant_of
+from bot.teams.activities import read_activity, read_join, read_leave, tenant_of
 from bot.teams.compose_extension import ComposeExtension, Given, is_compose
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
@@ -38,6 +38,7 @@ class TeamsAdapter:
         *,
         given: Given,
         join: JoinAt,
+        leave: LeaveChannel,
         feedback: AnswerFeedback,
         keys: SigningKeys | None = None,
     ) -> None:
@@ -48,6 +49,7 @@ class TeamsAdapter:
             receive: keeps a question.
             given: reads the answer of a question, once there is one.
             join: keeps that we were added to a channel or chat.
+            leave: keeps that we are no more in one.
             feedback: keeps what people say of answers.
             keys: Microsoft's signing keys; None: fetched when they are needed.
 
@@ -63,6 +65,7 @@ class TeamsAdapter:
             question_chars=settings.question_chars,
         )
         self._join = join
+        self._leave = leave
         self._feedback = feedback
         self._following_up: set[asyncio.Task[None]] = set()
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
@@ -93,6 +96,8 @@ class TeamsAdapter:
                 await self._receive(message)
             elif joined := read_join(activity, self._home):
                 await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
+            elif left := read_leave(activity, self._home):
+                await self._leave(left)
         except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
             log.error("a message could not be kept: %s", raised_at(error))
             raise web.HTTPServiceUnavailable from None

@@ -137,6 +137,15 @@ class TeamsMessenger:
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
         await self.connector.put(address, message["id"], activity, tries=1)
 
+    async def retract(self, address: Json, message: Json, answer: Answer) -> None:
+        """Write over the answer, and over its card; a private one is out of reach."""
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        activity = text_activity(self._render(address, message, answer), takes_feedback=False)
+        await self.connector.put(address, message["id"], activity, tries=1)
+        if (card := message.get("card")) and card != UNSURE:
+            await self.connector.put(address, card, activity, tries=1)
+
     def _render(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange] = ()
     ) -> TeamsMessage:

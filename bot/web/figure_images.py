@@ -49,9 +49,8 @@ class FigureImages:
                 image = await self._draw(link)
             except (DocumentError, InfrastructureError, OSError):
                 return pages.refusal(503)
-            kept = security.kept_for(link.claims.expires - int(self._links.clock().timestamp()))
             return web.Response(
-                body=image.data, content_type=image.media_type, headers=kept | security.EMBEDDED
+                body=image.data, content_type=image.media_type, headers=security.NO_STORE | security.EMBEDDED
             )
 
         return [web.get("/f/{token}", send, name="figure")]

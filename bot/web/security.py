@@ -96,11 +96,6 @@ def plain(style_hash: str) -> dict[str, str]:
     return {**NO_STORE, "Content-Security-Policy": policy}
 
 
-def kept_for(seconds: int) -> dict[str, str]:
-    """Let the reader's own browser keep a picture or a file while its link lives, a day at most."""
-    return {"Cache-Control": f"private, max-age={max(0, min(seconds, 86_400))}, immutable"}
-
-
 def inline(file: str) -> str:
     """Content-Disposition that shows a file under its own name (RFC 6266, RFC 8187)."""
     name = "".join(c for c in file.rsplit("/", 1)[-1] if c.isprintable() and c not in '"\\/')

@@ -207,7 +207,7 @@ class Viewer:
             image = await self._images.image(link.source.sha256, self._blob(link), number, dpi)
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
-        return web.Response(body=image.data, content_type=image.media_type, headers=self._kept(link))
+        return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
         """The PDF itself, inline, whole or in ranges."""
@@ -216,7 +216,7 @@ class Viewer:
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
         disposition = {"Content-Disposition": security.inline(link.source.file)}
-        file_headers = {**security.PDF, **self._kept(link), **disposition}
+        file_headers = {**security.PDF, **security.NO_STORE, **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
     async def open_newer(self, request: web.Request) -> web.Response:
@@ -290,9 +290,6 @@ class Viewer:
 
     def _blob(self, link: OpenLink) -> Path:
         return self._stores.blobs.path(link.source.sha256)
-
-    def _kept(self, link: OpenLink) -> dict[str, str]:
-        return security.kept_for(link.claims.expires - int(self._links.clock().timestamp()))
 
 
 def _page_number(request: web.Request, link: OpenLink) -> int:

@@ -94,6 +94,7 @@ class AnswerSources:
                 message=reply.message,
                 answer=reply.answer,
                 shown={int(version): newer for version, newer in (reply.shown_changes or {}).items()},
+                removed_in=None if reply.answer else reply.removed_in,
             )
 
     async def states(self, versions: Collection[int]) -> list[SourceState]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy import Select, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import LIBRARY, Channel, ChannelKey, Platform, TenantName
 from storage.sql.audit import AuditedAction, record_action
@@ -61,11 +63,13 @@ class Channels:
         name = name or (key.conversation if key.platform is Platform.LOCAL else None)
         known = await self._find(_of_tenant(key.tenant))
         is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
-        if known and known.conversation and is_named and is_direct in (None, known.is_direct):
+        is_here = known and known.conversation and known.left_at is None
+        if known and is_here and is_named and is_direct in (None, known.is_direct):
             return _channel(known)
         async with self._database.transaction() as session:
             row = await _ensure_row(session, key.tenant)
             row.installation, row.conversation = key.installation, key.conversation
+            row.left_at = None
             if is_direct is not None:
                 row.is_direct = is_direct
             if name and row.named_by != _ADMIN:
@@ -112,6 +116,24 @@ class Channels:
         changed = update(ChannelRow).where(col(ChannelRow.id) == channel.id)
         async with self._database.transaction() as session:
             await session.execute(changed.values(address=address))
+
+    async def leave(self, key: ChannelKey) -> None:
+        """Record that a channel is gone, or that we are no more in it; one that speaks again is back.
+
+        Raises:
+            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+        """
+        known = update(ChannelRow).where(
+            col(ChannelRow.tenant) == key.tenant, col(ChannelRow.left_at).is_(None)
+        )
+        async with self._database.transaction() as session:
+            await session.execute(known.values(left_at=utc_now()))
+
+    async def left_before(self, moment: datetime) -> list[Channel]:
+        """The channels that we have not been in since then, the first left first."""
+        query = select(ChannelRow).where(col(ChannelRow.left_at) <= moment).order_by(col(ChannelRow.left_at))
+        async with self._database.snapshot() as session:
+            return [_channel(row) for row in await session.scalars(query)]
 
     async def keep_direct_library(self, channel: Channel | None) -> None:
         """Record which library direct chats ask from now on; None: none."""

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, String, cast, delete, exists, or_, select, update
+from sqlalchemy import JSON, ColumnElement, String, cast, delete, exists, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
@@ -22,6 +24,7 @@ from storage.clock import utc_now
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.tables import (
+    AnswerSourceRow,
     AuditRow,
     ChannelRow,
     CitationRow,
@@ -38,6 +41,9 @@ from storage.sql.tables import (
 
 BATCH_SIZE = 500
 """Rows of a table erased by one transaction: other writers wait for it."""
+MAX_COMPARISONS = 50
+"""Names that one statement looks for in every row."""
+_ERASED = "it was erased"
 _TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
 
 
@@ -91,12 +97,9 @@ class Retention:
         """The newest question of a channel says where notices are posted: its words go, its address stays."""
         ids = await self._ids(InboxRow, is_expired & ~_has_newer_question())
         if ids:
-            chosen = update(InboxRow).where(col(InboxRow.id).in_(ids))
             async with self._database.transaction(exclusive=False) as session:
                 for row in await session.scalars(select(InboxRow).where(col(InboxRow.id).in_(ids))):
-                    row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - WORDS}
-                waiting = chosen.where(col(InboxRow.state) == "waiting")
-                await session.execute(waiting.values(state="failed", reason=_TOO_OLD))
+                    _blank_question(row, _TOO_OLD)
                 await session.execute(delete(OutboxRow).where(col(OutboxRow.inbox_id).in_(ids)))
         return len(ids)
 
@@ -108,58 +111,158 @@ class Retention:
 async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
     """Erase what was quoted from documents that are about to go for good, wherever it was shown.
 
-    Citations, turns and notices know their document. Traces and answers name its file: one of another
-    document whose path ends alike may go with them.
-
     Raises:
         DatabaseUnavailable: the database does not work; some of it may be erased already.
     """
     for document in documents:
         async with database.snapshot() as session:
             row = await session.get(DocumentRow, document)
-            if row is None:
-                continue
-            versions = set(
-                await session.scalars(
-                    select(col(VersionRow.id)).where(col(VersionRow.document_id) == document)
-                )
-            )
-            turns = await _citing_turns(session, row.channel_id, versions)
-            traces = list(
-                await session.scalars(
-                    select(col(QuestionRecordRow.id))
-                    .where(_may_show(QuestionRecordRow.channel_id, row.channel_id))
-                    .where(_names(QuestionRecordRow.record, row.file))
-                )
-            )
-            answers = list(await session.scalars(_citing_answers(row, versions)))
-        await _delete_by_id(database, TurnRow, turns)
-        await _delete_by_id(database, QuestionRecordRow, traces)
-        async with database.transaction(exclusive=False) as session:
-            await session.execute(delete(CitationRow).where(col(CitationRow.version_id).in_(versions)))
-            followed = delete(SubscriptionRow).where(col(SubscriptionRow.version_id).in_(versions))
-            await session.execute(followed)
-            await session.execute(delete(NoticeRow).where(col(NoticeRow.document_id) == document))
-            await session.execute(
-                update(OutboxRow).where(col(OutboxRow.inbox_id).in_(answers)).values(answer=None)
-            )
+        if row is not None:
+            await (await quoted_rows(database, row.channel_id, [document])).erase(database)
 
 
-async def _citing_turns(session: AsyncSession, channel_id: int, versions: Collection[int]) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class WordRows:
+    """Rows that hold words which are to be erased."""
+
+    gone: dict[type[SQLModel], set[int]] = field(default_factory=dict)
+    """Ids of rows that go whole, by table."""
+    answers: set[int] = field(default_factory=set)
+    """Inbox ids of questions that stay and lose their answer."""
+    questions: set[int] = field(default_factory=set)
+    """Inbox ids of questions that lose words, asker and answer: what names their message stays."""
+
+    def add(self, table: type[SQLModel], ids: Iterable[int]) -> None:
+        """Have more rows of a table go."""
+        self.gone.setdefault(table, set()).update(ids)
+
+    def counts(self) -> dict[str, int]:
+        """By table, those that lose their words included."""
+        counts = {str(table.__tablename__): len(ids) for table, ids in self.gone.items()}
+        return counts | {"inbox": len(self.questions), "outbox": len(self.answers | self.questions)}
+
+    async def erase(self, database: Database, *, told: bool = False) -> int:
+        """Erase them; returns how many messages are going to say that their answer was removed.
+
+        ``told``: have the messages say so that are in a chat still.
+
+        Raises:
+            DatabaseUnavailable: some of it may be erased already.
+        """
+        for table, ids in self.gone.items():
+            await _delete_by_id(database, table, sorted(ids))
+        count = 0
+        for some in _portions(sorted(self.answers | self.questions)):
+            async with database.transaction(exclusive=False) as session:
+                count += await _take_answers(session, some, told=told)
+                for row in await session.scalars(
+                    select(InboxRow).where(col(InboxRow.id).in_(self.questions.intersection(some)))
+                ):
+                    _blank_question(row, _ERASED)
+        return count
+
+
+async def _take_answers(session: AsyncSession, ids: Sequence[int], *, told: bool) -> int:
+    """Erase these answers; how many messages there are that show one."""
+    count = 0
+    for reply in await session.scalars(select(OutboxRow).where(col(OutboxRow.inbox_id).in_(ids))):
+        if told and reply.answer and reply.message and reply.state == "delivered":
+            reply.removed_in, reply.changed_at = reply.answer.get("language") or "", utc_now()
+            reply.shown_changes = None
+            count += 1
+        reply.answer = None
+    await session.execute(delete(AnswerSourceRow).where(col(AnswerSourceRow.inbox_id).in_(ids)))
+    return count
+
+
+def _blank_question(row: InboxRow, reason: str) -> None:
+    """Its words and its asker go; where it was asked stays, for what is still posted or updated there."""
+    row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - WORDS}
+    if row.state == "waiting":
+        row.state, row.reason = "failed", reason
+        row.fence += 1
+        row.lease_owner = row.lease_until = None
+
+
+async def quoted_rows(
+    database: Database, channel_id: int, documents: Collection[UUID], titles: Collection[str] = ()
+) -> WordRows:
+    """What was quoted from documents of a channel, wherever it was shown.
+
+    Citations, subscriptions, turns and notices know their document. Of traces and answers those count, and of
+    turns and notices too, that say the path of a file, or one of ``titles``, as a word of its own.
+    """
+    found = WordRows()
+    async with database.snapshot() as session:
+        rows = await session.execute(
+            select(col(DocumentRow.file), col(VersionRow.id))
+            .outerjoin(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+            .where(col(DocumentRow.id).in_(documents))
+        )
+        pairs: list[tuple[str, int | None]] = [(file, version) for file, version in rows]
+        if not pairs:
+            return found
+        versions = {version for _, version in pairs if version is not None}
+        mentions = _Mentions({file for file, _ in pairs} | set(titles), versions, channel_id)
+        for table in (CitationRow, SubscriptionRow):
+            cited: Any = table
+            query = select(col(cited.id)).where(col(cited.version_id).in_(versions))
+            found.add(table, await session.scalars(query))
+        of_files = select(col(NoticeRow.id)).where(col(NoticeRow.document_id).in_(documents))
+        found.add(NoticeRow, await session.scalars(of_files))
+        notice, turn, record, reply = NoticeRow, TurnRow, QuestionRecordRow, OutboxRow
+        found.add(notice, await mentions.keys(session, notice.id, notice.text, notice.channel_id))
+        found.add(turn, await _citing_turns(session, channel_id, versions))
+        found.add(turn, await mentions.keys(session, turn.id, turn.answer, turn.channel_id))
+        found.add(record, await mentions.keys(session, record.id, record.record, record.channel_id))
+        found.answers.update(await mentions.keys(session, reply.inbox_id, reply.answer))
+    return found
+
+
+class _Mentions:
+    """Finds what names documents in a text or in JSON."""
+
+    def __init__(self, names: Collection[str], versions: Set[int], channel_id: int) -> None:
+        self._names = names
+        self._versions = versions
+        self._channel_id = channel_id
+        self._pattern = re.compile("|".join(rf"(?<!\w){re.escape(one)}(?!\w)" for one in names))
+
+    async def keys(self, session: AsyncSession, key: Any, column: Any, channel: Any = None) -> list[int]:
+        """Keys of the rows of the channel, and of direct chats, whose column names one of the documents.
+
+        ``channel``: the column that says whose the row is; None: its inbox row does.
+        """
+        query = select(col(key), col(column)).where(self._may_mention(column))
+        if channel is None:
+            query, channel = query.join(InboxRow, col(InboxRow.id) == key), InboxRow.channel_id
+        found: list[int] = []
+        rows = await session.stream(query.where(_may_show(channel, self._channel_id)))
+        async for some in rows.partitions(BATCH_SIZE):
+            found += [id for id, value in some if self._is_in(value)]
+        return found
+
+    def _may_mention(self, column: Any) -> ColumnElement[bool]:
+        """What the engine can tell without decoding JSON; of many names it would take longer than reading."""
+        is_json = isinstance(column.type, JSON)
+        written = cast(col(column), String) if is_json else col(column)
+        spelled = [json.dumps(one)[1:-1] if is_json else one for one in self._names]
+        spelled += [f'"version_id": {version}' for version in self._versions] if is_json else []
+        if len(spelled) > MAX_COMPARISONS:
+            return written.is_not(None)
+        return or_(*(written.contains(one, autoescape=True) for one in spelled))
+
+    def _is_in(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return self._pattern.search(value) is not None
+        if isinstance(value, Mapping):
+            return value.get("version_id") in self._versions or any(map(self._is_in, value.values()))
+        return isinstance(value, Sequence) and any(map(self._is_in, value))
+
+
+async def _citing_turns(session: AsyncSession, channel_id: int, versions: Set[int]) -> list[int]:
     query = select(col(TurnRow.id), col(TurnRow.versions)).where(_may_show(TurnRow.channel_id, channel_id))
-    return [id for id, cited in await session.execute(query) if not set(versions).isdisjoint(cited)]
-
-
-def _citing_answers(document: DocumentRow, versions: Collection[int]) -> Any:
-    """The inbox ids of answers whose JSON names one of the versions, or the file."""
-    answer = cast(col(OutboxRow.answer), String)
-    cites = [answer.contains(f'"version_id": {version},', autoescape=True) for version in versions]
-    return (
-        select(col(OutboxRow.inbox_id))
-        .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
-        .where(_may_show(InboxRow.channel_id, document.channel_id))
-        .where(or_(_names(OutboxRow.answer, document.file), *cites))
-    )
+    return [id for id, cited in await session.execute(query) if not versions.isdisjoint(cited)]
 
 
 def _may_show(column: Any, channel_id: int) -> ColumnElement[bool]:
@@ -168,14 +271,14 @@ def _may_show(column: Any, channel_id: int) -> ColumnElement[bool]:
     return or_(col(column) == channel_id, col(column).in_(direct))
 
 
-def _names(column: Any, file: str) -> ColumnElement[bool]:
-    """Whether a JSON column holds a text that begins with the file's path."""
-    return cast(col(column), String).contains(json.dumps(file)[:-1], autoescape=True)
+def _portions(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(ids), BATCH_SIZE):
+        yield ids[start : start + BATCH_SIZE]
 
 
 async def _delete_by_id(database: Database, table: type[SQLModel], ids: Sequence[int]) -> None:
-    for start in range(0, len(ids), BATCH_SIZE):
-        chosen = delete(table).where(table.id.in_(ids[start : start + BATCH_SIZE]))  # type: ignore[attr-defined]
+    for some in _portions(ids):
+        chosen = delete(table).where(table.id.in_(some))  # type: ignore[attr-defined]
         async with database.transaction(exclusive=False) as session:
             await session.execute(chosen)
 

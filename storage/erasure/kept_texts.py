@@ -37,7 +37,9 @@ class KeptText:
 _D, _C, _P = TextOwner.DOCUMENT, TextOwner.CHANNEL, TextOwner.PERSON
 
 TABLES: dict[str, KeptText] = {
-    "channel": KeptText("name and address of a channel", (_C,), None, FOREVER),
+    "channel": KeptText(
+        "name and address of a channel", (_C,), "FOOTNOTE_LEFT_DAYS", "after the bot left it"
+    ),
     "channel_move": KeptText("ids that a channel got since it was first known", (_C,), None, FOREVER),
     "folder": KeptText("where a channel's files lie, what is wrong with it", (_C,), None, FOREVER),
     "document": KeptText(

@@ -179,6 +179,16 @@ class Blobs:
         with _translated_errors():
             self.path(sha256).unlink(missing_ok=True)
 
+    def pictures_of(self, names: Collection[str]) -> int:
+        """How many pictures of pages, and of parts of them, were drawn of these contents."""
+        with _translated_errors():
+            return sum(file.name[:64] in names for file in self._drawn())
+
+    def _drawn(self) -> list[Path]:
+        if self._pictures is None or not self._pictures.is_dir():
+            return []
+        return [file for file in self._pictures.iterdir() if _PICTURE.match(file.name)]
+
     def sweep(self, older_than: float = 86_400) -> int:
         """Remove temporary files that no one has touched for ``older_than`` seconds; return how many.
 
@@ -187,9 +197,9 @@ class Blobs:
         limit = time.time() - older_than
         with _translated_errors():
             gone = [file for file in self._temporary.iterdir() if _is_older(file, limit)]
-            if self._pictures and self._pictures.is_dir():
-                pictures = [file for file in self._pictures.iterdir() if _PICTURE.match(file.name)]
-                gone += [file for file in pictures if not self.path(file.name[:64]).exists()]
+            gone += [file for file in self._drawn() if not self.path(file.name[:64]).exists()]
+            if self._pictures and self._pictures.is_dir():  # of processes that died while they wrote one
+                gone += [file for file in self._pictures.glob(".*") if _is_older(file, limit)]
             for file in gone:
                 file.unlink(missing_ok=True)
         return len(gone)

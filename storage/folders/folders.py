@@ -155,7 +155,7 @@ class Folders:
     async def forget_empty(self, folders: Collection[int]) -> set[int]:
         """Watch those of these folders no longer that hold nothing; returns all that nobody watches by now.
 
-        One that another process scans is left to that process.
+        One that another process scans is left to that process; one that was erased nobody watches.
         """
         query = select(FolderRow).where(col(FolderRow.id).in_(folders)).with_for_update()
         held = select(col(DocumentRow.folder_id)).where(col(DocumentRow.folder_id).in_(folders))
@@ -166,7 +166,7 @@ class Folders:
                 if row.watched and row.id not in full and is_ours(row, self.owner):
                     await record_folder(session, row.id, None)
                     row.watched, row.problem, row.asked, row.approved = False, None, None, None
-        return {row.id for row in rows if not row.watched}
+        return set(folders) - {row.id for row in rows if row.watched}
 
     async def documents(self, folder_id: int) -> dict[str, KnownDocument]:
         """The folder's documents that are not deleted, by file."""

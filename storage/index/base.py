@@ -160,6 +160,9 @@ class Index(Protocol):
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and all it holds; idempotent."""
 
+    async def scrub(self, tenant: TenantName) -> None:
+        """Leave no byte on the disk of what was removed, as far as the engine can be told to."""
+
     async def examine(self, tenant: TenantName) -> None:
         """Read a tenant through, for as long as it takes; what is broken is ``damaged`` afterwards."""
 

@@ -107,6 +107,15 @@ class Database:
         async with self.transaction(exclusive=False) as session:
             await session.execute(select(1))
 
+    async def scrub(self) -> None:
+        """Overwrite what was deleted: no byte of it stays in the database's own files.
+
+        Raises:
+            DatabaseUnavailable: locked for longer than a writer waits, full or gone.
+        """
+        with self._translated_errors():
+            await self._dialect.scrub()
+
     async def aclose(self) -> None:
         """Let go of the file or the server."""
         await self._dialect.aclose()

@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
-from sqlalchemy import URL, Connection, event, func, select
+from sqlalchemy import URL, Connection, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
+from sqlmodel import SQLModel
 
 from storage.errors import SettingsError
 from storage.sql.dialect import QUEUE_SECONDS, READERS, WriterQueue, migrate
@@ -117,6 +118,13 @@ class PostgresDialect:
         """In a transaction: only there the server refuses to write."""
         async with self._readers.connect() as connection:
             yield connection
+
+    async def scrub(self) -> None:
+        """Rewrite every table; the server's write-ahead log and its backups are its administrator's."""
+        async with self._writers.connect() as opened:
+            connection = await opened.execution_options(isolation_level="AUTOCOMMIT")
+            for table in SQLModel.metadata.tables:
+                await connection.execute(text(f'VACUUM (FULL, ANALYZE) "{table}"'))
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the SQLSTATE, or by the words of a server that did not let us in."""

@@ -6,6 +6,7 @@ reads first and writes later.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
 from storage.sql.dialect import QUEUE_SECONDS, READERS, migrate
 from storage.sql.group_commit import GroupCommit, connect
+from storage.sql.vacuum import vacuum
 
 _CAUSES = {
     sqlite3.SQLITE_BUSY: "another program keeps the database locked",
@@ -80,6 +82,18 @@ class SqliteDialect:
         """Without a transaction: its BEGIN and the rollback at its end take longer than a small query."""
         async with self._statements.connect() as connection:
             yield connection
+
+    async def scrub(self) -> None:
+        """Write the file anew, then empty its journal; others wait meanwhile, about a second for 100 MB.
+
+        Raises:
+            DatabaseUnavailable: another program keeps the file, or there is no room for a second one.
+        """
+        try:
+            await asyncio.to_thread(vacuum, self._file, self._busy_seconds)
+        except sqlite3.Error as error:
+            cause = _CAUSES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error))
+            raise DatabaseUnavailable(f"what was erased is not overwritten yet: {cause}") from error
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the result code."""

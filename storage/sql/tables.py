@@ -97,6 +97,8 @@ class ChannelRow(SQLModel, table=True):
     """Its newest message came from a chat between one person and the bot."""
     address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """Where it is reached, as its platform said when we joined it; a question's own address comes first."""
+    left_at: datetime | None = moment(default=None)
+    """When its platform said that it is gone, or that we are no more in it; it is erased after a while."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -298,6 +300,8 @@ class OutboxRow(SQLModel, table=True):
     is updated, when that is tried again. None: the message says how things are."""
     shown_changes: dict[str, int] | None = Field(default=None, sa_type=JSON)
     """What the message says of its sources: cited version -> the newer one, 0 of a withdrawn document."""
+    removed_in: str | None = None
+    """The answer was erased: the language in which its message is to say so. None: it was not."""
 
 
 class AnswerSourceRow(SQLModel, table=True):

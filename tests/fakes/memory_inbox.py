@@ -92,6 +92,7 @@ class MemoryInbox:
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
     moves_failure: Exception | None = None
     """Raised instead of saying which channels were moved."""
+    left: list[ChannelKey] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -124,6 +125,7 @@ class MemoryInbox:
             self.given,
             self.set_shared,
             self.join,
+            self.leave,
             self.name_channel,
             self.read_overviews,
             self.recent_of,
@@ -196,6 +198,10 @@ class MemoryInbox:
         if self.failure:
             raise self.failure
         self.joined.append(key)
+
+    async def leave(self, key: ChannelKey) -> None:
+        """Keep that we are no more in a channel."""
+        self.left.append(key)
 
     async def name_channel(self, key: ChannelKey, name: str) -> None:
         """Keep what a channel is called."""

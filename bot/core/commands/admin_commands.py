@@ -1,4 +1,4 @@
-"""What admins may say in a chat: how folders stand, pause, resume, read a file again, approve a deletion.
+"""What admins may say in a chat: how folders stand, pause, resume, read again, erase, approve a deletion.
 
 Who is one is asked at each use, and each use is kept in the audit, a refused one, too. In a channel a command
 speaks of the channel's own folders only, for all its members read the reply; in a direct chat of all of them.
@@ -14,9 +14,10 @@ from bot.core.commands.chat_intents import ChatCommand, ChatIntent
 from bot.core.models import LOCAL_ASKER, Question
 from bot.core.plaintext import shorten
 from bot.core.wording import ReplyWords
+from storage.errors import StillInFolder
 from storage.folders.folder_status import FolderStatus
 from storage.folders.folders import Folders
-from storage.models import DocumentStatus
+from storage.models import Channel, DocumentStatus
 from storage.sql.audit import AuditedAction, AuditLog
 
 MAX_NAMED = 10
@@ -29,22 +30,38 @@ ADMINS_ONLY = {
     ChatIntent.RESUME,
     ChatIntent.RETRY,
     ChatIntent.APPROVE,
+    ChatIntent.ERASE,
+    ChatIntent.ERASE_FOR_GOOD,
 }
 RetryFailed = Callable[[Collection[UUID], AuditedAction], Awaitable[int]]
 """Has documents read anew that could not be; returns how many there are."""
+_File = tuple[UUID, str]
+"""(document, path)."""
+EraseDocument = Callable[[Channel, str, AuditedAction | None], Awaitable[int]]
+"""Erases a file of a channel everywhere; returns how many texts quote it. None: only counts them.
+
+It raises ``storage.errors.StillInFolder`` for one that the next scan would bring back.
+"""
 
 
 class AdminCommands:
     """Does what admins ask for, and refuses everybody else with a sentence."""
 
     def __init__(
-        self, admins: Collection[str], folders: Folders, audit: AuditLog, retry_failed: RetryFailed
+        self,
+        admins: Collection[str],
+        folders: Folders,
+        audit: AuditLog,
+        *,
+        retry_failed: RetryFailed,
+        erase_document: EraseDocument,
     ) -> None:
         """``admins``: as FOOTNOTE_ADMINS names people; whoever uses this machine itself is one, too."""
         self._admins = frozenset(admins)
         self._folders = folders
         self._audit = audit
         self._retry_failed = retry_failed
+        self._erase_document = erase_document
 
     async def reply(
         self,
@@ -58,15 +75,14 @@ class AdminCommands:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached; nothing was done.
         """
-        unread = _unread(command.name, documents) if command.intent is ChatIntent.RETRY else []
-        if command.intent is ChatIntent.RETRY and not unread:
+        meant = await self._files_meant(command, question, documents)
+        if meant is not None and not meant:
             return None
         if not self._is_admin(question.asker):
             await self._audit.keep(self._action(command, question, is_done=False))
             return words.admins_only
-        if command.intent is ChatIntent.RETRY:
-            action = self._action(command, question, str(unread[0].document))
-            return words.retried(await self._retry_failed([one.document for one in unread], action))
+        if meant is not None:
+            return await self._of_file(command, question, meant, words)
         if command.intent in (ChatIntent.PAUSE, ChatIntent.RESUME):
             return await self._pause(command, question, words)
         folders = [one for one in await self._folders.status() if self._is_seen(one, question)]
@@ -94,6 +110,52 @@ class AdminCommands:
         count = await self._folders.pause(scope, self._action(command, question), is_paused=is_paused)
         return (words.paused if is_paused else words.resumed)(count)
 
+    async def _files_meant(
+        self, command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
+    ) -> list[_File] | None:
+        """The files of the name that a command says: of those that could not be read, or of all.
+
+        What was deleted can be erased, too. None: the command is none of files.
+        """
+        if command.intent is ChatIntent.RETRY:
+            unread = [one for one in documents if one.state == "quarantined"]
+            unread += [one for one in documents if one.reason and one.state == "live"]
+            return _named(command.name, [(one.document, one.file) for one in unread])
+        if command.intent not in (ChatIntent.ERASE, ChatIntent.ERASE_FOR_GOOD):
+            return None
+        deleted = await self._folders.deleted(question.channel.id)
+        kept = [(one.document, one.file) for one in documents]
+        return _named(command.name, [*kept, *((one.id, one.file) for one in deleted)])
+
+    async def _of_file(
+        self, command: ChatCommand, question: Question, meant: Sequence[_File], words: ReplyWords
+    ) -> str:
+        if command.intent is not ChatIntent.RETRY:
+            return await self._erase(command, question, meant, words)
+        documents = [document for document, _ in meant]
+        action = self._action(command, question, str(documents[0]))
+        return words.retried(await self._retry_failed(documents, action))
+
+    async def _erase(
+        self, command: ChatCommand, question: Question, meant: Sequence[_File], words: ReplyWords
+    ) -> str:
+        """Only its path names a file where several have the name; the second word does it."""
+        files = sorted({file for _, file in meant})
+        if len(files) > 1:
+            return "\n".join([words.which_document, *(f"• {file}" for file in files[:MAX_NAMED])])
+        is_confirmed = command.intent is ChatIntent.ERASE_FOR_GOOD
+        subject = " ".join(sorted({str(document) for document, _ in meant}))
+        action = AuditedAction(question.asker, ChatIntent.ERASE.value, question.asked_in.tenant, subject)
+        try:
+            count = await self._erase_document(question.channel, files[0], action if is_confirmed else None)
+        except StillInFolder:
+            return words.still_in_folder
+        return (
+            words.erased(count=count)
+            if is_confirmed
+            else words.confirm_erasure(document=files[0], count=count)
+        )
+
     async def _approve(
         self, command: ChatCommand, question: Question, folders: Sequence[FolderStatus], words: ReplyWords
     ) -> str:
@@ -105,15 +167,14 @@ class AdminCommands:
         return words.approved(await self._folders.approve(folder.id, shown, action))
 
 
-def _unread(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
-    """The file of a name among those that could not be read; with its path where several have it."""
+def _named(name: str, files: Sequence[_File]) -> list[_File]:
+    """The files of this path, else those that are called so."""
     wanted = name.casefold()
-    failed = [one for one in documents if one.state == "quarantined" or (one.reason and one.state == "live")]
-    exact = [one for one in failed if one.file.casefold() == wanted]
+    exact = [one for one in files if one[1].casefold() == wanted]
     return exact or [
         one
-        for one in failed
-        if wanted in (PurePosixPath(one.file).name.casefold(), PurePosixPath(one.file).stem.casefold())
+        for one in files
+        if wanted in (PurePosixPath(one[1]).name.casefold(), PurePosixPath(one[1]).stem.casefold())
     ]
 
 

@@ -73,6 +73,9 @@ class ChatIntent(StrEnum):
     """A file that could not be read."""
     APPROVE = "approve"
     """The deletion of what vanished from a folder."""
+    ERASE = "erase"
+    """A document, everywhere: what would go is said, and how it is confirmed."""
+    ERASE_FOR_GOOD = "erase_for_good"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,9 @@ _REQUESTS = (
     ChatIntent.RESUME,
 )
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
-_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.REMOVE_UPLOAD, ChatIntent.RETRY, ChatIntent.APPROVE)
+_OF_FILES = (ChatIntent.REMOVE_UPLOAD, ChatIntent.RETRY, ChatIntent.ERASE_FOR_GOOD, ChatIntent.ERASE)
+"""Whether a file has such a name is for the documents to say."""
+_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, *_OF_FILES, ChatIntent.APPROVE)
 """What names a date, a file or a folder."""
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 
@@ -188,7 +193,7 @@ def _naming(message: _Message, language: Language) -> ChatCommand | None:
             named = match.span("name") if "name" in match.re.groupindex else (0, 0)
             name = message.typed(*named) if named[0] < named[1] else ""
             if len(name) <= MAX_NAME_CHARS and (intent not in BY_DATE or read_days(name)):
-                return ChatCommand(intent, language, name, is_certain=intent is not ChatIntent.RETRY)
+                return ChatCommand(intent, language, name, is_certain=intent not in _OF_FILES)
     return None
 
 

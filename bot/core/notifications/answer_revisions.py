@@ -19,7 +19,7 @@ from bot.core.citations.relocation import FoundBy, PassageLocator, Place, moved
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.answer_json import answer_from_json
 from bot.core.errors import ChannelClosed, DeliveryError
-from bot.core.models import Answer, Citation, CitedPage, SourceChange
+from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language, SourceChange
 from bot.core.ports import Messenger
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.answer_sources import AnswerSources
@@ -98,6 +98,9 @@ class AnswerReviser:
         posted = await self._sources.claim(tuple(self._messengers), self._timing.lease)
         if posted is None:
             return None
+        if posted.removed_in is not None and posted.message:
+            language = Language(posted.removed_in or Language.ENGLISH)
+            return await self._update(posted, _removed(language), [], {})
         if posted.answer is None or posted.message is None:
             return await self._drop(posted, "it is not kept any more")
         answer = answer_from_json(posted.answer)
@@ -113,10 +116,12 @@ class AnswerReviser:
         self, posted: PostedAnswer, answer: Answer, changes: Sequence[SourceChange], shown: Mapping[int, int]
     ) -> bool:
         try:
+            messenger, message = self._messengers[posted.platform], posted.message or {}
             async with asyncio.timeout(self._timing.lease / 2):
-                await self._messengers[posted.platform].revise(
-                    posted.address, posted.message or {}, answer, changes
-                )
+                if posted.removed_in is None:
+                    await messenger.revise(posted.address, message, answer, changes)
+                else:
+                    await messenger.retract(posted.address, message, answer)
         except ChannelClosed as error:
             return await self._drop(posted, str(error))
         except (DeliveryError, TimeoutError) as error:
@@ -168,6 +173,11 @@ class AnswerReviser:
 
     async def _place(self, shown: Shown, cited: Citation, live: LivePublication) -> Place:
         return await self._locator.locate(shown, live.reading_id, section=cited.section)
+
+
+def _removed(language: Language) -> Answer:
+    """What stands in place of an answer that was erased."""
+    return Answer(AnswerState.CHAT, reply_words(language).answer_removed, language=language)
 
 
 def _line(words: ReplyWords, name: str, state: SourceState, place: Place) -> str:

@@ -23,6 +23,7 @@ from typing import Any, TextIO
 
 from storage.errors import IndexUnavailable, UnknownTenant
 from storage.models import TenantName
+from storage.sql.vacuum import vacuum
 
 _log = logging.getLogger(__name__)
 
@@ -199,6 +200,12 @@ class TenantFiles:
         with self._connected(tenant, "BEGIN IMMEDIATE") as connection:
             yield connection
             connection.execute("COMMIT")
+
+    def vacuum(self, tenant: TenantName) -> None:
+        """Write the tenant's file anew, so that no removed chunk stays on its free pages."""
+        with self._locked(tenant, fcntl.LOCK_SH):
+            if self.exists(tenant):
+                vacuum(self._path(tenant), self._timeout)
 
     @contextmanager
     def _connected(self, tenant: TenantName, begin: str) -> Iterator[sqlite3.Connection]:

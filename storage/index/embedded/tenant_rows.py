@@ -113,6 +113,11 @@ def examine_words(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
 
 
+def merge_words(connection: sqlite3.Connection) -> None:
+    """Merge all parts of the full-text index: only then are removed words gone from it."""
+    connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
 def document_frequencies(
     connection: sqlite3.Connection, terms: Collection[str]
 ) -> tuple[int, dict[str, int]]:

@@ -280,6 +280,9 @@ class WeaviateIndex:
         """Remove a tenant and all it holds."""
         await self._call(self._collection.tenants.remove(_checked(tenant)))
 
+    async def scrub(self, tenant: TenantName) -> None:
+        """Nothing can be told: a segment loses what was removed when the server merges it with the next."""
+
     async def examine(self, tenant: TenantName) -> None:
         """Its files are the server's own."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.events import plain_text, read_edit, read_event, read_join, read_withdrawal
+from bot.slack.events import plain_text, read_edit, read_event, read_join, read_leave, read_withdrawal
 from storage.models import ChannelKey, Platform
 
 BOT = "U0FOOT001"
@@ -226,6 +226,14 @@ def test_only_our_own_joining_is_one_to_welcome() -> None:
     assert read_join(envelope(type="member_joined_channel")) is None
     assert read_join(envelope(type="message", user=BOT)) is None
     assert read_join(join(channel="not a channel")) is None
+
+
+@pytest.mark.parametrize("kind", ["channel_left", "group_left", "channel_deleted", "group_deleted"])
+def test_a_channel_that_we_left_or_that_is_gone_is_known(kind: str) -> None:
+    """Shows that its time begins, and that nothing is taken for that but these events."""
+    assert read_leave(envelope(type=kind)) == ChannelKey(Platform.SLACK, "T0ACME001", "C0ITOPS01")
+    assert read_leave(envelope(type=kind, channel="not a channel")) is None
+    assert read_leave(join()) is None
 
 
 @pytest.mark.parametrize(("team", "asks"), [("T0ACME001", True), ("T0OTHER01", False), (None, False)])

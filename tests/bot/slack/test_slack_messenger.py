@@ -561,3 +561,18 @@ async def test_what_became_of_a_source_leaves_the_pictures_where_they_were(
     shown = api.posted[0]["blocks"]
     assert [block for block in shown if block["type"] == "image"] == before != []
     assert "Newer:" in json.dumps(shown)
+
+
+async def test_an_erased_answer_goes_with_its_pictures(api: WebApi, illustrator: SlackMessenger) -> None:
+    """Shows its words, buttons and uploaded files gone, and that a private one cannot be reached."""
+    message = await illustrator.place(ADDRESS, Language.ENGLISH)
+    await illustrator.deliver(ADDRESS, message, ILLUSTRATED)
+    await illustrator.illustrate(ADDRESS, message, ILLUSTRATED, hold)
+    await illustrator.retract(ADDRESS, message, Answer(AnswerState.CHAT, "Removed."))
+    (posted,) = api.posted
+    assert not [block for block in posted["blocks"] if block["type"] in ("image", "actions")]
+    assert [sent["text"] for method, sent in api.calls if method == "chat.update"][-1] == "Removed."
+    assert "files.delete" in [method for method, _ in api.calls]
+    private = ADDRESS | {"response_url": "https://hooks.slack.example/x", "user": "U1"}
+    with pytest.raises(ChannelClosed):
+        await illustrator.retract(private, message, Answer(AnswerState.CHAT, "Removed."))

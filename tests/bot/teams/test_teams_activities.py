@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.teams.activities import read_activity, read_join
+from bot.teams.activities import read_activity, read_join, read_leave
 from bot.teams.question_actions import question_rows
 from storage.models import ChannelKey, Platform
 
@@ -118,3 +118,30 @@ def test_a_person_is_known_by_their_object_id_in_the_tenant_of_the_envelope() ->
     assert said
     assert unknown
     assert (said.address["asker"], unknown.address["asker"]) == ("teams:t:0-1", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"type": "installationUpdate", "action": "remove"}, "a:1"),
+        ({"type": "conversationUpdate", "membersRemoved": [{"id": "28:bot"}]}, "a:1"),
+        ({"type": "conversationUpdate", "channelData": {"eventType": "teamDeleted"}}, "a:1"),
+        (
+            {
+                "type": "conversationUpdate",
+                "channelData": {"eventType": "channelDeleted", "channel": {"id": "19:gone"}},
+            },
+            "19:gone",
+        ),
+        ({"type": "installationUpdate", "action": "add"}, None),
+        ({"type": "conversationUpdate", "membersRemoved": [{"id": "29:somebody"}]}, None),
+        ({"type": "conversationUpdate", "membersRemoved": "28:bot"}, None),
+        ({"type": "message", "channelData": {"eventType": "channelDeleted"}}, None),
+    ],
+)
+def test_only_our_own_removal_and_a_deleted_channel_are_leaving(
+    change: dict[str, Any], left: str | None
+) -> None:
+    """Shows which channel is erased after its grace: never the one in which Teams only speaks of it."""
+    key = read_leave(activity(recipient={"id": "28:bot"}) | change)
+    assert key == (ChannelKey(Platform.TEAMS, "t", left) if left else None)

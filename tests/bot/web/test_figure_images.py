@@ -63,12 +63,12 @@ async def test_the_picture_is_the_figures_part_of_its_page(
     assert max(struct.unpack(">II", data[16:24])) <= 1024
 
 
-async def test_a_browser_alone_keeps_it_and_a_chats_page_may_show_it(
+async def test_no_browser_keeps_it_and_a_chats_page_may_show_it(
     client: TestClient, figure: ShownFigure
 ) -> None:
-    """Shows private caching within the link's life, and the one header that lets another site embed it."""
+    """Shows that it outlives neither link nor document, and the header that lets another site embed it."""
     headers = (await client.get(figure.path)).headers
-    assert headers["Cache-Control"] == "private, max-age=86400, immutable"
+    assert headers["Cache-Control"] == "private, no-store"
     assert headers["Cross-Origin-Resource-Policy"] == "cross-origin"
     assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert headers["X-Content-Type-Options"] == "nosniff"

@@ -423,13 +423,12 @@ async def test_a_page_whose_reading_is_gone_still_shows_its_marks(
     assert "<tspan" not in html
 
 
-async def test_a_picture_is_kept_no_longer_than_its_link_lives(
-    client: TestClient, house: House, cited: Cited
-) -> None:
-    """A browser may keep a picture for a day, or for what is left of the link."""
-    house.now += timedelta(days=7) - timedelta(seconds=90)
-    response = await client.get(f"{cited.path}/p/2@1x")
-    assert response.headers["Cache-Control"] == "private, max-age=90, immutable"
+@pytest.mark.parametrize("path", ["p/2@1x", "file.pdf"])
+async def test_no_browser_keeps_a_page_or_a_pdf(client: TestClient, cited: Cited, path: str) -> None:
+    """Shows that nothing of a document lies on a reader's disk once it was deleted, or its link has ended."""
+    response = await client.get(f"{cited.path}/{path}")
+    assert response.status == 200
+    assert response.headers["Cache-Control"] == "private, no-store"
 
 
 async def test_nothing_of_the_document_stands_where_previews_look(client: TestClient, cited: Cited) -> None:

@@ -288,6 +288,7 @@ async def test_a_removed_publication_leaves_no_ghosts(index: Index, tenant: Tena
         await index.seal(tenant, publication, chunks=30, vectors=30, space=SPACE)
     await index.remove(tenant, gone, 30)
     await index.remove(tenant, gone, 30)
+    await index.scrub(tenant)
     marked = Filters((frozenset({"a=b"}),))
     for hits in (
         await index.find_by_words(tenant, ["backup"], ALL, 100),

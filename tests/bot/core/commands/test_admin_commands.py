@@ -31,13 +31,17 @@ from storage.chat.traces import QuestionRecords
 from storage.chat_models import NewTurn
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
+from storage.erasure.eraser import Eraser
+from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
+from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Channel, ChannelKey, Platform
 from storage.queues.reading_repair import retry_failed
 from storage.settings import StorageSettings
 from storage.sql.audit import AuditLog
 from storage.sql.database import Database
-from storage.sql.tables import FolderRow, ReadingRow, TurnRow
+from storage.sql.tables import DocumentRow, FolderRow, ReadingRow, TurnRow
+from storage.web_pages.page_store import WebPageStore
 
 ADMIN, OTHER = "slack:T1:U0ADMIN1", "slack:T1:U0ALICE1"
 IT, HR, DIRECT = (ChannelKey(Platform.SLACK, "T1", one) for one in ("C0IT", "C0HR", "D0ADMIN"))
@@ -79,6 +83,18 @@ def cast_any(value: object) -> Any:
     return value
 
 
+def eraser_of(house: House, database: Database, home: Path) -> Eraser:
+    """What erases at once, for nobody else is at work."""
+    return Eraser(
+        database,
+        blobs=house.blobs,
+        files=ReadingFiles(home / "readings"),
+        index=EmbeddedIndex(home / "index"),
+        web_pages=WebPageStore(database, 30, 15),
+        settle_seconds=0,
+    )
+
+
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """A fresh home with one admin."""
@@ -92,7 +108,13 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
             CitationService(house.citations, house.links, house.catalog),
             Subscriptions(database),
         )
-        admin = AdminCommands([ADMIN], Folders(database), AuditLog(database), partial(retry_failed, database))
+        admin = AdminCommands(
+            [ADMIN],
+            Folders(database),
+            AuditLog(database),
+            retry_failed=partial(retry_failed, database),
+            erase_document=eraser_of(house, database, tmp_path / "home").erase_document,
+        )
         yield Office(database, ChatCommands(thread=thread, admin=admin), house)
 
 
@@ -224,3 +246,35 @@ async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) ->
     alone = await office.say(replace(channel), "sources", OTHER, None)
     assert alone is not None
     assert alone.text == WORDS.no_sources
+
+
+async def test_a_document_is_erased_by_an_admins_second_word(office: Office, shelf: NoticeShelf) -> None:
+    """Shows a question first, then the deed, audited; refused to others, and while its file is watched."""
+    document = await shelf.document_of(await shelf.add("old.pdf"))
+    assert await office.say(shelf.channel, "erase the blackboard for good") is None
+    assert await office.words(shelf.channel, "erase old.pdf for good", OTHER) == WORDS.admins_only
+    assert await office.words(shelf.channel, "erase old.pdf for good") == WORDS.still_in_folder
+    async with office.database.transaction() as session:
+        gone = update(DocumentRow).where(col(DocumentRow.id) == document)
+        await session.execute(gone.values(state="deleted", deleted_at=utc_now()))
+    asked = await office.words(shelf.channel, "erase old.pdf")
+    assert asked == WORDS.confirm_erasure(document="old.pdf", count=0)
+    assert "“erase old.pdf for good”" in asked
+    assert await office.words(shelf.channel, "erase old for good") == WORDS.erased(count=0)
+    assert await office.say(shelf.channel, "erase old.pdf for good") is None
+    async with office.database.snapshot() as session:
+        assert list(await session.scalars(select(col(DocumentRow.file)))) == ["good.pdf"]
+    assert await office.audit() == [
+        (OTHER, "erase_for_good", "", False),
+        (ADMIN, "erase", str(document), True),
+    ]
+
+
+async def test_of_several_files_of_a_name_one_is_chosen_by_its_path(
+    office: Office, shelf: NoticeShelf
+) -> None:
+    """Shows that no document is erased that may not have been meant."""
+    for file in ("a/old.pdf", "b/old.pdf"):
+        await shelf.add(file)
+    said = await office.words(shelf.channel, "erase old.pdf for good")
+    assert said.splitlines() == [WORDS.which_document, "• a/old.pdf", "• b/old.pdf"]

@@ -21,10 +21,12 @@ from bot.core.citations.relocation import PassageLocator
 from bot.core.conversation.answer_json import answer_to_json
 from bot.core.conversation.memory import cited_versions
 from bot.core.errors import ChannelClosed, DeliveryError
-from bot.core.models import Answer, AnswerState, Citation, SourceChange
+from bot.core.models import Answer, AnswerState, Citation, Language, SourceChange
 from bot.core.notifications.answer_revisions import MAX_REFUSALS, AnswerReviser
+from bot.core.wording import reply_words
 from storage.chat.answer_sources import AnswerSources, mark_changed
 from storage.chat.inbox import Inbox
+from storage.chat.retention import quoted_rows
 from storage.clock import clock_ahead
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
@@ -44,6 +46,7 @@ class Platforms:
 
     faults: list[Exception] = field(default_factory=list)
     revised: list[tuple[dict[str, Any], Sequence[SourceChange]]] = field(default_factory=list)
+    retracted: list[tuple[dict[str, Any], Answer]] = field(default_factory=list)
 
     async def revise(
         self,
@@ -55,6 +58,11 @@ class Platforms:
         if self.faults:
             raise self.faults.pop(0)
         self.revised.append((message, changes))
+
+    async def retract(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.retracted.append((message, answer))
 
 
 @dataclass
@@ -230,3 +238,31 @@ async def test_a_crash_between_update_and_note_repeats_the_same_text(world: Worl
 
 async def _lost(*_: object) -> None:
     raise ConnectionError
+
+
+async def test_an_erased_answer_says_so_once_in_its_language_and_a_new_one_takes_its_place(
+    world: World,
+) -> None:
+    """Shows the message written over through a refusal, with nothing of the answer, and never again."""
+    database = world.house.database
+    rows = await quoted_rows(database, world.channel.id, [world.shelved.document])
+    assert await rows.erase(database, told=True) == 1
+    world.platform.faults = [DeliveryError("slow down", retry_after=90)]
+    assert (await world.settle(), world.platform.retracted) == (1, [])
+    with clock_ahead(timedelta(seconds=91)):
+        assert await world.settle() == 1
+    ((message, answer),) = world.platform.retracted
+    assert message == {"ts": "m1"}
+    assert answer.text == reply_words(Language.ENGLISH).answer_removed
+    assert (answer.citations, answer.state) == ((), AnswerState.CHAT)
+    await world.mark()
+    assert await world.settle() == 0
+    # The question is edited: what is written then is an answer like any other.
+    assert await Inbox(database).ask_again(Platform.SLACK, "m1", "anew?")
+    item = await Inbox(database).claim("w", 60, (Platform.SLACK,))
+    assert item is not None
+    fresh = Answer(AnswerState.NOT_FOUND, "Nothing.")
+    await Inbox(database).save_answer(item, answer_to_json(fresh), versions=(world.shelved.version,))
+    await Inbox(database).mark_delivered(item)
+    await world.settle()
+    assert (len(world.platform.retracted), world.platform.revised) == (1, [])

@@ -1,0 +1,1 @@
+"""``footnote erase``."""

@@ -1,0 +1,90 @@
+"""``footnote erase``: takes a document, a channel or what one person said out of everything, for good."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from bot.bootstrap import make_eraser
+from bot.cli.home import chosen_channel, is_confirmed, open_existing_home
+from bot.cli.json_output import dump
+from bot.core.models import LOCAL_ASKER
+from bot.server_socket import read_server_url
+from bot.settings import load_settings
+from storage.erasure.eraser import SETTLE_SECONDS, ErasureReport
+from storage.erasure.targets import ErasureTarget, channel_target, document_target, person_target
+from storage.errors import SettingsError
+from storage.sql.audit import AuditedAction
+from storage.stores import Stores, open_index
+
+FILES = {
+    "blobs": "stored PDFs",
+    "readings": "readings",
+    "pictures": "drawn pages and figures",
+    "publications": "readings in the index",
+}
+
+
+async def erase(options: argparse.Namespace) -> int:
+    """Show what would go, ask, erase, and say what went.
+
+    Raises:
+        SettingsError: there is no such document, channel or person, or the options name two things.
+        StillInFolder: the next scan would bring it back.
+    """
+    settings = load_settings()
+    async with open_existing_home(settings) as stores, open_index(stores) as index:
+        target = await _target(stores, options)
+        is_served = read_server_url(settings.home) is not None
+        eraser = make_eraser(stores, index, SETTLE_SECONDS if is_served else 0)
+        preview = await eraser.preview(target)
+        if options.dry_run:
+            _print(preview, options, is_done=False)
+            return 0
+        if not options.yes:
+            _print(preview, options, is_done=False, to=sys.stderr)
+            if not await is_confirmed("Erase it for good? Nothing brings it back. [y/N] "):
+                print("Nothing is erased.", file=sys.stderr)
+                return 1
+        tenant = target.channel.tenant if target.channel else ""
+        report = await eraser.erase(target, AuditedAction(LOCAL_ASKER, "erase", tenant, target.subject))
+    _print(report, options, is_done=True)
+    return 0
+
+
+async def _target(stores: Stores, options: argparse.Namespace) -> ErasureTarget:
+    if options.person:
+        if options.document or options.channel:
+            raise SettingsError("--person goes alone: what a person said is erased in every channel")
+        return await person_target(stores.database, options.person)
+    if options.document:
+        channel = await chosen_channel(stores, options.channel)
+        return await document_target(stores.database, channel, options.document)
+    if not options.channel:
+        raise SettingsError(
+            "say what to erase: --document FILE --channel NAME, --channel NAME or --person ID"
+        )
+    return await channel_target(stores.database, await chosen_channel(stores, options.channel))
+
+
+def _print(report: ErasureReport, options: argparse.Namespace, *, is_done: bool, to: Any = None) -> None:
+    if options.json and to is None:
+        print(dump(asdict(report) | {"is_done": is_done}))
+        return
+    print("Erased:" if is_done else "This would go:", file=to)
+    counts = {FILES[name]: getattr(report, name) for name in FILES} | {
+        f"rows of {table}": count for table, count in sorted(report.rows.items())
+    }
+    for what, count in counts.items():
+        if count:
+            print(f"{count:>8}  {what}", file=to)
+    if not any(counts.values()):
+        print("          nothing: there is nothing of it", file=to)
+    if report.shared:
+        print(f"Stays, because other documents have the same bytes: {report.shared} contents", file=to)
+    if is_done:
+        if report.messages:
+            print(f"{report.messages} messages in chats will say that their answer was removed", file=to)
+        print(f"{report.seconds:g} s", file=to)

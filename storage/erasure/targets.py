@@ -1,0 +1,202 @@
+"""What an erasure takes away: documents, whole channels, what one person said; and what stands in its way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat.feedback import person_of
+from storage.chat.retention import WordRows, quoted_rows
+from storage.errors import SettingsError, StillInFolder
+from storage.models import Channel, Platform
+from storage.sql.database import Database
+from storage.sql.tables import (
+    ChannelRow,
+    CitationRow,
+    DocumentRow,
+    FeedbackRow,
+    FolderRow,
+    InboxRow,
+    NoticeRow,
+    QuestionRecordRow,
+    ReadingRow,
+    SubscriptionRow,
+    TurnRow,
+    VersionRow,
+    WebCitationRow,
+)
+
+MIN_TITLE_CHARS = 8
+"""A shorter title is said of too much."""
+_OF_CHANNEL = (CitationRow, WebCitationRow, SubscriptionRow, NoticeRow, TurnRow, QuestionRecordRow)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureTarget:
+    """What one erasure takes away."""
+
+    documents: tuple[UUID, ...] = ()
+    """All of one channel."""
+    channel: Channel | None = None
+    """That of the documents."""
+    is_whole_channel: bool = False
+    person: str = ""
+    """As FOOTNOTE_ADMINS names people."""
+    conversations: tuple[int, ...] = ()
+    """Channels in which all that was asked and said goes, whoever said it."""
+
+    @property
+    def subject(self) -> str:
+        """What the audit calls it, without a word of it."""
+        if self.person:
+            return person_of(*self.person.split(":", 2)[1:])
+        return " ".join(map(str, self.documents)) if not self.conversations else "channel"
+
+
+async def document_target(database: Database, channel: Channel, file: str) -> ErasureTarget:
+    """Every document of a channel that has this path or once had it.
+
+    Raises:
+        SettingsError: there is none.
+        StillInFolder: it lies in a watched folder.
+    """
+    query = (
+        select(DocumentRow, FolderRow)
+        .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+        .where(col(DocumentRow.channel_id) == channel.id, col(DocumentRow.file) == file)
+    )
+    async with database.snapshot() as session:
+        rows = list(await session.execute(query))
+    if not rows:
+        raise SettingsError(f"the channel has no document {file}; see footnote documents")
+    for document, folder in rows:
+        if folder.watched and await asyncio.to_thread(_is_there, folder.location, document):
+            raise StillInFolder(
+                f"{file} still lies in {folder.location}, which is watched, so the next scan would bring it "
+                "back: take it away there, then erase it. Nothing was erased"
+            )
+    return ErasureTarget(tuple(document.id for document, _ in rows), channel)
+
+
+def _is_there(location: str, document: DocumentRow) -> bool:
+    """Whether a scan may still find the file; of a share, or a folder that is away, the last scan says it."""
+    if "://" in location or not Path(location).is_dir():
+        return document.state != "deleted"
+    return (Path(location) / document.file).exists()
+
+
+async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
+    """All that a channel has.
+
+    Raises:
+        StillInFolder: a folder that feeds it is there still.
+    """
+    async with database.snapshot() as session:
+        watched = await session.scalars(
+            select(FolderRow).where(col(FolderRow.channel_id) == channel.id, col(FolderRow.watched))
+        )
+        for folder in watched:
+            if folder.origin == "map" or "://" in folder.location:
+                raise StillInFolder(
+                    f"folders.toml still maps {folder.location} to the channel: take its entry out and let "
+                    "footnote serve see that, then erase the channel. Nothing was erased"
+                )
+            if await asyncio.to_thread(_may_come_back, Path(folder.location)):
+                raise StillInFolder(
+                    f"{folder.location} still feeds the channel: take the folder out of the inbox, then "
+                    "erase the channel. Nothing was erased"
+                )
+        documents = await session.scalars(
+            select(col(DocumentRow.id)).where(col(DocumentRow.channel_id) == channel.id)
+        )
+        return ErasureTarget(tuple(documents), channel, is_whole_channel=True, conversations=(channel.id,))
+
+
+def _may_come_back(folder: Path) -> bool:
+    """Whether a folder of the inbox is there, or the inbox itself is away."""
+    return folder.exists() or not folder.parent.is_dir()
+
+
+async def person_target(database: Database, person: str) -> ErasureTarget:
+    """What a person asked and said, and what they were told.
+
+    Raises:
+        SettingsError: this names nobody.
+    """
+    platform, _, rest = person.partition(":")
+    if platform not in (Platform.SLACK, Platform.TEAMS) or not all(rest.partition(":")):
+        raise SettingsError(
+            f"{person!r} is nobody: a person is named as in FOOTNOTE_ADMINS, slack:T0ACME001:U0ANNA001 or "
+            "teams:<tenant>:<object id>"
+        )
+    asked = select(col(InboxRow.channel_id)).where(_asker() == person)
+    query = select(col(ChannelRow.id)).where(col(ChannelRow.is_direct), col(ChannelRow.id).in_(asked))
+    async with database.snapshot() as session:
+        return ErasureTarget(person=person, conversations=tuple(await session.scalars(query)))
+
+
+async def words_of(database: Database, target: ErasureTarget) -> WordRows:
+    """Every row with words of the target, as it stands now."""
+    found = WordRows()
+    if target.channel and target.documents:
+        titles = await _own_titles(database, target, target.channel.id)
+        found = await quoted_rows(database, target.channel.id, target.documents, titles)
+    async with database.snapshot() as session:
+        if target.person:
+            await _add_person(session, found, target.person)
+        for conversation in target.conversations:
+            await _add_conversation(session, found, conversation)
+    return found
+
+
+async def _own_titles(database: Database, target: ErasureTarget, channel_id: int) -> set[str]:
+    """Titles by which answers may call the documents, and no other document of the channel."""
+    query = (
+        select(col(VersionRow.document_id), col(ReadingRow.title))
+        .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
+        .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        .where(col(DocumentRow.channel_id) == channel_id)
+        .distinct()
+    )
+    async with database.snapshot() as session:
+        rows = [(document, title) for document, title in await session.execute(query)]
+    others = {title for document, title in rows if document not in target.documents}
+    own = {title for document, title in rows if document in target.documents}
+    return {title for title in own - others if len(title) >= MIN_TITLE_CHARS}
+
+
+async def _add_conversation(session: AsyncSession, found: WordRows, channel_id: int) -> None:
+    """All that was asked, answered and told in a channel."""
+    for table in _OF_CHANNEL:
+        rows: Any = table
+        query = select(col(rows.id)).where(col(rows.channel_id) == channel_id)
+        found.add(table, await session.scalars(query))
+    asked = select(col(InboxRow.id)).where(col(InboxRow.channel_id) == channel_id)
+    found.questions.update(await session.scalars(asked))
+
+
+async def _add_person(session: AsyncSession, found: WordRows, person: str) -> None:
+    """What a person asked, with all that came of it, and what they said of answers."""
+    query = select(col(InboxRow.id), col(InboxRow.event_key)).where(_asker() == person)
+    asked = [(id, event) for id, event in await session.execute(query)]
+    found.questions.update(id for id, _ in asked)
+    keys, events = [str(id) for id, _ in asked], [event for _, event in asked]
+    for turn in (TurnRow, QuestionRecordRow):
+        rows: Any = turn
+        found.add(turn, await session.scalars(select(col(rows.id)).where(col(rows.key).in_(keys))))
+    of_events = col(SubscriptionRow.event_key).in_(events)
+    found.add(SubscriptionRow, await session.scalars(select(col(SubscriptionRow.id)).where(of_events)))
+    said = col(FeedbackRow.person) == person_of(*person.split(":", 2)[1:])
+    found.add(FeedbackRow, await session.scalars(select(col(FeedbackRow.id)).where(said)))
+
+
+def _asker() -> ColumnElement[str]:
+    asker: ColumnElement[str] = col(InboxRow.address)["asker"].as_string()
+    return asker

@@ -1,0 +1,87 @@
+"""``footnote erase``, beside a running service and without one: no byte of a document or a channel stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from fakes.web_house import make_pdf
+from harness.program import Program
+from harness.waiting import BY_COMMAND, until
+
+pytestmark = pytest.mark.long
+
+CANARY, NEIGHBOUR = "quaggazephyr", "heronmosaic"
+SECONDS = 60
+
+
+def drop(program: Program, word: str) -> None:
+    """A PDF whose text and name hold a word."""
+    pages = [[f"The {word} sleeps in the northern hangar.", "It is fed at nine in the morning."]]
+    program.drop("it", make_pdf(pages), f"{word}.pdf")
+
+
+def places(program: Program, word: str) -> list[str]:
+    """Every file of the home that holds a word, or is called by it."""
+    return sorted(
+        str(file.relative_to(program.home))
+        for file in program.home.rglob("*")
+        if file.is_file() and (word in file.name or word.encode() in file.read_bytes())
+    )
+
+
+async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
+    program: Program, record_property: Callable[[str, object], None]
+) -> None:
+    """Shows the refusal while the file is there, 0 bytes within a minute after, and no word in the audit."""
+    took: dict[str, float] = {}
+    drop(program, CANARY)
+    drop(program, NEIGHBOUR)
+    async with program.serving():
+        await program.until_live("it", 2, "full")
+        answered = await program.ask_console("it", f"Where does the {CANARY} sleep?")
+        assert "hangar" in answered
+        await program.ask_console("it", f"Where does the {NEIGHBOUR} sleep?")
+        wanted = ("erase", "--document", f"{CANARY}.pdf", "--channel", "it", "--yes", "--json")
+        refused = program.run(*wanted)
+        assert refused.returncode == 1
+        assert "still lies in" in refused.stderr
+        assert f"index/{next((program.home / 'index').glob('*.sqlite3')).name}" in places(program, CANARY)
+        (program.home / "inbox" / "it" / f"{CANARY}.pdf").unlink()
+        started = time.monotonic()
+        preview = json.loads(program.run(*wanted, "--dry-run").stdout)
+        done = program.run(*wanted)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        took["document"] = time.monotonic() - started
+        assert (preview["rows"], report["is_done"], report["blobs"]) == (report["rows"], True, 1)
+        assert places(program, CANARY) == []
+        assert "hangar" in await program.ask_console("it", f"Where does the {NEIGHBOUR} sleep?")
+        audit = json.loads(program.run("audit", "--json").stdout)
+        assert (audit["action"], CANARY in json.dumps(audit)) == ("erase", False)
+
+        async def has_nothing_more_to_mend() -> bool:
+            mended = await asyncio.to_thread(program.run, "reconcile")
+            return mended.stdout == "Nothing differs.\n"
+
+        await until(has_nothing_more_to_mend, every=BY_COMMAND, log=lambda: program.log)
+        assert places(program, CANARY) == []
+        whole = ("erase", "--channel", "it", "--yes")
+        assert "take the folder out of the inbox" in program.run(*whole).stderr
+        (program.home / "inbox" / "it" / f"{NEIGHBOUR}.pdf").unlink()
+        (program.home / "inbox" / "it").rmdir()
+        started = time.monotonic()
+        gone = program.run(*whole)
+        took["channel"] = time.monotonic() - started
+        assert gone.returncode == 0, gone.stderr
+        assert places(program, NEIGHBOUR) == []
+        # Under the same name a channel begins anew, and knows nothing of the other one.
+        drop(program, "ibexlantern")
+        await program.until_live("it", 1, "full")
+        assert NEIGHBOUR not in program.ask("Where does the ibexlantern sleep?", "it")["text"]
+    assert "Traceback" not in program.log
+    record_property("table", "erased beside a service, seconds: " + json.dumps(took))
+    assert max(took.values()) < SECONDS

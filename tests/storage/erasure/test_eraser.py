@@ -1,0 +1,362 @@
+"""Canaries are put through every door of a home, on both databases; after the erasure none is anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from sqlalchemy import select
+
+from storage.chat.answer_sources import AnswerSources, Subscriptions
+from storage.chat.channels import Channels
+from storage.chat.citations import Citations
+from storage.chat.feedback import FeedbackStore, FeedbackVerdict, person_of
+from storage.chat.inbox import Inbox
+from storage.chat.traces import QuestionRecords
+from storage.chat_models import NewTurn
+from storage.clock import utc_now
+from storage.erasure.eraser import Eraser
+from storage.erasure.kept_texts import TABLES
+from storage.erasure.targets import ErasureTarget, channel_target, document_target, person_target
+from storage.errors import SettingsError, StillInFolder
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.folders.folders import Folders
+from storage.index.base import IndexedChunk
+from storage.index.embedded.index import EmbeddedIndex
+from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown
+from storage.sql.audit import AuditedAction, AuditLog
+from storage.sql.database import Database
+from storage.sql.tables import (
+    BlobRow,
+    ChannelRow,
+    DocumentRow,
+    FactRow,
+    FolderRow,
+    InboxRow,
+    NoticeRow,
+    PublicationRow,
+    ReadingRow,
+    SQLModel,
+    VersionRow,
+    WebTextRow,
+)
+from storage.web_pages.page_store import WebPageStore
+
+CANARY, OTHER = "quaggazephyr", "heronmosaic"
+"""In all that is to go; in all that is to stay."""
+ANNA, BEN = "slack:T1ABC:U1ANNA", "slack:T1ABC:U1BEN"
+SLACK = (Platform.SLACK,)
+ACTION = AuditedAction("local", "erase", "sl_T1ABC_C1ABC", "1")
+
+
+@dataclass
+class Home:
+    """A home with a document and a talk about it in each of its channels."""
+
+    path: Path
+    url: str
+    database: Database
+    index: EmbeddedIndex
+    blobs: Blobs
+    files: ReadingFiles
+
+    @property
+    def eraser(self) -> Eraser:
+        """Nobody else is at work."""
+        web_pages = WebPageStore(self.database)
+        return Eraser(
+            self.database,
+            blobs=self.blobs,
+            files=self.files,
+            index=self.index,
+            web_pages=web_pages,
+            settle_seconds=0,
+        )
+
+    async def shelve(self, channel: Channel, word: str, *, watched: bool = False) -> VersionRow:
+        """A document whose path, title, text, index, drawn pages and receipt hold a word."""
+        sha256 = word.encode().hex().ljust(64, "0")
+        temporary = self.blobs.new_temporary()
+        temporary.write_text(word)
+        self.blobs.adopt(temporary, sha256)
+        pictures = self.path / "images"
+        pictures.mkdir(exist_ok=True)
+        (pictures / f"{sha256}-1-96.png").write_text(word)
+        place = self.path / "inbox" / channel.name
+        if watched:
+            place.mkdir(parents=True)
+            (place / f"{word}.pdf").write_text(word)
+        folders = Folders(self.database)
+        folder = await folders.ensure(channel.id, str(place), watched=watched, origin="inbox")
+        async with self.database.transaction() as session:
+            session.add(BlobRow(sha256=sha256, size=1))
+            await session.flush()
+            document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file=f"{word}.pdf")
+            reading = ReadingRow(
+                sha256=sha256, generation="1", rung="full", state="done", title=f"The {word} manual", chunks=1
+            )
+            session.add_all([document, reading])
+            await session.flush()
+            version = VersionRow(document_id=document.id, number=1, sha256=sha256)
+            session.add(version)
+            await session.flush()
+            publication = PublicationRow(
+                channel_id=channel.id, version_id=version.id, reading_id=reading.id, state="live"
+            )
+            notice = NoticeRow(
+                kind="live",
+                key=word,
+                channel_id=channel.id,
+                document_id=document.id,
+                version_id=version.id,
+                questions=[f"What is a {word}?"],
+            )
+            session.add_all([publication, notice])
+        chunk = Chunk(0, f"A {word} rests.", 3, (), (), ((0, 1),))
+        await self.files.write(reading.id, [Page(1, "", 10, 10, f"A {word} rests.", ())], [chunk], None)
+        indexed = IndexedChunk(publication.id, 0, word, f"A {word} rests.", 1, 1, (), ())
+        await self.index.ensure_tenant(channel.tenant)
+        await self.index.write(channel.tenant, [indexed])
+        return version
+
+    async def talk(
+        self,
+        channel: Channel,
+        word: str,
+        version: VersionRow | None,
+        asker: str = ANNA,
+        *,
+        text: str = f"{CANARY}?",
+    ) -> int:
+        """A question, answered from a version with the word, doubted, followed; its inbox id."""
+        inbox, now, key = Inbox(self.database), utc_now(), f"T1ABC:C1ABC:{uuid4()}"
+        address = {"channel": "C1ABC", "key": key, "asker": asker, "user": asker.rpartition(":")[2]}
+        await inbox.receive(channel, event_key=key, message_key=key, thread="1", text=text, address=address)
+        item = await inbox.claim("a", 60, SLACK)
+        assert item is not None
+        await inbox.mark_posting(item)
+        await inbox.mark_placed(item, {"id": str(item.id)})
+        cited = [{"version_id": version.id, "quote": word}] if version else []
+        versions = (version.id,) if version else ()
+        turn = NewTurn(str(item.id), channel.id, "1", word, word, word, versions, now)
+        answer = {"text": f"A {word} rests.", "citations": cited, "language": "de"}
+        await inbox.save_answer(item, answer, turn, versions)
+        await inbox.mark_delivered(item)
+        record = {"question": word, "hits": [f"{word}.pdf p. 1"]} if version else {"question": word}
+        await QuestionRecords(self.database, 30).keep(str(item.id), channel.id, now, "grounded", record)
+        person = person_of(*asker.split(":")[1:])
+        bad = FeedbackVerdict.BAD
+        said = await FeedbackStore(self.database).keep(channel.id, str(item.id), person, bad, comment=word)
+        assert said
+        if version:
+            await Citations(self.database).add(channel.id, [Shown(version.id, 1, word)])
+            assert await Subscriptions(self.database).add(str(item.id), Shown(version.id, 1, word), "de")
+        return item.id
+
+    async def told(self) -> list[tuple[int, str | None]]:
+        """Inbox ids of the messages that are to say that their answer was removed, and in which language."""
+        found = []
+        while (posted := await AnswerSources(self.database).claim(SLACK, 60)) is not None:
+            if posted.removed_in is not None:
+                found.append((posted.inbox_id, posted.removed_in))
+            await AnswerSources(self.database).finish(posted, {})
+        return found
+
+    async def places(self, word: str) -> set[str]:
+        """Every table, and every file below the home or of a server's database, that holds a word."""
+        found = {
+            str(file.relative_to(self.path))
+            for file in self.path.rglob("*")
+            if file.is_file() and (word.encode() in file.read_bytes() or word in file.name)
+        }
+        if self.url.startswith("postgresql") and any(map(word.encode().__contains__, _relations(self.url))):
+            found.add("base")
+        async with self.database.snapshot() as session:
+            for name, table in SQLModel.metadata.tables.items():
+                for row in await session.execute(select(table)):
+                    if word in json.dumps(list(row), default=_as_text):
+                        found.add(name)
+        return {name.split("/")[0].removesuffix("-wal") for name in found}
+
+
+def _relations(url: str) -> Iterator[bytes]:
+    """The files of a PostgreSQL database, once all that is in memory was written to them."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        row = connection.execute(
+            "SELECT current_setting('data_directory'), oid FROM pg_database "
+            "WHERE datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    for file in Path(row[0], "base", str(row[1])).iterdir():
+        yield file.read_bytes()
+
+
+def _as_text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+@pytest.fixture
+async def home(tmp_path: Path, database_url: str, database: Database) -> Any:
+    """An empty home; its SQL is SQLite's file in it, or a server's database."""
+    path = tmp_path / "home"
+    path.mkdir(exist_ok=True)
+    made = Home(
+        path,
+        database_url,
+        database,
+        EmbeddedIndex(path / "index"),
+        Blobs(path / "blobs", path / "images"),
+        ReadingFiles(path / "readings"),
+    )
+    yield made
+    await made.index.aclose()
+
+
+@pytest.fixture
+async def channel(database: Database) -> Channel:
+    """A Slack channel whose name is a canary, too."""
+    key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    return await Channels(database).ensure(key, CANARY)
+
+
+TABLES_OF_DOCUMENT = "citation document feedback notice outbox question_record reading subscription turn"
+WITH_DOCUMENT = {*TABLES_OF_DOCUMENT.split(), "blobs", "images", "index", "readings"}
+
+
+async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Home) -> None:
+    """Shows 0 bytes in SQL, its file, index, blobs, readings and drawn pages; what others have stays."""
+    key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    channel = await Channels(home.database).ensure(key, "it")
+    direct = await Channels(home.database).ensure(key._replace(conversation="D1"), is_direct=True)
+    version = await home.shelve(channel, CANARY)
+    asked = "When does it rest?"
+    answered = [
+        await home.talk(channel, CANARY, version, text=asked),
+        await home.talk(direct, CANARY, version, BEN, text=asked),
+    ]
+    await home.talk(channel, OTHER, await home.shelve(channel, OTHER), text=asked)
+    held = "base" if home.url.startswith("postgresql") else "footnote.db"
+    assert await home.places(CANARY) >= {*WITH_DOCUMENT, held}
+    stays = await home.places(OTHER)
+    target = await document_target(home.database, channel, f"{CANARY}.pdf")
+    preview = await home.eraser.preview(target)
+    report = await home.eraser.erase(target, ACTION)
+    assert await home.places(CANARY) == set()
+    assert (report.blobs, report.readings, report.pictures, report.publications) == (1, 1, 1, 1)
+    assert (preview.rows, preview.texts, preview.blobs) == (report.rows, report.texts, 1)
+    assert report.messages == 2
+    assert await home.told() == [(id, "de") for id in answered]
+    assert await home.places(OTHER) == stays
+    assert [(one.action, one.subject) for one in await AuditLog(home.database).latest()] == [("erase", "1")]
+
+
+async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
+    """Shows the same of all that was asked and told there, web pages and the channel's own name included."""
+    version = await home.shelve(channel, CANARY)
+    await home.talk(channel, CANARY, version)
+    await home.talk(channel, CANARY, None, BEN)
+    async with home.database.transaction() as session:
+        folder = await session.scalar(select(FolderRow))
+        assert folder is not None
+        session.add(FactRow(name=f"strangers {folder.id}", value=json.dumps({f"{CANARY}.txt": "no PDF"})))
+        session.add(WebTextRow(sha256="1", title=CANARY, day="", words=1, chunks=[[CANARY, 1, [], "", 1]]))
+    other = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"), OTHER)
+    await home.talk(other, OTHER, await home.shelve(other, OTHER), text=OTHER)
+    stays = await home.places(OTHER)
+    report = await home.eraser.erase(await channel_target(home.database, channel), ACTION)
+    assert await home.places(CANARY) == set()
+    assert report.messages == 2
+    assert await home.places(OTHER) == stays
+    assert not await home.index.has_tenant(channel.tenant)
+    # Its row waits, without a name, until the messages say it; then it goes, too.
+    assert len(await home.told()) == 2
+    left = [one for one in await Channels(home.database).left_before(utc_now() + timedelta(days=1))]
+    assert [(one.tenant, one.name) for one in left] == [(channel.tenant, channel.tenant)]
+    await home.eraser.erase_left(Channels(home.database), utc_now() + timedelta(seconds=1))
+    async with home.database.snapshot() as session:
+        assert [row.name for row in await session.scalars(select(ChannelRow))] == [OTHER]
+
+
+async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, channel: Channel) -> None:
+    """Shows it of questions, threads, traces and feedback; the documents are not theirs."""
+    await home.talk(channel, CANARY, None)
+    direct = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1"), is_direct=True)
+    await home.talk(direct, CANARY, None)
+    asked = await home.talk(channel, OTHER, None, BEN, text=f"{OTHER}?")
+    bad, anna = FeedbackVerdict.BAD, person_of(*ANNA.split(":")[1:])
+    await FeedbackStore(home.database).keep(channel.id, str(asked), anna, bad, comment=CANARY)
+    stays = await home.places(OTHER)
+    await home.eraser.erase(await person_target(home.database, ANNA), ACTION)
+    assert await home.places(CANARY) <= {"channel", "base", "footnote.db"}, "the channel's own name"
+    assert await home.places("U1ANNA") <= set()
+    assert await home.places(OTHER) == stays
+    async with home.database.snapshot() as session:
+        rows = list(await session.scalars(select(InboxRow)))
+    assert sorted((row.text, "asker" in row.address) for row in rows) == [("", False)] * 2 + [
+        (f"{OTHER}?", True)
+    ]
+
+
+async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channel: Channel) -> None:
+    """Shows it of a file and of a channel's folder, while they lie in a watched place, and not after."""
+    await home.shelve(channel, OTHER, watched=True)
+    with pytest.raises(StillInFolder, match="take it away there"):
+        await document_target(home.database, channel, f"{OTHER}.pdf")
+    with pytest.raises(StillInFolder, match="take the folder out of the inbox"):
+        await channel_target(home.database, channel)
+    with pytest.raises(SettingsError, match="no document"):
+        await document_target(home.database, channel, "none.pdf")
+    with pytest.raises(SettingsError, match="is nobody"):
+        await person_target(home.database, "anna")
+    place = home.path / "inbox" / channel.name
+    (place / f"{OTHER}.pdf").unlink()
+    assert (await document_target(home.database, channel, f"{OTHER}.pdf")).documents
+    place.rmdir()
+    assert (await channel_target(home.database, channel)).is_whole_channel
+    place.parent.rmdir()
+    with pytest.raises(StillInFolder):  # an inbox that is away may come back with all that lay in it
+        await channel_target(home.database, channel)
+
+
+async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_again_stays(
+    home: Home, channel: Channel
+) -> None:
+    """Shows that leaving starts the time, and a new question ends it."""
+    channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    await home.talk(channel, CANARY, None)
+    await channels.leave(key)
+    await home.eraser.erase_left(channels, utc_now() - timedelta(days=1))
+    assert await home.places(CANARY)
+    await channels.ensure(key, CANARY)
+    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    assert await home.places(CANARY)
+    await channels.leave(key)
+    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    assert await home.places(CANARY) == set()
+
+
+async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home, channel: Channel) -> None:
+    """Shows that the list of kept texts and the eraser agree: no table of an owner is left out."""
+    await home.talk(channel, CANARY, await home.shelve(channel, CANARY))
+    await home.eraser.erase(await channel_target(home.database, channel), ACTION)
+    full = set()
+    async with home.database.snapshot() as session:
+        for name, table in SQLModel.metadata.tables.items():
+            if TABLES[name].owners and (await session.execute(select(table))).first() is not None:
+                full.add(name)
+    # Ids of the message that is to say so.
+    assert full <= {"channel", "inbox", "outbox"}
+
+
+def test_an_erasure_is_named_without_its_words() -> None:
+    """Shows that the audit names a person by the hash of their feedback."""
+    assert ErasureTarget(person=ANNA).subject == person_of("T1ABC", "U1ANNA")
