@@ -345,30 +345,12 @@ def _models(settings: BotSettings) -> list[ModelGenerator]:
     Raises:
         SettingsError: a second one is set by halves, or without a first.
     """
-    second, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
-    if second is None and (url or key):
-        raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
-    if second and not settings.has_model:
-        raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
-    if not settings.has_model:
+    second = (settings.second_model, settings.second_model_url, settings.second_model_key)
+    if not settings.has_model and not any(second):
         return []
-    from bot.llm.generator import ModelGenerator
+    from bot.llm.generator import configured_models
 
-    named = [(settings.openai_model, settings.openai_base_url, settings.openai_api_key)]
-    if second:
-        # Without a URL of its own it is at the first endpoint, whose key goes to no other place.
-        own = (url, key) if url else (settings.openai_base_url, key or settings.openai_api_key)
-        named.append((second, *own))
-    return [
-        ModelGenerator.connect(
-            revealed(key) or "none",
-            url,
-            model=model,
-            seconds=settings.model_seconds,
-            tokens=settings.model_tokens,
-        )
-        for model, url, key in named
-    ]
+    return configured_models(settings)
 
 
 def make_links(settings: Settings) -> Links:

@@ -20,6 +20,8 @@ from bot.core.generation.prompt import (
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt, Reply
 from bot.core.ports import OnClaim
 from bot.llm.chat_model import ChatModel, ChatRequest, in_time
+from bot.settings import BotSettings, revealed
+from storage.errors import SettingsError
 
 
 class ModelGenerator:
@@ -97,3 +99,31 @@ class ModelGenerator:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
+
+
+def configured_models(settings: BotSettings) -> list[ModelGenerator]:
+    """The configured models, in the order in which they are asked.
+
+    Raises:
+        SettingsError: a second one is set by halves, or without a first.
+    """
+    second, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
+    if second is None and (url or key):
+        raise SettingsError("FOOTNOTE_SECOND_MODEL: name the model at the second endpoint")
+    if second and not settings.has_model:
+        raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
+    named = [(settings.openai_model, settings.openai_base_url, settings.openai_api_key)]
+    if second:
+        # Without a URL of its own it is at the first endpoint, whose key goes to no other place.
+        own = (url, key) if url else (settings.openai_base_url, key or settings.openai_api_key)
+        named.append((second, *own))
+    return [
+        ModelGenerator.connect(
+            revealed(key) or "none",
+            url,
+            model=model,
+            seconds=settings.model_seconds,
+            tokens=settings.model_tokens,
+        )
+        for model, url, key in named
+    ]

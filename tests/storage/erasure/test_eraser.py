@@ -45,6 +45,7 @@ from storage.sql.tables import (
     PublicationRow,
     ReadingRow,
     SQLModel,
+    UploadRow,
     VersionRow,
     WebTextRow,
 )
@@ -126,6 +127,19 @@ class Home:
         await self.index.ensure_tenant(channel.tenant)
         await self.index.write(channel.tenant, [indexed])
         return version
+
+    async def upload(self, channel: Channel, word: str, version: VersionRow) -> None:
+        """Say of a document that Anna uploaded it."""
+        async with self.database.transaction() as session:
+            document = await session.get_one(DocumentRow, version.document_id)
+            document.file = f"uploads/{word}.pdf"
+            values = {"name": f"{word}.pdf", "sha256": "1", "size": 1, "address": {"channel": "C1ABC"}}
+            session.add(UploadRow(channel_id=channel.id, key=word, uploader=ANNA, **values))
+
+    async def uploads(self) -> list[UploadRow]:
+        """What is known of uploads."""
+        async with self.database.snapshot() as session:
+            return list(await session.scalars(select(UploadRow)))
 
     async def talk(
         self,
@@ -306,6 +320,21 @@ async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, ch
     ]
 
 
+async def test_an_upload_is_forgotten_with_its_document_its_uploader_and_its_channel(
+    home: Home, channel: Channel
+) -> None:
+    """Shows whose row goes when, and that what a person uploaded stays a document that only admins remove."""
+    for word in (CANARY, OTHER):
+        version = await home.shelve(channel, word)
+        await home.upload(channel, word, version)
+    await home.eraser.erase(await document_target(home.database, channel, f"uploads/{CANARY}.pdf"), ACTION)
+    assert [(row.name, row.uploader) for row in await home.uploads()] == [(f"{OTHER}.pdf", ANNA)]
+    await home.eraser.erase(await person_target(home.database, ANNA), ACTION)
+    assert [(row.uploader, row.address) for row in await home.uploads()] == [("", {})]
+    await home.eraser.erase(await channel_target(home.database, channel), ACTION)
+    assert await home.uploads() == []
+
+
 async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channel: Channel) -> None:
     """Shows it of a file and of a channel's folder, while they lie in a watched place, and not after."""
     await home.shelve(channel, OTHER, watched=True)
@@ -346,7 +375,11 @@ async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_
 
 async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home, channel: Channel) -> None:
     """Shows that the list of kept texts and the eraser agree: no table of an owner is left out."""
-    await home.talk(channel, CANARY, await home.shelve(channel, CANARY))
+    version = await home.shelve(channel, CANARY)
+    await home.talk(channel, CANARY, version)
+    await home.upload(channel, CANARY, version)
+    moved = ChannelKey(Platform.SLACK, "T1ABC", "C9ABC")
+    await Channels(home.database).move(moved._replace(conversation="C1ABC"), moved)
     await home.eraser.erase(await channel_target(home.database, channel), ACTION)
     full = set()
     async with home.database.snapshot() as session:
