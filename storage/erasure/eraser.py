@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.chat.channels import Channels
+from storage.chat.channels import PLATFORM, Channels
 from storage.clock import utc_now
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, words_of
 from storage.errors import StillInFolder, UnknownTenant
@@ -145,8 +145,11 @@ class Eraser:
             if target.is_whole_channel and target.channel:
                 await _forget_channel(session, target.channel.id)
             elif target.conversations:
-                nameless = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
-                await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None, left_at=None))
+                talked = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
+                await session.execute(talked.values(left_at=None))
+                # Of a direct chat that is a person's; what an admin calls a channel is the admin's.
+                nameless = talked.where(col(ChannelRow.named_by) == PLATFORM)
+                await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None))
         if target.is_whole_channel:
             await self._web_pages.prune()
         await self._database.scrub()
