@@ -79,10 +79,11 @@ lint: $(VENV)/.developing ## check format and style
 	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "make format would change these files"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 
-format: $(VENV)/.developing ## format the code and write deploy/env.example again
+format: $(VENV)/.developing ## format the code, write deploy/env.example and slack-manifest.json again
 	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
 	@$(BIN)/python deploy/make_env_example.py
+	@$(BIN)/python deploy/make_slack_manifest.py
 
 types: $(VENV)/.developing ## check types, strictly
 	@$(BIN)/mypy --no-error-summary

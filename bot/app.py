@@ -16,6 +16,7 @@ from bot.bootstrap import (
     build_ingestion,
     build_notifier,
     build_reviser,
+    build_uploads,
     embedding_key,
     make_links,
     open_feedback,
@@ -25,13 +26,15 @@ from bot.bootstrap import (
 )
 from bot.core.answering import Answering
 from bot.core.citations.signed_links import Links
+from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, DrawFigure, Messenger
+from bot.core.uploads.file_host import FileHost
 from bot.server_socket import ServerSocket
-from bot.settings import BotSettings, Settings
+from bot.settings import Settings
 from bot.web.app import build_web, make_runner
 from bot.web.figure_images import FigureImages
 from bot.web.page_images import PageImages
@@ -82,7 +85,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         images = PageImages(settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024)
         draw = FigureImages(links, stores, images).draw
-        platforms = ChatPlatforms(settings.bot, stores, answering, links, draw)
+        platforms = ChatPlatforms(settings, stores, answering, links, draw)
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -110,14 +113,25 @@ class ChatPlatforms:
     """The chat platforms that are configured, and the conversation they hand messages to."""
 
     def __init__(
-        self, settings: BotSettings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
+        self, settings: Settings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
     ) -> None:
         messengers: dict[Platform, Messenger] = {}
-        self._conversation = build_conversation(settings, stores, answering, links, messengers)
-        self.slack = open_slack(settings, stores, self._conversation, links, draw)
+        memberships: dict[Platform, MembershipLookup] = {}
+        hosts: dict[Platform, FileHost] = {}
+        uploads = build_uploads(settings, stores, hosts)
+        self._conversation = build_conversation(
+            settings.bot,
+            stores,
+            answering,
+            links,
+            messengers,
+            memberships=memberships,
+            take_upload=uploads.take,
+        )
+        self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
         self.teams = open_teams(
-            settings,
-            self._conversation.receive,
+            settings.bot,
+            self._conversation,
             Onboarding(stores.channels, stores.notices).join,
             stores.channels.leave,
             open_feedback(stores),
@@ -126,6 +140,8 @@ class ChatPlatforms:
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
             messengers[Platform.SLACK] = self.announcers[Platform.SLACK] = self.slack.messenger
+            memberships[Platform.SLACK] = self.slack.memberships
+            hosts[Platform.SLACK] = self.slack.files
         if self.teams:
             messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
         self._working: asyncio.Task[None] | None = None
@@ -164,6 +180,8 @@ class ChatPlatforms:
         if self._working:
             await self._conversation.drain(DRAIN_SECONDS)
             await self._working
+        if self.slack:
+            await self.slack.aclose()
         if self.teams:
             await self.teams.stop()
 

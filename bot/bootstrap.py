@@ -23,7 +23,9 @@ from bot.core.citations.source_buttons import LinklessAnswering
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.thread_commands import ThreadCommands
+from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
@@ -42,8 +44,8 @@ from bot.core.ports import (
     JoinAt,
     LeaveChannel,
     Messenger,
-    Receive,
     Retriever,
+    TakeUpload,
 )
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
@@ -58,17 +60,22 @@ from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.uploads.file_host import FileHost
+from bot.core.uploads.upload_intake import MEGABYTE, UploadIntake, UploadPolicy, UploadRules
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
 from storage.chat.notification_events import record_digests
+from storage.chat.uploads import Uploads
+from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
 from storage.erasure.eraser import SETTLE_SECONDS, Eraser
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
+from storage.installations.slack_installations import OAuthStates, SlackInstallations
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
@@ -321,6 +328,13 @@ async def build_answering(
                     retry_failed=partial(retry_failed, stores.database),
                     erase_document=make_eraser(stores, index).erase_document,
                 ),
+                uploads=UploadCommands(
+                    bot.admins.replace(",", " ").split(),
+                    Uploads(stores.database),
+                    stores.folders,
+                    AuditLog(stores.database),
+                    settings.inbox,
+                ),
             ),
         )
 
@@ -382,6 +396,9 @@ def build_conversation(
     answering: Answering,
     links: Links,
     messengers: Mapping[Platform, Messenger],
+    *,
+    memberships: Mapping[Platform, MembershipLookup],
+    take_upload: TakeUpload | None = None,
 ) -> Conversation:
     """What the chat platforms hand messages to; nothing runs yet."""
     return Conversation(
@@ -398,8 +415,26 @@ def build_conversation(
             readings=stores.readings,
             links=links,
         ),
+        direct=DirectChats(
+            stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
+        ),
+        take_upload=take_upload,
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
+    )
+
+
+def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, FileHost]) -> UploadIntake:
+    """What takes the files that people upload in chats; ``hosts`` are those of connected platforms."""
+    bot = settings.bot
+    quota = UploadQuota(bot.upload_files, bot.upload_mb * MEGABYTE)
+    return UploadIntake(
+        Uploads(stores.database),
+        stores.channels,
+        stores.catalog,
+        settings.inbox,
+        rules=UploadRules(UploadPolicy(bot.uploads), quota, settings.storage.max_file_mb),
+        hosts=hosts,
     )
 
 
@@ -414,11 +449,13 @@ def open_slack(
     """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
     Raises:
-        SettingsError: there is no way for events to come in.
+        SettingsError: there is no way for events to come in, or settings do not go together.
     """
-    if settings.slack_bot_token is None:
+    if settings.slack_bot_token is None and not settings.has_slack_oauth:
         return None
     from bot.slack.adapter import SlackAdapter
+    from bot.slack.installations.oauth import SlackOAuth
+    from bot.slack.installations.sealed_tokens import TokenSeal
     from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
@@ -436,12 +473,22 @@ def open_slack(
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
+        move=onboarding.move,
+        moves=partial(stores.channels.moves, Platform.SLACK),
     )
-    return SlackAdapter(settings, intake, open_feedback(stores), draw)
+    oauth = None
+    if settings.has_slack_oauth:
+        seal = TokenSeal(stores.settings.home_path / "token_keys.json")
+        oauth = SlackOAuth(settings, SlackInstallations(stores.database), OAuthStates(stores.database), seal)
+    return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
 
 
 def open_teams(
-    settings: BotSettings, receive: Receive, join: JoinAt, leave: LeaveChannel, feedback: AnswerFeedback
+    settings: BotSettings,
+    conversation: Conversation,
+    join: JoinAt,
+    leave: LeaveChannel,
+    feedback: AnswerFeedback,
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -452,7 +499,14 @@ def open_teams(
         return None
     from bot.teams.adapter import TeamsAdapter
 
-    return TeamsAdapter(settings, receive, join=join, leave=leave, feedback=feedback)
+    return TeamsAdapter(
+        settings,
+        conversation.receive,
+        given=conversation.given,
+        join=join,
+        leave=leave,
+        feedback=feedback,
+    )
 
 
 async def build_notifier(
@@ -486,6 +540,7 @@ async def build_notifier(
         routes=Routes(bot.receipts, admins, bot.gap_digest),
         announcers=announcers,
         digest=digest,
+        uploads=Uploads(stores.database),
     )
 
 

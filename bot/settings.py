@@ -192,6 +192,24 @@ class BotSettings(FootnoteSettings):
         description="In Slack, answer replies in a thread that Footnote answers in, also without a mention; "
         "those that mention somebody else stay unanswered.",
     )
+    direct_chats: str = Field(
+        "library",
+        pattern="^(library|channels)$",
+        description="What direct chats ask: the library that folders.toml names for them; in Slack by "
+        "`channels` also the channels of which Slack says at the question that its person is a member.",
+    )
+    uploads: str = Field(
+        "off",
+        pattern=r"^\s*(off|all|((sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})([\s,]+|$))+)\s*$",
+        description="Channels in which a PDF that somebody uploads in the chat becomes a document: off, all, "
+        "or their tenant names, apart by blanks (`footnote channels` lists them).",
+    )
+    upload_files: int = Field(
+        50, ge=1, le=10_000, description="Uploaded files that one channel holds at most."
+    )
+    upload_mb: int = Field(
+        500, ge=1, le=1_048_576, description="Most disk space of the uploads of one channel, in MB."
+    )
     admins: str = Field(
         "",
         pattern=r"^(\s*(slack:[A-Z0-9]{2,24}:[A-Z0-9]{2,24}|teams:[\w-]+:[\w-]+)([\s,]+|$))*$",
@@ -245,6 +263,15 @@ class BotSettings(FootnoteSettings):
     slack_app_token: SecretStr | None = Field(
         None, validation_alias="SLACK_APP_TOKEN", description="Slack app token (xapp-...): Socket Mode."
     )
+    slack_client_id: str | None = Field(
+        None,
+        validation_alias="SLACK_CLIENT_ID",
+        description="Client id of a Slack app that many workspaces install at /slack/install, in place of "
+        "SLACK_BOT_TOKEN; wants SLACK_CLIENT_SECRET, SLACK_SIGNING_SECRET and FOOTNOTE_PUBLIC_URL.",
+    )
+    slack_client_secret: SecretStr | None = Field(
+        None, validation_alias="SLACK_CLIENT_SECRET", description="Its client secret."
+    )
     slack_signing_secret: SecretStr | None = Field(
         None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
     )
@@ -277,12 +304,19 @@ class BotSettings(FootnoteSettings):
         """Whether a model writes answers; an endpoint of one's own may want no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
 
+    @property
+    def has_slack_oauth(self) -> bool:
+        """Whether an app is set that many workspaces install, if only by half."""
+        return self.slack_client_id is not None or self.slack_client_secret is not None
+
     def links_problem(self, public_url: str) -> str | None:
         """What to say when chats get links that open on this very machine only; None when all is well.
 
         The Agents Playground and a Slack API on this machine show theirs to browsers of this machine.
         """
-        is_slack = self.slack_bot_token and not _is_of_this_machine(self.slack_api_url)
+        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not _is_of_this_machine(
+            self.slack_api_url
+        )
         is_teams = self.teams_app_id and not self.teams_development
         chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
         if not chats or not _is_of_this_machine(public_url):

@@ -90,8 +90,58 @@ class PostedAnswer:
     """It was erased on purpose: the language in which its message is to say so."""
 
 
-WORDS = {"asked", "asker", "user"}
-"""What an address may hold of a question's words, those of a button, and of whoever asked it."""
+UPLOAD = "upload"
+"""Key of an address: beside the question, or in its place, stands a file, as its platform names it."""
+WORDS = {"asked", "asker", "user", UPLOAD}
+"""What an address may hold of a question's words, those of a button, its file, and of whoever asked it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A PDF that somebody uploaded in a chat."""
+
+    id: int
+    channel_id: int
+    uploader: str
+    """As FOOTNOTE_ADMINS names people."""
+    name: str
+    """Of the file in the channel's folder of uploads."""
+    sha256: str
+    size: int
+    """In bytes."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewUpload:
+    """A PDF that was fetched and is to be kept."""
+
+    channel_id: int
+    key: str
+    """Of the message and the file in it: one that arrives again is the same."""
+    uploader: str
+    sha256: str
+    size: int
+    address: dict[str, Any]
+    """Where its receipt is posted."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadQuota:
+    """The most that is uploaded in one channel."""
+
+    files: int
+    size: int
+    """In bytes."""
+
+
+class UploadRefusal(StrEnum):
+    """Why a PDF that was fetched is not kept."""
+
+    KNOWN = "known"
+    """A document of the channel has the same bytes."""
+    TOO_MANY = "too many"
+    TOO_LARGE = "too large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +274,8 @@ class NoticeGroup:
     count: int
     oldest: datetime
     newest: datetime
+    upload: int | None = None
+    """All of it is about this upload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +287,5 @@ class NoticeBatch:
     """The channel it is announced in."""
     began_at: datetime
     """When its oldest notice was made: nothing of the message is older."""
+    upload: int | None = None
+    """As of the group that it was made of."""

@@ -1,4 +1,4 @@
-"""Named places on the journey of a PDF at which tests end the process, as if somebody had pulled the plug.
+"""Named places on the journeys of PDFs and answers at which tests end the process, as by pulling the plug.
 
 The program itself only passes them: without an observer, which tests alone install, a point does nothing.
 """
@@ -31,7 +31,20 @@ Point = Literal[
     "after-purge",  # its contents are gone from SQL; the readings' files are still there
     "amid-reconcile",  # some of the differences are mended
 ]
+AnswerPoint = Literal[
+    "before-placeholder",  # the outbox says that a placeholder is being posted; none is
+    "amid-placeholder",  # the platform has it; the outbox does not name it yet
+    "after-placeholder",  # the outbox names it
+    "after-answer",  # the outbox has the answer; the chat does not
+    "before-card",  # the chat has its text; the outbox says that its card is being posted
+    "amid-card",  # the platform has it; the outbox does not name it yet
+    "after-card",  # the outbox names it
+    "before-delivered",  # the chat has all of it; the outbox does not say so
+]
 POINTS: tuple[str, ...] = get_args(Point)
+"""Those of a PDF."""
+ANSWER_POINTS: tuple[str, ...] = get_args(AnswerPoint)
+"""Those of an answer in a chat; cards are Teams' alone."""
 
 _observers: list[Callable[[str], None]] = []
 
@@ -41,7 +54,7 @@ def install(observer: Callable[[str], None]) -> None:
     _observers.append(observer)
 
 
-def reach(point: Point) -> None:
+def reach(point: Point | AnswerPoint) -> None:
     """Pass a point."""
     for observer in _observers:
         observer(point)

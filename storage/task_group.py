@@ -1,4 +1,4 @@
-"""Calls that run side by side and end together, and tasks that are ended."""
+"""Calls that end together, calls that end before their caller, and tasks that are ended."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ async def gather_or_cancel(*calls: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
         first = errors.exceptions[0]
         raise first from first.__cause__
     return tuple(task.result() for task in tasks)
+
+
+async def finish_within(seconds: float, call: Coroutine[Any, Any, T]) -> T:
+    """What the call returns; when the caller is cancelled, the call still has ``seconds`` to end."""
+    task = asyncio.ensure_future(call)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=seconds)
+        await cancel_and_wait(task)
+        raise
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:

@@ -25,6 +25,7 @@ MADE_AT_RUN_TIME = {
     "link_keys.json",
     "serve.json",
     "state.json",
+    "token_keys.json",
     "web_sources.toml",
 }
 NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}

@@ -27,6 +27,7 @@ from storage.chat.channels import require_channel_name
 from storage.config_file import MAP_NAME, InvalidFile
 from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
+from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.models import Channel, Platform
 
 MAX_FILES_LISTED = 50
@@ -143,7 +144,7 @@ async def reconcile(_options: argparse.Namespace) -> int:
 
 
 async def list_folders(options: argparse.Namespace) -> int:
-    """Print every folder; 1 when one of them has a problem, or the map has mistakes."""
+    """Print folders and Slack workspaces; 1 when one has a problem, or the map has mistakes."""
     settings = load_settings()
     mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
     if mistakes:
@@ -155,19 +156,22 @@ async def list_folders(options: argparse.Namespace) -> int:
     async with open_existing_home(settings) as stores:
         folders, loose = await stores.folders.status(), await stores.folders.strangers()
         library, channels = await stores.channels.direct_library(), await stores.channels.all()
+        installed = await SlackInstallations(stores.database).all()
     if not folders:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
     if dead_links := settings.bot.links_problem(make_links(settings).public_url):
         print(_in_red(f"problem: {dead_links}"), file=sys.stderr)
+    print(*map(_workspace, installed), sep="\n", end="\n" if installed else "", file=sys.stderr)
     if library or any(one.platform is not Platform.LOCAL for one in channels):
         print(_direct_chats(library), file=sys.stderr)
     if loose and options.json:
         print(dump(inbox_line(settings.inbox, loose)))
     elif loose:
         print(f"{'':>4}  {'inbox':<9} {len(loose):>6} files  {settings.inbox}", *_strangers(loose), sep="\n")
-    return 1 if mistakes or dead_links or any(folder.problem for folder in folders) else 0
+    has_problem = any([*(one.problem for one in folders), *(one.problem for one in installed)])
+    return 1 if mistakes or dead_links or has_problem else 0
 
 
 async def approve(options: argparse.Namespace) -> int:
@@ -194,6 +198,16 @@ async def approve(options: argparse.Namespace) -> int:
 def _in_red(text: str) -> str:
     """Text for stderr, red where a person watches it."""
     return f"\x1b[31m{text}\x1b[0m" if sys.stderr.isatty() and "NO_COLOR" not in os.environ else text
+
+
+def _workspace(installed: SlackInstallation) -> str:
+    """A Slack workspace that has the app, and what is wrong with its token."""
+    line = f"Slack: {installed.name} ({installed.installation}) since {installed.installed_at.date()}"
+    if not installed.problem:
+        return line
+    return (
+        f"{line}\n{_in_red(f'problem: {installed.problem}: install the app there again, at /slack/install')}"
+    )
 
 
 def _direct_chats(library: Channel | None) -> str:

@@ -6,11 +6,13 @@ engine or a model that fails, nor for one that is late: those end in an answer t
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from bot.core.citations.citations import CitationService
 from bot.core.commands.chat_commands import ChatCommands
@@ -43,12 +45,17 @@ log = logging.getLogger(__name__)
 
 PASSAGES_COMPARED = 2
 """Passages at least that are read of each document that a question compares."""
+CHANNELS_AT_ONCE = 4
+"""Of the channels that a direct chat asks, those that are searched at the same time."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Journey:
-    """What goes along with one question through all stages."""
+    """What goes along with one question of one channel through all stages."""
 
+    question: Question
     view: ChannelView
     trace: Trace
     deadline: Deadline
@@ -101,68 +108,89 @@ class Answering:
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
 
+        Of the channels that a direct chat asks each is searched and judged by itself; the surest answers.
         ``listener`` is shown what a model writes, as far as it is proven.
         """
         started = time.perf_counter()
-        view = ChannelView(self._catalog, question.channel, self._folders)
-        language = spoken_language(question) or await view.language() or Language.ENGLISH
-        question = replace(question, language=language)
-        trace = Trace(self._passages_read)
-        journey = _Journey(view, trace, Deadline(self._answer_seconds), listener)
-        with trace.collecting_calls():
-            try:
-                answer = await self._travel(question, journey)
-            except (InfrastructureError, TimeoutError) as error:
-                log.warning("question %s failed: %s", question.id, type(error).__name__)
-                answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
+        journeys = await self._set_out(question, Deadline(self._answer_seconds), listener)
+        journey, language = journeys[0], journeys[0].question.language
+        try:
+            journey, answer = await self._travel(journeys)
+        except (InfrastructureError, TimeoutError) as error:
+            log.warning("question %s failed: %s", question.id, type(error).__name__)
+            answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         total = _milliseconds(started)
         answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
-        _log(question, answer)
+        _log(journey.question, answer)
         if self._records and not question.is_trial:
-            self._records.take(QuestionRecord(question, answer, trace))
+            self._records.take(QuestionRecord(journey.question, answer, journey.trace))
         return answer
 
-    async def _travel(self, question: Question, journey: _Journey) -> Answer:
-        readings = await self._understand(question, journey)
-        if isinstance(readings, Answer):
-            return readings
+    async def _set_out(
+        self, question: Question, deadline: Deadline, listener: AnswerListener | None
+    ) -> list[_Journey]:
+        """A journey for each channel that is asked, with its own documents and what was said of them."""
+        asked = [replace(question, channel=one.channel, history=one.history) for one in question.members]
+        journeys = []
+        for one in asked or [question]:
+            view = ChannelView(self._catalog, one.channel, self._folders)
+            language = spoken_language(one) or await view.language() or Language.ENGLISH
+            trace = Trace(self._passages_read)
+            journeys.append(_Journey(replace(one, language=language), view, trace, deadline, listener))
+        return journeys
+
+    async def _travel(self, journeys: Sequence[_Journey]) -> tuple[_Journey, Answer]:
+        if reply := await self._reply(journeys):
+            return journeys[0], reply
+        readings = await _each(self._understand, ((one,) for one in journeys))
         while True:
             started = time.perf_counter()
-            searches = await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
+            found = await _each(self._search, zip(readings, journeys, strict=True))
             retrieved = time.perf_counter()
-            judged = await self._weigh(searches, journey)
-            written = await self._write(judged, journey)
-            if await self._is_approved(question, written):
+            searches = await _each(self._weigh, zip(found, journeys, strict=True))
+            journey, judged, written = await self._write_surest(zip(journeys, searches, strict=True))
+            if await self._is_approved(judged.question, written):
                 break  # else an admin took a page off the list meanwhile: the same without it
-        answer = await self._cite(judged, written, journey)
-        asked = judged.question.unfiltered or judged.question.text
-        return replace(
+        with journey.trace.collecting_calls():
+            answer = await self._cite(judged, written, journey)
+        question = judged.question
+        asked = question.unfiltered or question.text
+        return journey, replace(
             answer,
             passages=answer.passages or judged.retrieval.passages,
             milliseconds=Milliseconds(round(1000 * (retrieved - started)), _milliseconds(retrieved)),
-            standalone="" if asked == question.text else asked,
+            standalone="" if asked == journey.question.text else asked,
             corrections=judged.retrieval.question.corrections,
             unknown=judged.retrieval.question.unknown,
-            filter=judged.question.filter,
+            filter=question.filter,
             language=question.language,
+            answered_from=question.origin if question.members else None,
         )
 
-    async def _understand(self, question: Question, journey: _Journey) -> Sequence[Question] | Answer:
-        """The question as typed, as reworded, or both; or the reply to what needs no search."""
-        async with journey.deadline.limit():
+    async def _reply(self, journeys: Sequence[_Journey]) -> Answer | None:
+        """The reply to what needs no search; None: it is a question to the documents."""
+        question, deadline = journeys[0].question, journeys[0].deadline
+        async with deadline.limit():
             command = recognize(question.text, question.language)
-            reply = command and await self._commands.reply(command, question, journey.view, self._outlines)
-            if reply:
+            asked = [(one.question, one.view) for one in journeys]
+            if command and (reply := await self._commands.reply_of_each(command, asked, self._outlines)):
                 return reply
-        if len(question.text) > self._question_chars:
-            words = reply_words(question.language)
-            too_long = words.question_too_long(limit=self._question_chars)
-            return Answer(AnswerState.CHAT, too_long, language=words.language)
+        if len(question.text) <= self._question_chars:
+            return None
+        too_long = reply_words(question.language).question_too_long(limit=self._question_chars)
+        return Answer(AnswerState.CHAT, too_long, language=question.language)
+
+    async def _understand(self, journey: _Journey) -> Sequence[Question]:
+        """The question as typed, as reworded, or both."""
+        question = journey.question
         async with journey.deadline.limit():
             readings: Sequence[Question] = (question,)
             if question.history:
                 readings = await self._follow_ups.readings(question, journey.view)
             return [await journey.view.narrow(one) for one in readings]
+
+    async def _search(self, readings: Sequence[Question], journey: _Journey) -> Sequence[SearchAttempt]:
+        return await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
 
     async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
         """The best passages, reranked, and the evidence among and around them that can be read."""
@@ -241,6 +269,18 @@ class Answering:
                 one for one in compared if verdicts[one].outcome is not Outcome.NOT_FOUND
             )
 
+    async def _write_surest(
+        self, searches: Iterable[tuple[_Journey, SearchAttempt]]
+    ) -> tuple[_Journey, SearchAttempt, WrittenAnswer | None]:
+        """What is written of the channel that answers most surely, or of the next where that is nothing."""
+        surest_first = sorted(searches, key=lambda one: _sureness(one[1]), reverse=True)
+        for journey, search in surest_first:
+            with journey.trace.collecting_calls():
+                written = await self._write(search, journey)
+            if written:
+                return journey, search, written
+        return *surest_first[0], None
+
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
         """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""
         retrieval = search.retrieval
@@ -307,6 +347,25 @@ class Answering:
             passages=retrieval.passages,
             is_generated=written.is_generated,
         )
+
+
+async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[object]]) -> list[T]:
+    """What the work makes of each channel's arguments, of which the journey is the last; a few at a time."""
+    slots = asyncio.Semaphore(CHANNELS_AT_ONCE)
+
+    async def do(*arguments: Any) -> T:
+        async with slots:
+            with arguments[-1].trace.collecting_calls():
+                return await work(*arguments)
+
+    return list(await gather_or_cancel(*(do(*one) for one in journeys)))
+
+
+def _sureness(search: SearchAttempt) -> float:
+    """How sure (0-1) it is that a channel answers; where a figure is asked for, how near its best passage."""
+    if search.verdict is not None:
+        return search.verdict.probability
+    return max((one.score for one in search.retrieval.passages), default=0.0)
 
 
 def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:

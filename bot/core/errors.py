@@ -9,7 +9,11 @@
     ├── RerankerError            the reranker is down or late, or gave no scores
     ├── DeliveryError            the chat platform did not take a message
     │   ├── DeliveryUnclear      nobody knows whether it did: search before posting again
-    │   └── ChannelClosed        nothing of ours can be posted in that channel
+    │   ├── ChannelClosed        nothing of ours can be posted in that channel
+    │   │   └── WorkspaceLeft    nor in any other one of its workspace, which removed the app
+    │   └── MembershipsUnknown   it does not say who is in which channel
+    ├── FileUnavailable          an uploaded file cannot be had from its platform, now or later
+    ├── FileBeingRead            an uploaded file is not read yet, so nothing can be asked about it
     └── LinkError
         ├── LinkForged           always the same 404, whatever is wrong with it
         └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
@@ -57,6 +61,22 @@ class DeliveryUnclear(DeliveryError):
 
 class ChannelClosed(DeliveryError):
     """The channel is archived or gone, or the bot is not in it."""
+
+
+class WorkspaceLeft(ChannelClosed):
+    """The workspace removed the app: nothing that waits for it is tried again."""
+
+
+class MembershipsUnknown(DeliveryError):
+    """The chat platform does not say who is in which channel: nothing may be shown until it does."""
+
+
+class FileUnavailable(BotError):
+    """The platform does not give out an uploaded file: it is gone, or we may not have it."""
+
+
+class FileBeingRead(BotError):
+    """An uploaded file is not read yet: what stands beside it is asked in a moment."""
 
 
 class LinkError(BotError):

@@ -11,7 +11,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from storage.chat_models import Turn
-from storage.models import Box, Channel, Figure, LivePublication, PlacedWord
+from storage.models import Box, Channel, Figure, LivePublication, PlacedWord, TenantName
 
 LOCAL_ASKER = "local"
 """Whoever uses this machine itself: its console, which strangers cannot reach, or its command line."""
@@ -115,6 +115,25 @@ class AppliedFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberChannel:
+    """A channel of which a platform said, when a question was asked, that its asker is a member."""
+
+    channel: Channel
+    history: tuple[Turn, ...] = ()
+    """What the direct chat said before of this channel's documents, newest last."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredFrom:
+    """What a direct chat is shown of the channels that its person is a member of."""
+
+    tenants: tuple[TenantName, ...]
+    """All that something is said of: who has left one of them is not shown it again."""
+    name: str = ""
+    """What people call the channel, where it is one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question in one channel. The channel comes from a verified envelope, never from the text."""
 
@@ -143,7 +162,10 @@ class Question:
     is_trial: bool = False
     """Nobody asked it: it was made up to see whether a document answers."""
     chat: Channel | None = None
-    """The direct chat in which it was asked, where the documents are a library's."""
+    """The direct chat in which it was asked, where the documents are a library's or a channel's."""
+    members: tuple[MemberChannel, ...] = ()
+    """The channels that a direct chat asks, where these are its asker's own: each is searched by itself, and
+    ``channel`` is one of them."""
     thread: str | None = None
     """Within the channel; None: it stands alone."""
     asker: str = ""
@@ -153,6 +175,16 @@ class Question:
     def asked_in(self) -> Channel:
         """Whose conversation it belongs to: its memory and its trace are kept there, and go with it."""
         return self.chat or self.channel
+
+    @property
+    def asked_channels(self) -> tuple[Channel, ...]:
+        """All whose documents are searched."""
+        return tuple(one.channel for one in self.members) or (self.channel,)
+
+    @property
+    def origin(self) -> AnsweredFrom:
+        """What an answer of its channel says of where it comes from."""
+        return AnsweredFrom((self.channel.tenant,), self.channel.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +460,13 @@ class Answer:
     """What is said beside the documents' own words."""
     is_generated: bool = False
     """A model worded some of it; else all that answers is quoted word for word."""
+    answered_from: AnsweredFrom | None = None
+    """The channels that it shows something of, where it is not asked in one of them."""
+
+    @property
+    def channel_name(self) -> str:
+        """What people call the channel that it comes from; '' where that goes without saying."""
+        return self.answered_from.name if self.answered_from else ""
 
 
 @dataclass(frozen=True, slots=True)

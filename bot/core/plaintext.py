@@ -8,6 +8,7 @@ import unicodedata
 _JOINER = "\u2060"
 _BROKEN = re.compile("[\0\ud800-\udfff]")
 _MARK = re.compile(r" ?\[\d{1,3}\]")
+_LIKE_A_MARK = re.compile(r"\[(\s*\d{1,3}\s*)\]")
 _HIDDEN = {"Cc", "Cf", "Cs"}
 _KEPT = {"\n", "\t", "\u200c", "\u200d"}  # the last two: Persian, Indic scripts and emoji need them
 
@@ -39,6 +40,11 @@ def tame(text: str) -> str:
 def without_marks(text: str) -> str:
     """An answer's text without its [n], which stand for nothing before its sources are there."""
     return _MARK.sub("", text)
+
+
+def inert(text: str) -> str:
+    """On one line, without anything that reads like the mark of a source."""
+    return _LIKE_A_MARK.sub(r"(\1)", " ".join(text.split()))
 
 
 def shorten(text: str, limit: int) -> str:

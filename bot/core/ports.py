@@ -21,11 +21,17 @@ from bot.core.models import (
     Retrieval,
     SourceChange,
 )
-from storage.chat_models import RecentQuestion, WithdrawnItem
+from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
 Hold = Callable[[], Awaitable[None]]
 """Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``."""
+
+Keep = Callable[[dict[str, Any]], Awaitable[None]]
+"""Keeps for good what names our message in a chat, in place of what was kept of it before.
+
+It raises ``storage.errors.LeaseLost`` where the question is not ours any more.
+"""
 
 OnClaim = Callable[[Claim], None]
 """Called with each sentence of a draft as soon as it and its quotes are complete."""
@@ -147,6 +153,10 @@ class SetShared(Protocol):
 
 LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
 """Keeps that a channel is gone, or that we are no more in it."""
+MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
+"""Keeps that a channel is called otherwise by its platform from now on."""
+ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
+"""(a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +179,8 @@ class ChatIntake:
     recent: ReadRecent
     direct_questions: ReadQuestions
     preview: PreviewLink
+    move: MoveChannel
+    moves: ReadMoves
 
 
 class JoinAt(Protocol):
@@ -209,7 +221,7 @@ class Announcer(Protocol):
         """
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post one message that nobody asked for.
+        """Post one message that nobody asked for; below the message whose address a place has as ``below``.
 
         Raises:
             bot.core.errors.ChannelClosed: never in this channel.
@@ -299,8 +311,8 @@ class QuestionAnswering(Protocol):
 class NoteWriter(Protocol):
     """Writes notes to threads that follow a page; a note names subscription, version and page."""
 
-    async def is_due(self, note: Mapping[str, int]) -> bool:
-        """Whether there is anything to tell.
+    async def due(self, note: Mapping[str, int]) -> TenantName | None:
+        """The channel of the page's document; None: there is nothing to tell.
 
         Raises:
             storage.errors.InfrastructureError: nobody knows just now.
@@ -312,6 +324,13 @@ class NoteWriter(Protocol):
         Raises:
             storage.errors.InfrastructureError: what was read is not there just now.
         """
+
+
+TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
+"""Takes the file of a message, once; None: it is read, and the words beside it can be asked.
+
+It raises ``FileBeingRead`` until then.
+"""
 
 
 class Messenger(Protocol):
@@ -347,10 +366,16 @@ class Messenger(Protocol):
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """
 
-    async def deliver(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
+    async def deliver(
+        self, address: dict[str, Any], message: dict[str, Any], answer: Answer, keep: Keep
+    ) -> None:
         """Replace the placeholder with the answer; repeating it changes nothing a person sees.
 
+        Whatever is posted beside the placeholder is handed to ``keep`` before and after, so that no later
+        try posts it again.
+
         Raises:
+            storage.errors.LeaseLost: as ``keep``.
             bot.core.errors.DeliveryError: the platform refused, or did not answer.
         """
 

@@ -166,6 +166,11 @@ class QuestionRecord:
             {
                 "question_id": question.id,
                 "channel_id": question.asked_in.id,
+                "answered_from": {
+                    "channel_id": question.channel.id,
+                    "channel": question.channel.name,
+                    "asked": [one.channel.name for one in question.members],
+                },
                 "asked_at": question.asked_at.isoformat(),
                 "question": question.text[:MAX_QUESTION_CHARS],
                 "searched": (answer.standalone or question.text)[:MAX_QUESTION_CHARS],

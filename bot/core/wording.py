@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from bot.core.models import Answer, AppliedFilter, Language
+from bot.core.models import Answer, AnswerState, AppliedFilter, Language
 from storage.models import Channel, Platform
 
 FILES_NAMED = 3
@@ -61,6 +61,12 @@ class ReplyWords:
     outsider: str
     share: str
     not_shared: str
+    compose_lead: str
+    compose_question: str
+    compose_ask: str
+    compose_waiting: str
+    compose_show: str
+    compose_gone: str
     greeting: str
     thanks: str
     goodbye: str
@@ -89,6 +95,7 @@ class ReplyWords:
     generated: str
     cut_short: str
     understood: SentenceTemplate
+    answered_from: SentenceTemplate
     searched_for: SentenceTemplate
     searched_only: PluralSentence
     searched_all: SentenceTemplate
@@ -99,6 +106,7 @@ class ReplyWords:
     not_found: str
     no_such_document: str
     searched: PluralSentence
+    searched_channels: SentenceTemplate
     unknown_word: PluralSentence
     unknown_words: PluralSentence
     nearest: SentenceTemplate
@@ -110,6 +118,9 @@ class ReplyWords:
     empty_named_channel: SentenceTemplate
     empty_library: str
     no_direct_library: str
+    memberships_unknown: str
+    no_member_channels: str
+    left_channel: str
     documents_known: PluralSentence
     pages: PluralSentence
     version: SentenceTemplate
@@ -194,11 +205,33 @@ class ReplyWords:
     retried: PluralSentence
     paused: PluralSentence
     resumed: PluralSentence
+    fetching: str
+    upload_taken: SentenceTemplate
+    upload_known: SentenceTemplate
+    uploads_off: str
+    upload_direct: str
+    upload_no_pdf: SentenceTemplate
+    upload_empty: SentenceTemplate
+    upload_too_large: SentenceTemplate
+    upload_too_many: PluralSentence
+    upload_no_room: SentenceTemplate
+    upload_no_folder: SentenceTemplate
+    upload_unfetched: SentenceTemplate
+    upload_failed: str
+    upload_removed: SentenceTemplate
+    upload_not_removed: SentenceTemplate
+    upload_not_yours: SentenceTemplate
+    no_such_upload: SentenceTemplate
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
-        """What was searched for where it is not what was typed, a line each; most answers have none."""
+        """What was searched for where it is not what was typed, a line each; most answers have none.
+
+        Before it stands the channel whose documents answer, in a direct chat that asks several.
+        """
+        is_named = answer.channel_name and answer.state is not AnswerState.NOT_FOUND
         words = ", ".join(dict.fromkeys(one.word for one in answer.corrections))
         return [
+            *([self.answered_from(channel=answer.channel_name)] if is_named else ()),
             *([self.understood(question=answer.standalone)] if answer.standalone else ()),
             *([self.searched_for(words=words)] if words else ()),
             *([self._filtered(answer.filter)] if answer.filter else ()),
@@ -221,6 +254,10 @@ class ReplyWords:
     def unread(self, names: Sequence[str]) -> str:
         """Files of the channel that could not be read; at most three are named."""
         return self.unread_files(files=self._first(names))
+
+    def channels_searched(self, names: Sequence[str]) -> str:
+        """The channels that were searched; at most three are named."""
+        return self.searched_channels(channels=self._first(names))
 
     def being_read(self, names: Sequence[str]) -> str:
         """Files of the channel that nothing can be asked about yet; at most three are named."""

@@ -14,20 +14,30 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncCallableAuthorize
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
 from bot.core.ports import ChatIntake, DrawFigure, GivenAnswer, IncomingMessage
 from bot.core.understanding.question_terms import language_of
+from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
-from bot.slack.events import read_edit, read_event, read_join, read_leave, read_outsider, read_withdrawal
+from bot.slack.events import (
+    LEFT,
+    installation_of,
+    read_edit,
+    read_join,
+    read_leave,
+    read_outsider,
+    read_withdrawal,
+)
+from bot.slack.installations.oauth import SlackOAuth
 from bot.slack.messenger import SlackMessenger
 from bot.slack.private_questions import (
     SHARE,
@@ -44,14 +54,15 @@ from bot.slack.signature import read_signed_body
 from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
-from bot.slack.web_api import web_client
+from bot.slack.web_api import WebClients, web_client
+from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
 from bot.slack.workspace.memberships import Memberships
+from bot.slack.workspace.moved_channels import CHANGED, MovedChannels, read_move
+from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
-
-PATH = "/slack/events"
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +87,21 @@ class SlackAdapter:
     """
 
     def __init__(
-        self, settings: BotSettings, intake: ChatIntake, feedback: AnswerFeedback, draw: DrawFigure
+        self,
+        settings: BotSettings,
+        intake: ChatIntake,
+        feedback: AnswerFeedback,
+        draw: DrawFigure,
+        oauth: SlackOAuth | None = None,
     ) -> None:
-        """Nothing is sent yet; ``intake`` keeps what comes in, ``feedback`` what people say of answers.
+        """Nothing is sent yet.
 
-        ``draw`` draws the figures of answers.
+        Args:
+            settings: tokens and secrets.
+            intake: keeps what comes in.
+            feedback: keeps what people say of answers.
+            draw: draws the figures of answers.
+            oauth: the app's installations, when many workspaces may have it; None: one, by its token.
 
         Raises:
             SettingsError: there is no way for events to come in.
@@ -90,20 +111,25 @@ class SlackAdapter:
                 "SLACK_BOT_TOKEN is set, but no events can come in: set SLACK_APP_TOKEN (Socket Mode) "
                 "or SLACK_SIGNING_SECRET (events over HTTP)"
             )
-        client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
+        self._client = web_client(revealed(settings.slack_bot_token) or "", settings.slack_api_url)
+        self._oauth = oauth
+        clients: WebClients = oauth.workspaces if oauth else self._client
+        clients.moved = self._moved = MovedChannels(intake.moves)
         self.messenger = SlackMessenger(
-            client, settings.sources_shown, draw, is_model_writing=settings.has_model
+            clients, settings.sources_shown, draw, is_model_writing=settings.has_model
         )
+        self.files = SharedFiles(clients, settings.slack_api_url)
+        self._uploads = UploadPolicy(settings.uploads)
         self._settings = settings
         self._secret = revealed(settings.slack_signing_secret) or ""
-        self._names = ChannelNames(client, intake.name_channel)
-        self._home = AppHome(client, intake.overviews, intake.recent)
-        self._previews = LinkPreviews(client, intake.preview)
-        self._memberships = Memberships(client)
-        self._prompts = SuggestedPrompts(client, intake.direct_questions)
+        self._names = ChannelNames(clients, intake.name_channel)
+        self._home = AppHome(clients, intake.overviews, intake.recent)
+        self._previews = LinkPreviews(clients, intake.preview)
+        self.memberships = Memberships(clients)
+        self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
-        self._app = self._bolt_app(client)
+        self._app = self._bolt_app()
         self._socket: _Socket | None = None
         self._connecting: asyncio.Task[None] | None = None
 
@@ -111,6 +137,8 @@ class SlackAdapter:
         """Take signed events over HTTP, when there is a secret to check them by."""
         if self._secret:
             app.router.add_post(PATH, self._handle)
+        if self._oauth:
+            self._oauth.add_routes(app)
 
     async def start(self) -> None:
         """Check the token and connect Socket Mode; an unreachable Slack is waited for in the background.
@@ -118,6 +146,9 @@ class SlackAdapter:
         Raises:
             SettingsError: Slack refuses the bot token.
         """
+        if self._oauth:
+            await self._oauth.workspaces.start()
+            return
         await self._check_token()
         if app_token := revealed(self._settings.slack_app_token):
             client = web_client(app_token, self._settings.slack_api_url)
@@ -137,13 +168,18 @@ class SlackAdapter:
         await self._prompts.aclose()
         await self._previews.aclose()
 
+    async def aclose(self) -> None:
+        """Behind the last message: let a token's renewal that began come to its end."""
+        if self._oauth:
+            await self._oauth.workspaces.aclose()
+
     async def is_ready(self) -> bool:
         """Whether events can come in: over HTTP always, over a socket while it is connected."""
         return self._socket is None or await self._socket.is_connected()
 
     async def _check_token(self) -> None:
         try:
-            await self.messenger.client.auth_test()
+            await self._client.auth_test()
         except SlackApiError as error:
             if error.response.status_code != 200:
                 log.warning("Slack does not answer yet: status %s", error.response.status_code)
@@ -158,20 +194,29 @@ class SlackAdapter:
         response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
         return await to_aiohttp_response(response)
 
-    def _bolt_app(self, client: AsyncWebClient) -> AsyncApp:
+    def _bolt_app(self) -> AsyncApp:
         logger = logging.getLogger("slack_bolt.footnote")
         logger.setLevel(
             logging.ERROR
         )  # below, Bolt logs bodies of requests, and remarks on settings we chose
+        authorize = AsyncCallableAuthorize(logger=logger, func=_authorize_by_envelope)
         app = AsyncApp(
             name="footnote",
             logger=logger,
-            client=client,
+            client=self._client,
             signing_secret=self._secret,
             process_before_response=True,
-            authorize=_authorize_by_envelope,
+            authorize=authorize,  # type: ignore[arg-type] # beside OAuth, Bolt takes an AsyncAuthorize only
             attaching_conversation_kwargs_enabled=False,
+            oauth_flow=self._oauth.flow if self._oauth else None,
+            oauth_settings=self._oauth.flow.settings if self._oauth else None,
         )
+        app.middleware(self._translate)
+        if self._oauth:
+            app.event("app_uninstalled")(self._oauth.forget)
+            app.event("tokens_revoked")(self._oauth.forget)
+        app.event(CHANGED)(self._take_move)
+        app.event(re.compile("|".join(LEFT)))(self._take_leave)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -182,33 +227,55 @@ class SlackAdapter:
         app.error(_ask_again)
         return app
 
+    async def _translate(self, body: dict[str, Any], next_: Callable[[], Awaitable[Any]]) -> None:
+        """Read whatever comes as of the channel that it was first known by; but for the news of a change."""
+        if read_move(body) is None:
+            await self._moved.refresh()
+            body.update(self._moved.inward(body))
+        await next_()
+
+    async def _take_move(self, body: dict[str, Any]) -> None:
+        if move := read_move(body):
+            await self._intake.move(*move)
+            self._moved.forget()
+
+    async def _take_leave(self, body: dict[str, Any]) -> None:
+        if left := read_leave(body):
+            await self._intake.leave(left)
+
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups
+        if (body.get("event") or {}).get("type") not in EVENT_TYPES:
+            return
         if joined := read_join(body):
             await self._intake.join(joined)
             self._names.learn(joined)
-        elif left := read_leave(body):
-            await self._intake.leave(left)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
-        elif message := read_event(body, follow_ups=follow_ups):
-            await self._keep(message)
-        elif asked := read_outsider(body):
+        elif messages := read_messages(body, self._uploads.allows, follow_ups=follow_ups):
+            for message in messages:
+                await self._keep(message)
+        else:
+            await self._tell_outsider(body)
+            self._decorate(body)
+
+    async def _tell_outsider(self, body: dict[str, Any]) -> None:
+        """Whoever asks from another organisation learns that only ours are answered."""
+        if asked := read_outsider(body):
             place, text = asked
             words = reply_words(language_of(text) or Language.ENGLISH)
-            await self.messenger.whisper(place, words.outsider, ())
-        else:
-            self._decorate(body)
+            installation = installation_of((body.get("authorizations") or [{}])[0])
+            await self.messenger.whisper(installation, place, words.outsider, ())
 
     def _decorate(self, body: dict[str, Any]) -> None:
         """What is shown beside answers: soon, and to no one's loss when it cannot be."""
         if home := read_opened(body, "home"):
             self._home.open(home)
         elif chat := read_opened(body, "messages"):
-            self._prompts.open(chat.direct)
+            self._prompts.open(chat.installation, chat.direct)
         elif links := read_shared_links(body):
             self._previews.add(links)
 
@@ -225,16 +292,25 @@ class SlackAdapter:
         if click and reply:
             blocks = feedback_buttons.reply_blocks(reply, click)
             url = read_response_url(body, self._settings.slack_api_url)
-            await self.messenger.whisper(click.place, reply.text, blocks, url)
+            await self.messenger.whisper(click.key.installation, click.place, reply.text, blocks, url)
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)
+        if asked and not await self._may_see(click):
+            asked = None
         if click.verdict is None:
             return FeedbackReply(await self._feedback.why(asked, click.language))
         person = (click.key.installation, click.user)
         return await self._feedback.take(
             asked, person, click.verdict, page=click.page, language=click.language
         )
+
+    async def _may_see(self, click: feedback_buttons.FeedbackClick) -> bool:
+        """Whether a click in a direct chat may still be told of its answer; in a channel, everybody may."""
+        if not click.place["channel"].startswith("D"):
+            return True
+        given = await self._intake.given(Platform.SLACK, click.message_key)
+        return given is not None and await self.memberships.may_see(given)
 
     async def _take_command(self, body: dict[str, Any], ack: Acknowledge) -> None:
         if (message := read_command(body, self._settings.slack_api_url)) is None:
@@ -260,7 +336,8 @@ class SlackAdapter:
     async def _share_once(self, message_key: str, url: str, given: GivenAnswer) -> None:
         """Show an answer to its channel, if its asker is still there and did not do so before."""
         channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
-        if not await self._memberships.has(channel, given.address["asked"]["user"]):
+        is_member = await self.memberships.has(channel, given.address["asked"]["user"])
+        if not is_member or not await self.memberships.may_see(given):
             await self.messenger.reply(url, reply_words(given.answer.language).not_shared)
             return
         if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):

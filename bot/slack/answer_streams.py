@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.slack.blocks import render_sentences
 from bot.slack.web_api import MAX_TRIES, call
+from storage.chat_models import UPLOAD
 from storage.clock import steady_seconds
 
 Json = dict[str, Any]
@@ -36,23 +37,23 @@ log = logging.getLogger(__name__)
 class AnswerStreams:
     """Begins streams, lets them grow, and ends them."""
 
-    def __init__(self, client: AsyncWebClient, *, is_wanted: bool) -> None:
+    def __init__(self, *, is_wanted: bool) -> None:
         """``is_wanted``: a model writes answers, so that there is something to stream."""
-        self._client = client
         self._is_wanted = is_wanted
         self._quiet_until = 0.0
         self._shown: dict[str, list[str] | None] = {}
         """What was shown in the streams that this process began, by their ts; None: it has ended."""
 
     def may_hold(self, address: Json) -> bool:
-        """Whether the question of this address may have been given a stream."""
+        """Whether the question of this address may have been given a stream; one about a file waits."""
         return (
             address["thread"] == address.get("ts")
             and "asked" not in address
+            and UPLOAD not in address
             and all(address.get(name) for name in ("user", "team", "bot"))
         )
 
-    async def begin(self, address: Json, searching: str) -> Json | None:
+    async def begin(self, client: AsyncWebClient, address: Json, searching: str) -> Json | None:
         """What names a new stream that says ``searching``; None where there is to be none.
 
         Raises:
@@ -63,7 +64,7 @@ class AnswerStreams:
             return None
         try:
             reply = await call(
-                self._client.chat_startStream,
+                client.chat_startStream,
                 1,
                 channel=address["channel"],
                 thread_ts=address["thread"],
@@ -80,7 +81,7 @@ class AnswerStreams:
         self._shown[reply["ts"]] = []
         return {"channel": reply["channel"], "ts": reply["ts"], "is_stream": True}
 
-    async def grow(self, message: Json, text: str) -> bool:
+    async def grow(self, client: AsyncWebClient, message: Json, text: str) -> bool:
         """Append what ``text`` has beyond the text before; False when this is no stream that takes it.
 
         Raises:
@@ -95,7 +96,7 @@ class AnswerStreams:
             return True
         try:
             await call(
-                self._client.chat_appendStream,
+                client.chat_appendStream,
                 1,
                 channel=message["channel"],
                 ts=message["ts"],
@@ -111,10 +112,13 @@ class AnswerStreams:
         parts.append(more)
         return True
 
-    async def end(self, message: Json, metadata: Json, *, is_last: bool = True) -> None:
+    async def end(
+        self, client: AsyncWebClient, message: Json, metadata: Json, *, is_last: bool = True
+    ) -> None:
         """End a stream, so that it can be written over; one that has ended already stays as it is.
 
         Args:
+            client: of the message's workspace.
             message: a stream, or any other message, to which nothing happens.
             metadata: what it is found by from now on.
             is_last: its answer is complete.
@@ -131,7 +135,7 @@ class AnswerStreams:
             return
         try:
             await call(
-                self._client.chat_stopStream,
+                client.chat_stopStream,
                 MAX_TRIES,
                 channel=message["channel"],
                 ts=message["ts"],

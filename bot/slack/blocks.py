@@ -107,7 +107,7 @@ def render_beginning(text: str) -> SlackMessage:
 
 def render_sentences(text: str) -> Block:
     """Sentences of an answer without their [n], which lead nowhere before it is complete."""
-    return _section(_cut(_unmarked(text), SECTION))
+    return _section(escape_within(_unmarked(text), SECTION))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
@@ -123,6 +123,12 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
 def escape(text: str) -> str:
     """Text that Slack takes for text: no link, mention or other control sequence is left in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def escape_within(text: str, limit: int) -> str:
+    """As much of a text as fits once it is escaped."""
+    units = _units(text, {})
+    return "".join(unit.shown for unit in units[: _fitting(units, limit)])
 
 
 def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> list[Block]:
@@ -167,11 +173,10 @@ def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
 
 def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]]:
     """The number beside which each picture stands -> its blocks."""
-    said = reply_words(answer.language)
     blocks: dict[int, list[Block]] = {}
     for place, file in sorted(files.items()):
         figure = answer.figures[place]
-        title, alternative = picture_words(said, figure)
+        title, alternative = picture_words(answer, figure)
         block: Block = {
             "type": "image",
             "block_id": f"picture-{place + 1}-{file}",
@@ -296,12 +301,6 @@ def _fitting(units: Sequence[_Unit], limit: int) -> int:
     return next(spaces, end)
 
 
-def _cut(text: str, limit: int) -> str:
-    """As much of a text as fits once it is escaped."""
-    units = _units(text, {})
-    return "".join(unit.shown for unit in units[: _fitting(units, limit)])
-
-
 def _fallback(words: str, pages: Sequence[CitedPage]) -> str:
     sources = "\n".join(escape(tame(numbered(page, page.fallback))) for page in pages)
-    return f"{_cut(words, NOTIFICATION)}\n{sources}".strip()
+    return f"{escape_within(words, NOTIFICATION)}\n{sources}".strip()

@@ -26,14 +26,19 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
     in a shared channel ask nothing; in a channel only a mention does, and with ``follow_ups`` a reply that
     mentions nobody, in a thread in which we answer already.
     """
+    message, event = read_message(envelope), envelope.get("event") or {}
+    if message and message.is_unaddressed and not (follow_ups and _may_follow_up(event)):
+        return None
+    return message
+
+
+def read_message(envelope: Json) -> IncomingMessage | None:
+    """What a person of ours says in an ``event_callback``, to us or to others; None for anything else."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation = installation_of(authorization)
     bot = str(authorization.get("user_id") or "")
-    is_unaddressed = not _is_addressed(event, bot)
     if not _is_said_by_a_person(event, bot) or _is_stranger(envelope, event, authorization):
-        return None
-    if is_unaddressed and not (follow_ups and _may_follow_up(event)):
         return None
     channel, ts = str(event.get("channel") or ""), str(event.get("ts") or "")
     if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel) and ts):
@@ -61,7 +66,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
             "asker": asker_of(installation, str(event["user"])),
         },
         is_direct=event["channel_type"] == "im" if event.get("channel_type") else None,
-        is_unaddressed=is_unaddressed,
+        is_unaddressed=not _is_addressed(event, bot),
     )
 
 
@@ -122,7 +127,7 @@ def read_join(envelope: Json) -> ChannelKey | None:
     return ChannelKey(Platform.SLACK, installation, channel)
 
 
-LEFT = {"channel_left", "group_left", "channel_deleted", "group_deleted"}
+LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")
 """We were taken out of a channel, or it is gone."""
 
 

@@ -15,8 +15,9 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, tame
 from bot.core.wording import reply_words
-from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.blocks import SECTION, Block, escape_within
+from bot.slack.events import SLACK_ID
+from bot.slack.question_buttons import installation_of_click, is_outsider
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform, TenantName
 
@@ -105,9 +106,8 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
     action: Json = (payload.get("actions") or [{}])[0]
     channel = str((payload.get("channel") or {}).get("id") or "")
     user = str((payload.get("user") or {}).get("id") or "")
-    ids = {f"{name}_id": (payload.get(name) or {}).get("id") for name in ("team", "enterprise")}
-    installation = installation_of({**ids, "is_enterprise_install": payload.get("is_enterprise_install")})
-    if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
+    installation = installation_of_click(payload)
+    if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
         return None
     ours = _OUR_BLOCK.fullmatch(str(action.get("block_id") or ""))
     if ours is None:
@@ -144,4 +144,5 @@ def _plain(text: str) -> Block:
 
 
 def _section(text: str) -> Block:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": escape(tame(text)), "verbatim": True}}
+    words = escape_within(tame(text), SECTION)
+    return {"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}}

@@ -12,9 +12,9 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.core.models import Answer, Language, SourceChange
-from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold
+from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold, Keep
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import (
@@ -36,8 +36,9 @@ from bot.slack.private_questions import (
 )
 from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
 from bot.slack.surfaces.agent_view import ChatStatus
-from bot.slack.web_api import MAX_TRIES, call
-from storage.chat_models import WithdrawnItem
+from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of
+from bot.slack.workspace.memberships import Memberships
+from storage.chat_models import UPLOAD, WithdrawnItem
 from storage.models import Channel
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class SlackMessenger:
 
     def __init__(
         self,
-        client: AsyncWebClient,
+        clients: WebClients,
         sources_shown: int = 5,
         draw: DrawFigure | None = None,
         *,
@@ -71,32 +72,35 @@ class SlackMessenger:
         """What Slack is told.
 
         Args:
-            client: Slack's Web API.
+            clients: Slack's Web API.
             sources_shown: cited pages that get a button.
             draw: draws the figures of answers; None: they are shown as buttons alone.
             is_model_writing: answers grow, and are streamed where Slack lets us.
         """
-        self.client = client
-        self._streams = AnswerStreams(client, is_wanted=is_model_writing)
+        self._clients = clients
+        self._streams = AnswerStreams(is_wanted=is_model_writing)
         self._sources_shown = sources_shown
-        self._status = ChatStatus(client)
-        self._uploads = FigureUploads(client, draw) if draw else None
+        self._status = ChatStatus()
+        self._memberships = Memberships(clients)
+        self._uploads = FigureUploads(draw) if draw else None
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
 
         A private one is shown to the asker alone, who may have seen it already.
         """
+        client = await self._client_for(address)
         if is_private(address):
             await place_privately(address, language)
             return dict(PRIVATE)
         said = reply_words(language)
         # A queued question may wait for longer than Slack lets a stream live.
-        if not is_queued and (stream := await self._streams.begin(address, said.searching)):
+        if not is_queued and (stream := await self._streams.begin(client, address, said.searching)):
             return stream
-        text = said.queued if is_queued else said.searching
+        working = said.fetching if UPLOAD in address else said.searching
+        text = said.queued if is_queued else working
         reply = await call(
-            self.client.chat_postMessage,
+            client.chat_postMessage,
             channel=address["channel"],
             thread_ts=address["thread"],
             text="\n".join(filter(None, [asked_line(address), text])),
@@ -104,18 +108,19 @@ class SlackMessenger:
             **PLAIN,
         )
         if not is_queued:  # behind the post: a new message takes a status away
-            await self._status.searching(address, language)
+            await self._status.searching(client, address, language)
         return {"channel": reply["channel"], "ts": reply["ts"]}
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Search all that was posted since the question for a message that names it."""
         if is_private(address):
             return dict(PRIVATE)
+        client = await self._client_for(address)
         where = {"channel": address["channel"], "oldest": address["ts"]}
         if address["thread"]:
-            read, where["ts"] = self.client.conversations_replies, address["thread"]
+            read, where["ts"] = client.conversations_replies, address["thread"]
         else:
-            read = self.client.conversations_history
+            read = client.conversations_history
         ts = await _find(read, partial(_has, _metadata(address)), **where)
         if ts is None and self._streams.may_hold(address):
             ts = await _find(read, partial(is_unfinished, address), **where)
@@ -124,26 +129,36 @@ class SlackMessenger:
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder, or into its stream."""
-        if is_private(address) or await self._streams.grow(message, text):
+        if is_private(address):
             return
-        await self._streams.end(message, _metadata(address), is_last=False)
+        client = await self._client_for(address)
+        if await self._streams.grow(client, message, text):
+            return
+        await self._streams.end(client, message, _metadata(address), is_last=False)
         await self._write_over(address, message, render_beginning(text), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write the answer over the placeholder, with what people may say of it."""
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep | None = None) -> None:
+        """Write the answer over the placeholder, with what people may say of it; nothing is posted."""
+        client = await self._client_for(address)
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        await self._streams.end(message, _metadata(address))
+        await self._streams.end(client, message, _metadata(address))
         await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
-        await self._status.clear(address)
+        await self._status.clear(client, address)
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
     ) -> None:
-        """Write the answer once more, below what became of its sources; a private one is out of reach."""
+        """Write the answer once more, below what became of its sources; a private one is out of reach.
+
+        So is one in the direct chat of somebody who has left its channel.
+        """
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
+        shown = answer.answered_from.tenants if answer.answered_from else ()
+        if not await self._memberships.may_read(address, shown):
+            raise ChannelClosed("whoever asked has left the channel that it is from")
         pictures = await self._pictures_of(address, message) if answer.figures else {}
         rendered = self._rendered(address, answer, pictures, changes)
         await self._write_over(address, message, rendered, tries=1)
@@ -155,7 +170,8 @@ class SlackMessenger:
         pictures = await self._pictures_of(address, message)
         await self._write_over(address, message, self._rendered(address, answer), tries=1)
         if self._uploads and pictures:
-            await self._uploads.delete(list(pictures.values()))
+            client = await self._client_for(address)
+            await self._uploads.delete(client, list(pictures.values()))
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Upload the answer's figures and show them in it.
@@ -167,12 +183,13 @@ class SlackMessenger:
             return
         try:
             async with asyncio.timeout(PICTURE_SECONDS):
-                pictures = await self._uploads.upload(answer.figures)
+                client = await self._client_for(address)
+                pictures = await self._uploads.upload(client, answer.figures)
                 for pause in PICTURE_PAUSES if pictures else ():
                     await asyncio.sleep(pause)
                     if await self._show_pictures(address, message, answer, hold, pictures):
                         return
-        except TimeoutError:
+        except (TimeoutError, DeliveryError):
             pass
         log.warning("an answer stays without its pictures")
 
@@ -200,15 +217,18 @@ class SlackMessenger:
         rendered = render(answer, self._sources_shown, pictures, beside, changes)
         return replace(rendered, blocks=(*rendered.blocks, *blocks))
 
-    async def whisper(self, place: Json, text: str, blocks: Sequence[Block], url: str = "") -> None:
+    async def whisper(
+        self, installation: str, place: Json, text: str, blocks: Sequence[Block], url: str = ""
+    ) -> None:
         """Say something to one person alone; a refusal is logged and nothing else.
 
         Where we are no member Slack lets us reply only at ``url``, to the click that it came with.
         """
         try:
-            await call(self.client.chat_postEphemeral, 1, text=text, blocks=blocks or None, **place)
+            client = await client_of(self._clients, installation)
+            await call(client.chat_postEphemeral, 1, text=text, blocks=blocks or None, **place)
         except DeliveryError as error:
-            if url and not isinstance(error, DeliveryUnclear):
+            if url and not isinstance(error, DeliveryUnclear | WorkspaceLeft):
                 await self.reply(url, text, blocks)
             else:
                 log.warning("nothing could be said to one person: %s", type(error).__name__)
@@ -221,8 +241,9 @@ class SlackMessenger:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def _write_over(self, address: Json, message: Json, rendered: SlackMessage, *, tries: int) -> None:
+        client = await self._client_for(address)
         await call(
-            self.client.chat_update,
+            client.chat_update,
             tries,
             channel=message["channel"],
             ts=message["ts"],
@@ -242,15 +263,19 @@ class SlackMessenger:
         Raises:
             DeliveryError: Slack did not say whether it did, or asked us to wait.
         """
+        try:
+            client = await self._client_for(withdrawn.address)
+        except WorkspaceLeft:
+            return
         message = withdrawn.message
         if message is None and withdrawn.is_posting:
             message = await self.find_placeholder(withdrawn.address)
         if not message:
             return
-        await self._streams.end(message, _metadata(withdrawn.address))
+        await self._streams.end(client, message, _metadata(withdrawn.address))
         pictures = await self._pictures_of(withdrawn.address, message)
         try:
-            await call(self.client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
+            await call(client.chat_delete, 1, channel=message["channel"], ts=message["ts"])
         except DeliveryUnclear:
             raise
         except DeliveryError as error:
@@ -258,7 +283,7 @@ class SlackMessenger:
                 raise
             log.info("an answer to a deleted question stays: %s", error)
         if self._uploads:
-            await self._uploads.delete(list(pictures.values()))
+            await self._uploads.delete(client, list(pictures.values()))
 
     async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
         """Place of a figure in its answer -> the file that a message shows; none when Slack does not say."""
@@ -266,11 +291,11 @@ class SlackMessenger:
             return {}
         where = {"channel": message["channel"]}
         if address["thread"]:
-            read, where["ts"] = self.client.conversations_replies, address["thread"]
-        else:
-            read = self.client.conversations_history
+            where["ts"] = address["thread"]
         one = {"oldest": message["ts"], "latest": message["ts"], "inclusive": True, "limit": 2}
         try:
+            client = await self._client_for(address)
+            read = client.conversations_replies if address["thread"] else client.conversations_history
             reply = await call(read, 1, **where, **one)
         except DeliveryError as error:
             log.info("the pictures of an answer are not known: %s", error)
@@ -283,6 +308,15 @@ class SlackMessenger:
         ]
         return shown_pictures(blocks)
 
+    async def _client_for(self, address: Json) -> AsyncWebClient:
+        """Of the installation that asked, with which an address's key begins.
+
+        Raises:
+            WorkspaceLeft: it removed the app.
+            DeliveryError: nothing can be sent there just now.
+        """
+        return await client_of(self._clients, address["key"].partition(":")[0])
+
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
         """The conversation that the tenant is named after."""
         return {"channel": channel.tenant.rsplit("_", 1)[1], "tenant": channel.tenant}
@@ -290,9 +324,11 @@ class SlackMessenger:
     async def announce(self, place: Json, announcement: Announcement) -> None:
         """Post it; its metadata names it, for ``has_announced``."""
         rendered = render_announcement(announcement)
+        client = await client_of(self._clients, _installation_of(place["tenant"]))
         await call(
-            self.client.chat_postMessage,
+            client.chat_postMessage,
             channel=place["channel"],
+            thread_ts=place.get("below", {}).get("thread"),
             text=rendered.text,
             blocks=[*rendered.blocks, *question_blocks(announcement.questions, place["tenant"])],
             metadata=_announcement_metadata(announcement.id),
@@ -301,14 +337,18 @@ class SlackMessenger:
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
         """Search all that was posted since for a message that names it."""
-        oldest = (since - MAX_CLOCK_SKEW).timestamp()
-        found = await _find(
-            self.client.conversations_history,
-            partial(_has, _announcement_metadata(announcement)),
-            channel=place["channel"],
-            oldest=f"{oldest:.6f}",
-        )
+        client = await client_of(self._clients, _installation_of(place["tenant"]))
+        oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
+        where = {"channel": place["channel"], "oldest": oldest}
+        read: Callable[..., Awaitable[Any]] = client.conversations_history
+        if thread := place.get("below", {}).get("thread"):
+            read, where["ts"] = client.conversations_replies, thread
+        found = await _find(read, partial(_has, _announcement_metadata(announcement)), **where)
         return found is not None
+
+
+def _installation_of(tenant: str) -> str:
+    return tenant.split("_")[1]
 
 
 def _metadata(address: Json) -> Json:

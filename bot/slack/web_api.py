@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
+from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
 MAX_TRIES = 3
 MAX_WAIT_SECONDS = 20.0
@@ -28,9 +29,55 @@ CLOSED = {
 """Refusals that no repetition turns into a message, or into another text of one."""
 
 
-def web_client(token: str, api_url: str) -> AsyncWebClient:
+class NotInstalled(SlackClientError):
+    """The app is not installed in a workspace, or not any more."""
+
+
+class TokenUnavailable(SlackClientError):
+    """A workspace's token cannot be read, or has ended and could not be renewed yet."""
+
+
+class WebClients(Protocol):
+    """The Web API, for each installation with its own token."""
+
+    moved: MovedChannels | None
+    """What their calls and replies are translated by."""
+
+    async def of(self, installation: str) -> AsyncWebClient:
+        """A client for calls that concern this installation and no other.
+
+        Raises:
+            NotInstalled: the app is not installed there.
+            TokenUnavailable: its token cannot be had just now.
+        """
+
+
+class WorkspaceClient(TranslatingClient):
+    """A client with one token; where that is SLACK_BOT_TOKEN, it is the client of every installation."""
+
+    async def of(self, installation: str) -> AsyncWebClient:
+        """Itself."""
+        return self
+
+
+def web_client(token: str, api_url: str) -> WorkspaceClient:
     """A client that never repeats a call by itself: a repeated post is a second message."""
-    return AsyncWebClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
+    return WorkspaceClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
+
+
+async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
+    """The client for messages to an installation.
+
+    Raises:
+        WorkspaceLeft: the app is not installed there any more.
+        DeliveryError: nothing can be sent there just now.
+    """
+    try:
+        return await clients.of(installation)
+    except NotInstalled as error:
+        raise WorkspaceLeft("the workspace removed the app") from error
+    except SlackClientError as error:
+        raise DeliveryError(f"nothing can be sent there: {error}") from error
 
 
 async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:

@@ -37,14 +37,14 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
     key = f"{place.key.installation}:{where}:{activity['id']}"
     return IncomingMessage(
         key=place.key,
-        channel_name=_channel_name(activity),
+        channel_name=channel_name(activity),
         event_key=key,
         message_key=key,
         # A post in a channel opens a thread, which its id names; what is said in a chat goes on and on.
         thread=where if ";messageid=" in where else "",
         text=mend(clicked or plain_text(text, mention or "")),
         address=place.address
-        | {"asker": _asker(activity, place.key)}
+        | {"asker": asker_of(activity, place.key)}
         | ({"asked": mend(clicked)} if clicked else {}),
         is_direct=place.is_direct,
     )
@@ -65,7 +65,7 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
     place = place_of(activity, home)
     if place is None or not (is_installed or is_member):
         return None
-    return Joined(place.key, _channel_name(activity), place.is_direct, place.address)
+    return Joined(place.key, channel_name(activity), place.is_direct, place.address)
 
 
 def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
@@ -141,13 +141,14 @@ def plain_text(text: str, mention: str) -> str:
     return html.unescape(bare).replace("\N{NO-BREAK SPACE}", " ").strip()
 
 
-def _asker(activity: Json, key: ChannelKey) -> str:
-    """The person, as FOOTNOTE_ADMINS names them: by their object id in Entra."""
+def asker_of(activity: Json, key: ChannelKey) -> str:
+    """The person, as FOOTNOTE_ADMINS names them: by their object id in Entra; '' where that is not said."""
     person = str(part(activity, "from").get("aadObjectId") or "")
     return f"{Platform.TEAMS}:{key.installation}:{person}" if person else ""
 
 
-def _channel_name(activity: Json) -> str | None:
+def channel_name(activity: Json) -> str | None:
+    """What people call the channel or group chat."""
     parts = part(activity, "channelData", "channel"), part(activity, "conversation")
     names = (one.get("name") for one in parts)
     return next((mend(name) for name in names if isinstance(name, str) and name), None)

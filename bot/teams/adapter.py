@@ -14,6 +14,7 @@ from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.ports import JoinAt, LeaveChannel, Receive
 from bot.settings import BotSettings, is_loopback_host
 from bot.teams.activities import read_activity, read_join, read_leave, tenant_of
+from bot.teams.compose_extension import ComposeExtension, Given, is_compose
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
@@ -35,6 +36,7 @@ class TeamsAdapter:
         settings: BotSettings,
         receive: Receive,
         *,
+        given: Given,
         join: JoinAt,
         leave: LeaveChannel,
         feedback: AnswerFeedback,
@@ -45,6 +47,7 @@ class TeamsAdapter:
         Args:
             settings: the app, and how we are reached.
             receive: keeps a question.
+            given: reads the answer of a question, once there is one.
             join: keeps that we were added to a channel or chat.
             leave: keeps that we are no more in one.
             feedback: keeps what people say of answers.
@@ -55,6 +58,12 @@ class TeamsAdapter:
         """
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self._receive = receive
+        self._compose = ComposeExtension(
+            receive,
+            given,
+            sources_shown=settings.sources_shown,
+            question_chars=settings.question_chars,
+        )
         self._join = join
         self._leave = leave
         self._feedback = feedback
@@ -79,6 +88,8 @@ class TeamsAdapter:
         activity = await _read_json(request)
         self._check_origin(activity, claims)
         try:
+            if is_compose(activity):
+                return web.json_response(await self._compose.reply(activity))
             if action := read_feedback(activity, self._home):
                 return await self._take_feedback(action)
             if message := read_activity(activity, self._home):

@@ -28,6 +28,8 @@ Json = dict[str, Any]
 
 MESSAGE = 8_000
 """Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one."""
+CARD_TEXT = 4_000
+"""Of a card that holds all of an answer; Teams takes 28 KB."""
 CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
@@ -55,16 +57,27 @@ class TeamsMessage:
     """Teams labels it so: a model worded some of it."""
 
 
-def render(answer: Answer, sources_shown: int, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
-    """The answer's words with their citations, its sources and its figures; ``changes`` come before them."""
+def render(
+    answer: Answer,
+    sources_shown: int,
+    changes: Sequence[SourceChange] = (),
+    *,
+    lists_sources: bool = False,
+) -> TeamsMessage:
+    """The answer's words with their citations, its sources and its figures; ``changes`` come before them.
+
+    ``lists_sources``: below the words, too, where nobody can tell whether the card is there.
+    """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
     lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
     claims = _claims(words, answer.citations, pages)
+    below = [*pages, *figures] if lists_sources else []
+    listed = "".join(f"\n\n{_link(numbered(page, page.label), page.url)}" for page in below)
     understood = "".join([*map(_change, changes), *(f"{_literal(line)}\n\n" for line in lines)])
     return TeamsMessage(
-        text=understood + escape(words, _links(answer.citations, claims)),
+        text=understood + escape(words, _links(answer.citations, claims)) + listed,
         citations=claims,
         card=_card(answer, pages, figures, sources_shown) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
@@ -72,11 +85,25 @@ def render(answer: Answer, sources_shown: int, changes: Sequence[SourceChange] =
     )
 
 
+def render_whole(answer: Answer, sources_shown: int) -> Json:
+    """One Adaptive Card with the answer's words, figures and sources, where there is no text beside it."""
+    said, pages, figures = reply_words(answer.language), opened_pages(answer), figure_pages(answer)
+    words = _cut(tame(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
+    above = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
+    note = [said.generated] if answer.is_generated else []
+    body = [block for line in [*above, *words.splitlines(), *note] if line.strip() for block in _lines(line)]
+    card = _card(answer, pages, figures, sources_shown)
+    return card | {"body": [*body, *card["body"]]}
+
+
 def _change(change: SourceChange) -> str:
     """What became of a source, with the link that opens what is there now: a text has no buttons."""
-    page = change.page
-    link = f" [{_literal(tame(page.label))}]({page.url.translate(_IN_LINKS)})" if page else ""
+    link = f" {_link(change.page.label, change.page.url)}" if change.page else ""
     return f"⚠️ {_literal(tame(change.line))}{link}\n\n"
+
+
+def _link(label: str, url: str) -> str:
+    return f"[{_literal(tame(label))}]({url.translate(_IN_LINKS)})"
 
 
 def render_beginning(text: str) -> str:
@@ -135,10 +162,10 @@ def _escaped(match: re.Match[str]) -> str:
     return f"{match[2] or match[4] or ''}\\{match[1] or match[3] or match[5]}"
 
 
-def _cut(text: str, said: ReplyWords) -> str:
-    if len(text) <= MESSAGE:
+def _cut(text: str, said: ReplyWords, most: int = MESSAGE) -> str:
+    if len(text) <= most:
         return text
-    return f"{text[:MESSAGE].rsplit(' ', 1)[0]}… {said.cut_short}"
+    return f"{text[:most].rsplit(' ', 1)[0]}… {said.cut_short}"
 
 
 def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
@@ -164,7 +191,7 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
     """Pictures first, right below the words that speak of them; then a button per page and per figure."""
     said = reply_words(answer.language)
     first, further = split_sources(pages, shown)
-    body = [block for figure in answer.figures if figure.image for block in _picture(figure, said)]
+    body = [block for figure in answer.figures if figure.image for block in _picture(figure, answer)]
     body += [_row(_opening(page)) for page in first]
     if further:
         rows = _adaptive([_row(_opening(page)) for page in further])
@@ -174,9 +201,9 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
     return _adaptive(body) | {"msteams": {"width": "Full"}, "fallbackText": _summary([*pages, *figures])}
 
 
-def _picture(figure: AnswerFigure, said: ReplyWords) -> list[Json]:
+def _picture(figure: AnswerFigure, answer: Answer) -> list[Json]:
     """A figure as Teams fetches it, by a link that needs no sign-in, and what it is."""
-    title, alternative = picture_words(said, figure)
+    title, alternative = picture_words(answer, figure)
     expanding = {"msteams": {"allowExpand": True}}
     return [{"type": "Image", "url": figure.image, "altText": alternative, **expanding}, *_lines(title)]
 

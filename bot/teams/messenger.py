@@ -10,13 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from bot.core.conversation.feedback import FeedbackReply
-from bot.core.errors import DeliveryError, DeliveryUnclear
+from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, Language, SourceChange
 from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
-from bot.core.ports import Announcement, Hold
+from bot.core.ports import Announcement, Hold, Keep
 from bot.core.wording import reply_words
 from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning, with_row
+from bot.teams.compose_extension import is_private
 from bot.teams.connector import (
     Connector,
     card_activity,
@@ -29,11 +30,17 @@ from bot.teams.connector import (
 )
 from bot.teams.feedback_actions import reply_card, takes_feedback, why_row
 from bot.teams.question_actions import question_rows, shown_questions
+from storage.crash_points import reach
 from storage.models import Channel
 
 Json = dict[str, Any]
 
-CARDS_REMEMBERED = 1000
+MAX_STREAMS = 1000
+"""Streams of which the number of the next update is remembered."""
+PRIVATE: Json = {"is_private": True}
+"""Stands for the placeholder of a question that the message extension asked, which nobody posts."""
+UNSURE = ""
+"""Stands for the id of a card that may have been posted."""
 
 log = logging.getLogger(__name__)
 
@@ -41,10 +48,10 @@ log = logging.getLogger(__name__)
 class TeamsMessenger:
     """The core's ``Messenger`` and ``Announcer``; an address is what ``activities.read_activity`` made.
 
-    The text is written over the placeholder and so never shows twice. The card is a message of its
-    own that Teams gives no name to beforehand: it is posted once and then updated, and one whose
-    outcome is unclear is not posted again, because the text's citations open the same pages. Only a
-    crash in the instant between the card and the outbox can show the card, not the answer, twice.
+    The text is written over the placeholder and so never shows twice. The card is a message of its own,
+    to which Teams gives an id as late as in its answer, and a bot may not read what it posted. So it is kept
+    that the card is being posted, then its id, by which it is updated ever after. A card of which only the
+    first is known is never posted again: then the text lists the sources.
 
     In a personal chat the placeholder is a stream, which the answer ends. Teams takes no more of one that
     is two minutes old, or ended: then the answer is written over it like over any placeholder.
@@ -53,12 +60,13 @@ class TeamsMessenger:
     def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
         self.connector = connector
         self._sources_shown = sources_shown
-        self._cards: dict[str, str] = {}
         self._sequences: dict[str, int] = {}
         """Of the streams that this process began: the number of the next update."""
 
     async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
         """Show that we are at it, then post the placeholder."""
+        if is_private(address):
+            return dict(PRIVATE)
         said = reply_words(language)
         text = said.queued if is_queued else said.searching
         if (
@@ -73,19 +81,23 @@ class TeamsMessenger:
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Teams lets a bot read no messages: nothing can be found."""
-        return None
+        return dict(PRIVATE) if is_private(address) else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder, or into its stream."""
+        if is_private(address):
+            return
         if message.get("is_stream"):
             await self._update_stream(address, message["id"], text)
             return
         beginning = "\n\n".join(filter(None, (_asked(address), render_beginning(text))))
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write the answer over the placeholder, and its sources below it."""
-        rendered = self._render(address, answer)
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
+        """Write the answer over the placeholder, and its sources below it; a private one is fetched."""
+        if is_private(address):
+            return
+        rendered = self._render(address, message, answer)
         is_asked = takes_feedback(answer)
         activity = text_activity(rendered, takes_feedback=is_asked)
         if message.get("is_stream"):
@@ -96,7 +108,7 @@ class TeamsMessenger:
         if is_asked and address.get("is_personal"):
             card = with_row(card, why_row(answer, message["id"]))
         if card:
-            await self._show_card(address, message["id"], card_activity(card, rendered.card_summary))
+            await self._show_card(address, message, card_activity(card, rendered.card_summary), keep)
 
     async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
         """Say in a personal chat what follows a person's click; a refusal is logged and nothing else.
@@ -115,20 +127,28 @@ class TeamsMessenger:
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
     ) -> None:
-        """Write the text once more, below what became of its sources; the card stays as it was posted."""
-        rendered = self._render(address, answer, changes)
+        """Write the text once more, below what became of its sources; the card stays as it was posted.
+
+        A private one is out of reach.
+        """
+        if is_private(address):
+            raise ChannelClosed("a private answer cannot be updated")
+        rendered = self._render(address, message, answer, changes)
         activity = text_activity(rendered, takes_feedback=takes_feedback(answer))
         await self.connector.put(address, message["id"], activity, tries=1)
 
     async def retract(self, address: Json, message: Json, answer: Answer) -> None:
         """Write over the answer, and over its card where it is known."""
-        activity = text_activity(self._render(address, answer), takes_feedback=False)
+        activity = text_activity(self._render(address, message, answer), takes_feedback=False)
         await self.connector.put(address, message["id"], activity, tries=1)
-        if card := message.get("card") or self._cards.pop(message["id"], None):
+        if card := message.get("card"):
             await self.connector.put(address, card, activity, tries=1)
 
-    def _render(self, address: Json, answer: Answer, changes: Sequence[SourceChange] = ()) -> TeamsMessage:
-        rendered = render(answer, self._sources_shown, changes)
+    def _render(
+        self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange] = ()
+    ) -> TeamsMessage:
+        is_unsure = message.get("card") == UNSURE
+        rendered = render(answer, self._sources_shown, changes, lists_sources=is_unsure)
         asked = _asked(address)
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
@@ -162,7 +182,7 @@ class TeamsMessenger:
         except DeliveryError:
             return ""
         self._sequences[stream] = 2
-        if len(self._sequences) > CARDS_REMEMBERED:
+        if len(self._sequences) > MAX_STREAMS:
             del self._sequences[next(iter(self._sequences))]
         return stream
 
@@ -185,16 +205,26 @@ class TeamsMessenger:
                 raise
             await self.connector.put(address, stream, activity)
 
-    async def _show_card(self, address: Json, placeholder: str, activity: Json) -> None:
-        if card := self._cards.get(placeholder):
+    async def _show_card(self, address: Json, message: Json, activity: Json, keep: Keep) -> None:
+        """Post the card, or update the one that was posted; one that may be there is left alone."""
+        card = message.get("card")
+        if card == UNSURE:
+            return
+        if card is not None:
             await self.connector.put(address, card, activity)
             return
+        await keep(message | {"card": UNSURE})
+        reach("before-card")
         try:
-            self._cards[placeholder] = await self.connector.post(address, activity)
-        except DeliveryUnclear as error:
-            log.warning("the sources' card may be missing: %s", error)
-        if len(self._cards) > CARDS_REMEMBERED:
-            del self._cards[next(iter(self._cards))]
+            card = await self.connector.post(address, activity)
+        except DeliveryUnclear:
+            raise
+        except DeliveryError:
+            await keep(message)
+            raise
+        reach("amid-card")
+        await keep(message | {"card": card})
+        reach("after-card")
 
 
 def _asked(address: Json) -> str:

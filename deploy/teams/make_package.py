@@ -12,6 +12,7 @@ import sys
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -43,14 +44,15 @@ def write_package(path: Path, app_id: UUID, public_url: str) -> None:
 
 def manifest(app_id: UUID, public_url: str) -> dict[str, object]:
     """The manifest of this bot at this address."""
-    values: dict[str, object] = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    values: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     base = public_url.rstrip("/")
     pages = {"websiteUrl": f"{base}/about", "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
-    developer, (bot,) = values["developer"], values["bots"]  # type: ignore[misc]  # as the file has them
+    bot = {"botId": str(app_id)}
     return values | {
         "id": str(app_id),
-        "developer": developer | pages,  # type: ignore[operator]
-        "bots": [bot | {"botId": str(app_id)}],
+        "developer": values["developer"] | pages,
+        "bots": [one | bot for one in values["bots"]],
+        "composeExtensions": [one | bot for one in values["composeExtensions"]],
         "validDomains": [urlsplit(base).netloc],
     }
 

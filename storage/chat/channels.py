@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import Select, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import LIBRARY, Channel, ChannelKey, Platform, TenantName
+from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
-from storage.sql.tables import ChannelRow, FactRow
+from storage.sql.tables import ChannelMoveRow, ChannelRow, DocumentRow, FactRow, FolderRow
 
 MAX_NAME_CHARS = 255
 """Bytes of a folder's name."""
@@ -24,6 +27,18 @@ _DIRECT_LIBRARY = "library of direct chats"
 _ADMIN, PLATFORM = "admin", "platform"
 """Who named a channel."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
+
+
+class MoveOutcome(Enum):
+    """What became of the word that a conversation has another id."""
+
+    MOVED = "moved"
+    KNOWN = "known"
+    """It was heard before, or is older than what was heard since."""
+    UNKNOWN = "unknown"
+    """Nothing was ever kept of the conversation."""
+    OCCUPIED = "occupied"
+    """The new id has documents of its own: nothing was changed."""
 
 
 class Channels:
@@ -46,7 +61,7 @@ class Channels:
             InvalidTenant: the key holds a character that its platform never uses.
         """
         name = name or (key.conversation if key.platform is Platform.LOCAL else None)
-        known = await self._find(col(ChannelRow.tenant) == key.tenant)
+        known = await self._find(_of_tenant(key.tenant))
         is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
         is_here = known and known.conversation and known.left_at is None
         if known and is_here and is_named and is_direct in (None, known.is_direct):
@@ -67,7 +82,7 @@ class Channels:
 
         ``name`` is what an admin calls it; a changed one is taken over.
         """
-        known = await self._find(col(ChannelRow.tenant) == tenant)
+        known = await self._find(_of_tenant(tenant))
         if known and (name is None or (name, _ADMIN) == (known.name, known.named_by)):
             return _channel(known)
         async with self._database.transaction() as session:
@@ -145,7 +160,7 @@ class Channels:
         Raises:
             UnknownChannel: there is none; nothing was made.
         """
-        row = await self._find(col(ChannelRow.tenant) == named_tenant(name))
+        row = await self._find(_of_tenant(named_tenant(name)))
         if row is None:
             raise UnknownChannel(f"no channel is called {name!r}; `footnote channels` lists them")
         return _channel(row)
@@ -156,14 +171,16 @@ class Channels:
         Raises:
             UnknownChannel: there is none.
         """
-        row = await self._find(col(ChannelRow.id) == channel_id)
+        row = await self._find(select(ChannelRow).where(col(ChannelRow.id) == channel_id))
         if row is None:
             raise UnknownChannel(f"no channel has the id {channel_id}")
         return _channel(row)
 
     async def all(self, platform: Platform | None = None) -> list[Channel]:
-        """Every channel, or those of one platform, by name."""
-        query = select(ChannelRow).order_by(col(ChannelRow.name), col(ChannelRow.id))
+        """Every channel, or those of one platform, by name; none that another one has taken the place of."""
+        taken = select(col(ChannelMoveRow.tenant)).where(col(ChannelMoveRow.channel_id) != col(ChannelRow.id))
+        query = select(ChannelRow).where(col(ChannelRow.tenant).not_in(taken))
+        query = query.order_by(col(ChannelRow.name), col(ChannelRow.id))
         if platform:
             query = query.where(col(ChannelRow.platform) == platform)
         async with self._database.snapshot() as session:
@@ -176,15 +193,68 @@ class Channels:
             rows = await session.scalars(query.order_by(col(ChannelRow.name), col(ChannelRow.id)))
             return [_channel(row) for row in rows]
 
+    async def with_documents(self, tenants: Collection[TenantName], limit: int) -> list[Channel]:
+        """The first ``limit`` of these tenants' channels that have documents, by name."""
+        has_document = exists().where(
+            col(DocumentRow.channel_id) == ChannelRow.id, col(DocumentRow.state) != "deleted"
+        )
+        query = select(ChannelRow).where(col(ChannelRow.tenant).in_(tenants), has_document)
+        async with self._database.snapshot() as session:
+            rows = await session.scalars(
+                query.order_by(col(ChannelRow.name), col(ChannelRow.id)).limit(limit)
+            )
+            return [_channel(row) for row in rows]
+
+    async def move(self, old: ChannelKey, new: ChannelKey) -> MoveOutcome:
+        """Have a channel found under its conversation's new id, too; it keeps its name, folder and documents.
+
+        A channel of the new id, which must have no documents, is found no more; its folders feed this one.
+
+        Raises:
+            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+        """
+        async with self._database.transaction() as session:
+            row = await session.scalar(_of_tenant(old.tenant))
+            if row is None:
+                return MoveOutcome.UNKNOWN
+            latest = select(col(ChannelMoveRow.tenant)).where(col(ChannelMoveRow.channel_id) == row.id)
+            newest = await session.scalar(latest.order_by(col(ChannelMoveRow.id).desc()).limit(1))
+            if (newest or row.tenant) != old.tenant or old == new:
+                return MoveOutcome.KNOWN
+            actor = f"{old.platform}:{old.installation}"
+            action = AuditedAction(actor, "move channel", row.tenant, new.tenant)
+            target = await session.scalar(_of_tenant(new.tenant))
+            if target and target.id != row.id:
+                if target.tenant != new.tenant or await _has_documents(session, target.id):
+                    record_action(session, replace(action, is_done=False))
+                    return MoveOutcome.OCCUPIED
+                feeding = update(FolderRow).where(col(FolderRow.channel_id) == target.id)
+                await session.execute(feeding.values(channel_id=row.id))
+            await session.execute(delete(ChannelMoveRow).where(col(ChannelMoveRow.tenant) == new.tenant))
+            session.add(ChannelMoveRow(tenant=new.tenant, channel_id=row.id))
+            record_action(session, action)
+            return MoveOutcome.MOVED
+
+    async def moves(self, platform: Platform) -> list[tuple[TenantName, TenantName]]:
+        """(a channel's tenant name, one that it has got since), the newest last."""
+        query = (
+            select(col(ChannelRow.tenant), col(ChannelMoveRow.tenant))
+            .join(ChannelRow, col(ChannelRow.id) == col(ChannelMoveRow.channel_id))
+            .where(col(ChannelRow.platform) == platform)
+            .order_by(col(ChannelMoveRow.id))
+        )
+        async with self._database.snapshot() as session:
+            return [(TenantName(ours), TenantName(theirs)) for ours, theirs in await session.execute(query)]
+
     async def raise_epoch(self, channel_id: int) -> None:
         """End every link of a channel that was made until now."""
         raised = update(ChannelRow).where(col(ChannelRow.id) == channel_id)
         async with self._database.transaction() as session:
             await session.execute(raised.values(epoch=ChannelRow.epoch + 1))
 
-    async def _find(self, condition: ColumnElement[bool]) -> ChannelRow | None:
+    async def _find(self, query: Select[ChannelRow]) -> ChannelRow | None:
         async with self._database.snapshot() as session:
-            return await session.scalar(select(ChannelRow).where(condition))
+            return await session.scalar(query)
 
 
 def library_channel(title: str) -> str:
@@ -241,11 +311,24 @@ def require_channel_name(name: str) -> TenantName:
 
 async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
     """The row of a tenant; the transaction's lock keeps two from making it."""
-    row = await session.scalar(select(ChannelRow).where(col(ChannelRow.tenant) == tenant))
+    row = await session.scalar(_of_tenant(tenant))
     if row is None:
         row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
         session.add(row)
     return row
+
+
+def _of_tenant(tenant: TenantName) -> Select[ChannelRow]:
+    """The row of a tenant name: before one that was made with it, the one that has got it since."""
+    moved = select(col(ChannelMoveRow.channel_id)).where(col(ChannelMoveRow.tenant) == tenant)
+    is_own = col(ChannelRow.tenant) == tenant
+    return select(ChannelRow).where(or_(is_own, col(ChannelRow.id).in_(moved))).order_by(is_own).limit(1)
+
+
+async def _has_documents(session: AsyncSession, channel_id: int) -> bool:
+    """Whether it has any, or had one that nothing has purged yet."""
+    found = select(col(DocumentRow.id)).where(col(DocumentRow.channel_id) == channel_id)
+    return await session.scalar(found.limit(1)) is not None
 
 
 def _channel(row: ChannelRow) -> Channel:

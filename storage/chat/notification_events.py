@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -26,10 +27,13 @@ from storage.sql.tables import (
     NoticeRow,
     PublicationRow,
     ReadingRow,
+    UploadRow,
     VersionRow,
     WebPageRow,
 )
 
+UPLOADS_FOLDER = "uploads"
+"""In a channel's folder of the inbox: what people uploaded in the chat lies there."""
 STRANGER_KEY = "stranger:"
 """Begins the key of a notice about a file that is no document: the folder's id, a colon, the file."""
 
@@ -37,14 +41,30 @@ STRANGER_KEY = "stranger:"
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
     """A version answers in a channel; announced when it does so for the first time."""
     version = await session.get_one(VersionRow, publication.version_id)
+    upload = await upload_of(session, version.document_id)
+    key = f"live:{publication.channel_id}:{version.id}"
     await _record_notice(
         session,
         kind="live",
-        key=f"live:{publication.channel_id}:{version.id}",
+        key=key if upload is None else f"{key}:{upload}",  # uploaded again, it gets a receipt again
         channel_id=publication.channel_id,
         document_id=version.document_id,
         version_id=version.id,
+        upload_id=upload,
     )
+
+
+async def record_return(session: AsyncSession, document: UUID) -> None:
+    """A deleted document answers again; announced where somebody uploaded it anew."""
+    if await upload_of(session, document) is None:
+        return
+    live = (
+        select(PublicationRow)
+        .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+        .where(col(VersionRow.document_id) == document, col(PublicationRow.state) == "live")
+    )
+    for publication in await session.scalars(live):
+        await record_live(session, publication)
 
 
 async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
@@ -71,6 +91,7 @@ async def record_failed(session: AsyncSession, contents: Collection[str]) -> Non
             document_id=document.id,
             version_id=version.id,
             text=reading.reason,
+            upload_id=await upload_of(session, document.id),
         )
 
 
@@ -87,6 +108,7 @@ async def record_refused(session: AsyncSession, document: DocumentRow, reason: s
         channel_id=document.channel_id,
         document_id=document.id,
         text=reason,
+        upload_id=await upload_of(session, document.id),
     )
 
 
@@ -154,6 +176,19 @@ async def record_digests(database: Database, channels: Collection[int], week: st
             await _record_notice(
                 session, kind="digest", key=f"digest:{week}:{channel_id}", channel_id=channel_id
             )
+
+
+async def upload_of(session: AsyncSession, document: UUID) -> int | None:
+    """The upload that a document is; None of one that came another way."""
+    query = (
+        select(col(UploadRow.id))
+        .join(DocumentRow, col(DocumentRow.channel_id) == UploadRow.channel_id)
+        .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+        .where(col(DocumentRow.id) == document, col(FolderRow.origin) == "inbox")
+        .where(col(DocumentRow.file) == f"{UPLOADS_FOLDER}/" + col(UploadRow.name))
+    )
+    found: int | None = await session.scalar(query)
+    return found
 
 
 async def _record_notice(session: AsyncSession, **values: Any) -> None:

@@ -237,17 +237,18 @@ class Notices:
         self._database = database
 
     async def waiting(self) -> list[NoticeGroup]:
-        """What waits and nobody is at, by channel."""
+        """What waits and nobody is at, by channel; what is told of an upload is a group of its own."""
+        group = col(NoticeRow.channel_id), _AUDIENCE, col(NoticeRow.upload_id)
         query = (
             select(
-                col(NoticeRow.channel_id),
-                _AUDIENCE,
+                *group[:2],
                 func.count(),
                 func.min(NoticeRow.created_at),
                 func.max(NoticeRow.created_at),
+                group[2],
             )
             .where(_is_free("waiting"))
-            .group_by(col(NoticeRow.channel_id), _AUDIENCE)
+            .group_by(*group)
         )
         async with self._database.snapshot() as session:
             rows: Sequence[Any] = (await session.execute(query)).all()
@@ -256,11 +257,11 @@ class Notices:
     async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
         """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
         batch = uuid4().hex
-        for audience in {group.audience for group in groups}:
-            channels = [group.channel_id for group in groups if group.audience is audience]
+        for audience, upload in {(group.audience, group.upload) for group in groups}:
+            channels = [one.channel_id for one in groups if (one.audience, one.upload) == (audience, upload)]
             taken = update(NoticeRow).where(_is_free("waiting"), _AUDIENCE == audience.value)
             await self._run(
-                taken.where(col(NoticeRow.channel_id).in_(channels)),
+                taken.where(col(NoticeRow.channel_id).in_(channels), col(NoticeRow.upload_id) == upload),
                 batch=batch,
                 lease_until=_until(lease_seconds),
             )
@@ -321,10 +322,11 @@ class Notices:
 
     async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
         """A batch whose posting nobody saw the end of, or None."""
+        one = col(NoticeRow.batch), col(NoticeRow.told_in)
         query = (
-            select(col(NoticeRow.batch), col(NoticeRow.told_in), func.min(NoticeRow.created_at))
+            select(*one, func.min(NoticeRow.created_at), func.max(NoticeRow.upload_id))  # the same of all
             .where(_is_free("posting"))
-            .group_by(col(NoticeRow.batch), col(NoticeRow.told_in))
+            .group_by(*one)
             .limit(1)
         )
         async with self._database.snapshot() as session:
@@ -333,7 +335,7 @@ class Notices:
             return None
         taken = update(NoticeRow).where(col(NoticeRow.batch) == row[0], _is_free("posting"))
         is_ours = await self._run(taken, lease_until=_until(lease_seconds))
-        return NoticeBatch(row[0], row[1], row[2]) if is_ours else None
+        return NoticeBatch(*row) if is_ours else None
 
     async def expire(self, before: datetime) -> int:
         """Keep, for the console alone, what waited too long to be posted; returns how many."""

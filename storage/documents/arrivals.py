@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.answer_sources import mark_changed
-from storage.chat.notification_events import record_failed, record_refused
+from storage.chat.notification_events import record_failed, record_refused, record_return
 from storage.crash_points import reach
 from storage.documents.identity import Arrival, ScanContext, documents_at, is_kept, owners_of
 from storage.files.blobs import Blobs
@@ -175,6 +175,9 @@ async def _store_one(
     document.folder_id, document.file, document.stat = folder.id, arrival.file, arrival.stat
     document.state, document.reason, document.deleted_at = "present", None, None
     number, is_new = await _version_of(session, document.id, arrival.sha256)
+    if outcome == "back":
+        await session.flush()
+        await record_return(session, document.id)
     outcome = "version" if is_new and number > 1 else outcome
     return StoredArrival(arrival.file, document.id, number, outcome)
 

@@ -48,20 +48,18 @@ class Catalog:
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
-        async with self._database.snapshot() as session:
-            return frozenset(await session.scalars(_hidden(), {"channel": channel_id}))
+        rows = await self._database.rows(_hidden(), {"channel": channel_id})
+        return frozenset(row[0] for row in rows)
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
         """Those of ``ids`` that answer in this channel right now."""
-        async with self._database.snapshot() as session:
-            rows = (await session.execute(_live_of(), {"channel": channel_id, "ids": list(ids)})).all()
+        rows = await self._database.rows(_live_of(), {"channel": channel_id, "ids": list(ids)})
         return {row.id: _live_publication(row) for row in rows}
 
     async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:
         """What answers of one document of this channel right now; None: nothing does."""
-        async with self._database.snapshot() as session:
-            row = (await session.execute(_live_document(), {"channel": channel_id, "of": document})).first()
-        return _live_publication(row) if row else None
+        rows = await self._database.rows(_live_document(), {"channel": channel_id, "of": document})
+        return _live_publication(rows[0]) if rows else None
 
     async def live_versions(self, channel_id: int, versions: Collection[int]) -> list[LivePublication]:
         """What answers of these versions in this channel right now."""
@@ -76,19 +74,16 @@ class Catalog:
         return await self._publications(_namesakes(), channel_id, **names)
 
     async def _publications(self, query: Any, channel_id: int, **values: Any) -> list[LivePublication]:
-        async with self._database.snapshot() as session:
-            rows = await session.execute(query, {"channel": channel_id, **values})
-            return [_live_publication(row) for row in rows]
+        rows = await self._database.rows(query, {"channel": channel_id, **values})
+        return [_live_publication(row) for row in rows]
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""
-        async with self._database.snapshot() as session:
-            return (await session.execute(_any_live(), {"channel": channel_id})).first() is not None
+        return bool(await self._database.rows(_any_live(), {"channel": channel_id}))
 
     async def live_names(self, channel_id: int) -> list[tuple[UUID, str]]:
         """(reading, title and file name without its ending) of each document that answers right now."""
-        async with self._database.snapshot() as session:
-            rows = (await session.execute(_live_names(), {"channel": channel_id})).all()
+        rows = await self._database.rows(_live_names(), {"channel": channel_id})
         return sorted((row.reading_id, f"{row.title or ''} {PurePosixPath(row.file).stem}") for row in rows)
 
     async def documents(self, channel_id: int) -> list[DocumentStatus]:

@@ -40,6 +40,7 @@ TABLES: dict[str, KeptText] = {
     "channel": KeptText(
         "name and address of a channel", (_C,), "FOOTNOTE_LEFT_DAYS", "after the bot left it"
     ),
+    "channel_move": KeptText("ids that a channel got since it was first known", (_C,), None, FOREVER),
     "folder": KeptText("where a channel's files lie, what is wrong with it", (_C,), None, FOREVER),
     "document": KeptText(
         "path of a file, why it cannot be read; of a purged one its path", (_D, _C), None, FOREVER
@@ -81,6 +82,19 @@ TABLES: dict[str, KeptText] = {
     "cached_vector": KeptText(
         "vector and hash of a text, not the text", (), None, "until it is unused for 30 days"
     ),
+    "upload": KeptText(
+        "name of a file that was uploaded in a chat, and who did it",
+        (_D, _C, _P),
+        None,
+        "until it is removed",
+    ),
+    "slack_installation": KeptText(
+        "sealed tokens of a Slack workspace, who installed the app",
+        (),
+        None,
+        "until the app is removed there",
+    ),
+    "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
     "audit": KeptText("who did what: ids, no words of anybody", (), "FOOTNOTE_AUDIT_DAYS"),
     "fact": KeptText("settings in force, names of files that are no documents", (_D, _C), None, FOREVER),
     "alembic_version": KeptText("revision of the tables, no text", (), None, FOREVER),
@@ -108,6 +122,7 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "web_sources.toml": KeptText("approved web pages", (), None, ADMINS),
     "footnote.toml": KeptText("settings", (), None, ADMINS),
     "link_keys.json": KeptText("the keys that sign links", (), None, FOREVER),
+    "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),
 }
 """By the name of the entry, a pattern where it has several."""

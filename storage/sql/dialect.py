@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 
 from storage.errors import DatabaseUnavailable
 from storage.sql.migrations.revisions import is_current
@@ -33,6 +33,9 @@ class Dialect(Protocol):
 
     async def scrub(self) -> None:
         """Overwrite what was deleted: no byte of it stays in the database's own files."""
+
+    def reader(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A connection for one statement that cannot write."""
 
     def cause(self, error: DBAPIError) -> str | None:
         """What an admin should check, as a sentence without secrets; None for a mistake of ours."""

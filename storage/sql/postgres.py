@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlmodel import SQLModel
 
 from storage.errors import SettingsError
@@ -119,6 +119,12 @@ class PostgresDialect:
             connection = await opened.execution_options(isolation_level="AUTOCOMMIT")
             for table in SQLModel.metadata.tables:
                 await connection.execute(text(f'VACUUM (FULL, ANALYZE) "{table}"'))
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """In a transaction: only there the server refuses to write."""
+        async with self._readers.connect() as connection:
+            yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the SQLSTATE, or by the words of a server that did not let us in."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 
 from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
@@ -38,6 +38,9 @@ _CAUSES = {
 }
 """What an admin should check, by SQLite's primary result code; all else is a mistake of ours."""
 
+_WITHOUT_BEGIN = "without_begin"
+"""Marks an engine whose statements each see a moment of their own."""
+
 
 class SqliteDialect:
     """One file and its connections."""
@@ -56,6 +59,7 @@ class SqliteDialect:
         self._file, self._busy_seconds = _file_of(url), busy_seconds
         self._writer = GroupCommit(self._engine())
         self._readers = self._engine("BEGIN", pool_size=READERS, query_only="ON")
+        self._statements = self._readers.execution_options(**{_WITHOUT_BEGIN: True})
 
     async def migrate(self) -> None:
         """With foreign keys off, as SQLite's own recipe for changing tables says."""
@@ -85,6 +89,12 @@ class SqliteDialect:
             cause = _CAUSES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error))
             raise DatabaseUnavailable(f"what was erased is not overwritten yet: {cause}") from error
 
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """Without a transaction: its BEGIN and the rollback at its end take longer than a small query."""
+        async with self._statements.connect() as connection:
+            yield connection
+
     def cause(self, error: DBAPIError) -> str | None:
         """By the result code."""
         return _CAUSES.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
@@ -104,7 +114,8 @@ class SqliteDialect:
             pool_timeout=QUEUE_SECONDS,
             hide_parameters=True,  # errors are logged, and parameters are people's words
         )
-        settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", **pragmas}
+        settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", "secure_delete": "ON"}
+        settings |= pragmas
 
         def set_pragmas(connection: Any, _record: Any) -> None:
             cursor = connection.cursor()
@@ -113,6 +124,8 @@ class SqliteDialect:
             cursor.close()
 
         def start(connection: Connection) -> None:
+            if _WITHOUT_BEGIN in connection.get_execution_options():
+                return
             connection.exec_driver_sql(begin)
 
         event.listen(engine.sync_engine, "connect", set_pragmas)

@@ -4,8 +4,9 @@
 
     channel <- folder <- document <- version <- publication -> reading -> blob
     channel <- inbox <- outbox        channel, version <- citation        channel <- notice
+    channel <- upload
     channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
-    web_page -> web_text <- web_citation -> channel
+    web_page -> web_text <- web_citation -> channel <- channel_move
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
 Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
@@ -99,6 +100,20 @@ class ChannelRow(SQLModel, table=True):
     left_at: datetime | None = moment(default=None)
     """When its platform said that it is gone, or that we are no more in it; it is erased after a while."""
     created_at: datetime = moment(default_factory=utc_now)
+
+
+class ChannelMoveRow(SQLModel, table=True):
+    """Another tenant name of a channel, since its platform gave the conversation another id.
+
+    The newest holds. The channel keeps the name that it was made with, and with it folder, index and links.
+    """
+
+    __tablename__ = "channel_move"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    tenant: str = Field(unique=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
+    moved_at: datetime = moment(default_factory=utc_now)
 
 
 class FolderRow(SQLModel, table=True):
@@ -318,6 +333,31 @@ class SubscriptionRow(SQLModel, table=True):
     created_at: datetime = moment(default_factory=utc_now)
 
 
+class UploadRow(SQLModel, table=True):
+    """A PDF that somebody uploaded in a chat and that lies in its channel's folder; it goes with both."""
+
+    __tablename__ = "upload"
+    __table_args__ = (
+        UniqueConstraint("channel_id", "key"),
+        UniqueConstraint("channel_id", "name"),
+        AUTOINCREMENT,
+    )
+    id: int = Field(default=None, primary_key=True)
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    key: str
+    """Of the message and the file in it, as its platform names them."""
+    uploader: str
+    """As FOOTNOTE_ADMINS names people."""
+    name: str
+    """Of the file in the folder of uploads."""
+    sha256: str
+    size: int = Field(sa_type=BigInteger)
+    """In bytes."""
+    address: dict[str, Any] = Field(sa_type=JSON)
+    """Where its receipt is posted, as its platform's adapter wants it."""
+    created_at: datetime = moment(default_factory=utc_now)
+
+
 class CitationRow(SQLModel, table=True):
     """What a source button opens."""
 
@@ -373,6 +413,8 @@ class NoticeRow(SQLModel, table=True):
     """The message that posts it together with others."""
     told_in: int | None = Field(default=None, foreign_key="channel.id")
     """The channel of that message."""
+    upload_id: int | None = None
+    """Of the upload that brought the file: told below it. One that was removed since leaves its number."""
     lease_until: datetime | None = moment(default=None)
     """Until then the process that made the batch posts it."""
     created_at: datetime = moment(default_factory=utc_now)
@@ -445,7 +487,7 @@ class CachedVectorRow(SQLModel, table=True):
 
 
 class AuditRow(SQLModel, table=True):
-    """What somebody did that only some may do, or that cannot be undone: ids, and no words of people."""
+    """What was done that only some may do, or that cannot be undone: ids, and no words of people."""
 
     __tablename__ = "audit"
     __table_args__ = AUTOINCREMENT
@@ -457,9 +499,9 @@ class AuditRow(SQLModel, table=True):
     channel: str
     """The tenant name of where it was said: it outlives the channel."""
     subject: str = ""
-    """A folder's number, a document's id, a thread."""
+    """A folder's or an upload's number, a document's id, a thread, another tenant name."""
     is_done: bool = True
-    """False: it was refused, because they are no admin."""
+    """False: it was refused."""
 
 
 class FactRow(SQLModel, table=True):
@@ -468,3 +510,31 @@ class FactRow(SQLModel, table=True):
     __tablename__ = "fact"
     name: str = Field(primary_key=True)
     value: str
+
+
+class SlackInstallationRow(SQLModel, table=True):
+    """A Slack workspace, or a whole organisation, that installed the app; it goes when they remove it."""
+
+    __tablename__ = "slack_installation"
+    installation: str = Field(primary_key=True)
+    """As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's."""
+    name: str
+    bot_user: str
+    sealed: bytes
+    """The tokens, encrypted."""
+    expires_at: datetime | None = moment(default=None)
+    """When the token ends; None: never."""
+    renewing_until: datetime | None = moment(default=None)
+    """Until then one process renews the token, or rests after it could not."""
+    problem: str | None = None
+    """Why the token could not be renewed: a sentence for an admin."""
+    installed_at: datetime = moment(default_factory=utc_now)
+
+
+class OAuthStateRow(SQLModel, table=True):
+    """An installation that was begun in some browser; it goes when it is finished, or its time is over."""
+
+    __tablename__ = "oauth_state"
+    digest: str = Field(primary_key=True)
+    """SHA-256 of the state, in hexadecimal digits."""
+    expires_at: datetime = moment(index=True)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
+from engines.support.slack_judges import schema_faults
+from slack_sdk.web.async_client import AsyncWebClient
 from sources import ROOT
 
 from bot.slack.private_questions import SHORTCUT
 from bot.slack.surfaces.agent_view import prompts
+from bot.slack.workspace.app_manifest import METHODS, PATH, manifest
+
+MAKER = ROOT / "deploy" / "make_slack_manifest.py"
 
 
 @pytest.fixture
@@ -34,7 +41,9 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["event_subscriptions"]["bot_events"] == [
         "app_home_opened",
         "app_mention",
+        "app_uninstalled",
         "channel_deleted",
+        "channel_id_changed",
         "channel_left",
         "group_deleted",
         "group_left",
@@ -43,29 +52,94 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
         "message.channels",
         "message.groups",
         "message.im",
+        "tokens_revoked",
     ]
 
 
-@pytest.mark.parametrize(
-    ("scope", "use"),
-    [
-        ("app_mentions:read", "the event app_mention"),
-        ("assistant:write", "assistant.threads.setSuggestedPrompts of a direct conversation"),
-        ("links:read", "the event link_shared"),
-        ("links:write", "chat.unfurl"),
-        ("im:history", "the event message.im, and finding a placeholder in a direct conversation"),
-        ("chat:write", "posting the placeholder and writing the answer over it"),
-        ("commands", "the slash command and the shortcut"),
-        ("files:write", "uploading the pictures of figures"),
-        ("channels:history", "the event message.channels, and finding a placeholder in a channel"),
-        ("channels:read", "member_joined_channel, and conversations.info and users.conversations"),
-        ("groups:read", "the same of a private channel"),
-        ("groups:history", "the event message.groups, and finding a placeholder in a private channel"),
-    ],
-)
-def test_slack_grants_what_the_code_calls(slack: Any, scope: str, use: str) -> None:
-    """Shows that no event and no call of ours is refused for want of a scope."""
-    assert scope in slack["oauth_config"]["scopes"]["bot"], f"needed for {use}"
+def test_the_slack_manifest_is_the_one_that_the_code_makes(slack: Any) -> None:
+    """Shows that nobody edited it, and that it was written again when the code changed: `make format`."""
+    assert slack == manifest()
+
+
+def test_slack_grants_what_the_code_calls_and_no_more() -> None:
+    """Shows that each method which the code calls is named with its scopes, and that none is left over."""
+    called = set()
+    for path in (ROOT / "bot" / "slack").rglob("*.py"):
+        names = re.findall(r"\b_?client\.(\w+)", path.read_text(encoding="utf-8"))
+        called |= {name for name in names if callable(getattr(AsyncWebClient, name, None))}
+    assert "chat_postMessage" in called
+    called.remove("files_upload_v2")
+    uploads = {"files.getUploadURLExternal", "files.completeUploadExternal"}
+    assert {name.replace("_", ".") for name in called} | uploads == set(METHODS)
+
+
+@pytest.mark.engine("slack")
+@pytest.mark.parametrize("public_url", ["", "https://your.host"])
+def test_the_slack_manifest_satisfies_slacks_types_and_faults_do_not(public_url: str) -> None:
+    """Every key, event and scope is one of Slack's; an unknown one of each is refused.
+
+    Slack's types leave out one scope: the one that ``agent_view`` needs.
+    """
+    made = manifest(public_url)
+    made["oauth_config"]["scopes"]["bot"].remove("assistant:write")
+    assert schema_faults("apps.manifest.validate", {"manifest": made}) == []
+    settings, oauth = made["settings"], made["oauth_config"]
+    for fault in (
+        {"features": made["features"] | {"app_house": {}}},
+        {"settings": settings | {"event_subscriptions": {"bot_events": ["message.channel"]}}},
+        {"settings": settings | {"interactivity": {}}},
+        {"oauth_config": oauth | {"scopes": {"bot": ["chat:read"]}}},
+        {"features": made["features"] | {"shortcuts": [{"name": "Ask", "type": "message"}]}},
+    ):
+        assert schema_faults("apps.manifest.validate", {"manifest": made | fault}), fault
+
+
+def test_the_slack_manifest_is_within_slacks_limits() -> None:
+    """Shows the lengths and counts that Slack documents and its types do not check."""
+    made = manifest("https://your.host")
+    features, words = made["features"], made["display_information"]
+    view = features["agent_view"]
+    assert made.keys() == {"_metadata", "display_information", "features", "oauth_config", "settings"}
+    assert len(words["name"]) <= 35
+    assert len(words["description"]) <= 140
+    assert len(view["agent_description"]) <= 300
+    assert len(view["suggested_prompts"]) <= 4
+    assert len(features["unfurl_domains"]) <= 5
+    assert all(len(one["command"]) <= 32 and one["command"][0] == "/" for one in features["slash_commands"])
+    assert all(max(len(one["callback_id"]), len(one["name"])) <= 150 for one in features["shortcuts"])
+
+
+def test_over_http_everything_goes_to_the_one_address_of_events(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events, clicks and the command; its host's links get previews, and Socket Mode is off."""
+    monkeypatch.setattr("sys.argv", [str(MAKER), "https://your.host/"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(MAKER), run_name="__main__")
+    assert ended.value.code == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made == manifest("https://your.host")
+    settings, features = made["settings"], made["features"]
+    (command,) = features["slash_commands"]
+    addresses = {
+        settings["event_subscriptions"]["request_url"],
+        settings["interactivity"]["request_url"],
+        command["url"],
+    }
+    assert addresses == {f"https://your.host{PATH}"}
+    assert features["unfurl_domains"] == ["your.host"]
+    assert settings["socket_mode_enabled"] is False
+
+
+@pytest.mark.parametrize("arguments", [["http://your.host"], ["your.host"], ["https://a.b", "c"]])
+def test_an_address_that_slack_could_not_call_is_refused(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that Slack is given nothing but https."""
+    monkeypatch.setattr("sys.argv", [str(MAKER), *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(MAKER), run_name="__main__")
+    assert ended.value.code == 2
 
 
 def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:

@@ -1,7 +1,8 @@
 """local-slack: a Slack server of one workspace, with Web API, Events API, Socket Mode and a browser UI.
 
 MIT, https://github.com/parvalabs/local-slack. It takes any token, checks no blocks and forgets
-message metadata; what depends on those is tested against servers of our own.
+message metadata; what depends on those is tested against servers of our own. Blocks have judges instead,
+which every test of a double is judged by when it ends.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import aiohttp
 import pytest
 from harness.waiting import until
 
+from engines.support import slack_judges
 from engines.support.npm import NpmPackage
 from engines.support.ports import free_port
 
 NAME = "slack"
-REMEDY = ".venv/bin/python tests/fetch.py slack (needs npm and Linux on x64)"
+REMEDY = ".venv/bin/python tests/fetch.py slack (needs Node.js 20, npm and Linux on x64)"
 BINDS_EVERYWHERE = True
 
 PACKAGE = NpmPackage(
@@ -38,14 +40,17 @@ BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test", "xapp-test", "signing-secret-of-the-
 
 
 def missing() -> str | None:
-    """Whether it was fetched."""
-    return None if BINARY.exists() else "local-slack was not fetched"
+    """Whether it was fetched, and the schemas of what it does not check."""
+    if not BINARY.exists():
+        return "local-slack was not fetched"
+    return None if slack_judges.is_fetched() else "the schemas of Slack's types were not made"
 
 
 def fetch() -> None:
-    """Get it from npm."""
+    """Get it from npm, and make the schemas that it does not apply."""
     PACKAGE.fetch()
     BINARY.chmod(0o755)
+    slack_judges.fetch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,14 @@ class SlackDouble:
             body["thread_ts"] = thread
         reply = await self.post("/_control/message", **body)
         return str(reply["message"]["ts"])
+
+    async def upload(self, channel: str, name: str, data: bytes, text: str = "", user: str = ALICE) -> None:
+        """Somebody posts a file, with words beside it."""
+        form = aiohttp.FormData({"channel": channel, "user": user, "text": text}, quote_fields=False)
+        form.add_field("file", data, filename=name, content_type="application/pdf")
+        async with self.session.post(f"{self.url}/_control/upload", data=form) as response:
+            reply = await response.json()
+        assert reply["ok"], reply
 
     async def open_dm(self) -> str:
         """The direct channel between Alice and the bot."""
@@ -140,8 +153,12 @@ StartSlack = Callable[[str, str], Awaitable[SlackDouble]]
 
 @pytest.fixture
 async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
-    """Starts local-slack: ``await start_slack("events" or "socket", request_url)``."""
+    """Starts local-slack: ``await start_slack("events" or "socket", request_url)``.
+
+    What it was given is judged at the end.
+    """
     running: list[asyncio.subprocess.Process] = []
+    doubles: list[SlackDouble] = []
     async with aiohttp.ClientSession() as session:
 
         async def start(mode: str, request_url: str) -> SlackDouble:
@@ -152,12 +169,25 @@ async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
                 running.append(await asyncio.create_subprocess_exec(BINARY, *options, stdout=log, stderr=log))
             double = SlackDouble(f"http://127.0.0.1:{port}", session)
             await until(lambda: _is_ready(double))
+            doubles.append(double)
             return double
 
         yield start
+        faults = [fault for double in doubles for fault in await _faults(double)]
         for process in running:
             process.terminate()
             await process.wait()
+    assert faults == []
+
+
+async def _faults(double: SlackDouble) -> list[str]:
+    """What the judges have against what a bot said to it."""
+    return [
+        fault
+        for entry in await double.log()
+        if (entry["direction"], entry["kind"]) == ("from_bot", "web_api")
+        for fault in slack_judges.faults_of(entry["summary"], entry.get("detail") or {})
+    ]
 
 
 async def _is_ready(double: SlackDouble) -> bool:

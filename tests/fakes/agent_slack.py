@@ -35,7 +35,7 @@ class AgentSlack:
     async def handle(self, request: web.Request) -> web.Response:
         """One call of the Web API."""
         method = request.match_info["method"]
-        if method == "chat.update" and (await _body(request)).get("ts") in self.streams:
+        if method == "chat.update" and (await read_body(request)).get("ts") in self.streams:
             return _refuse("streaming_state_conflict")
         methods = {
             "assistant.threads.setSuggestedPrompts": self._set_prompts,
@@ -46,8 +46,8 @@ class AgentSlack:
             "chat.unfurl": self._unfurl,
         }
         if method not in methods:
-            return await self._pass_on(request, method)
-        body = await _body(request)
+            return await pass_on(self.double, request, method)
+        body = await read_body(request)
         self.calls.append((method, body))
         return await methods[method](body)
 
@@ -96,20 +96,20 @@ class AgentSlack:
         is_known = bool(found) and all(url in found[0]["text"] for url in body["unfurls"])
         return _accept() if is_known else _refuse("cannot_unfurl_url")
 
-    async def _pass_on(self, request: web.Request, method: str) -> web.Response:
-        headers = {
-            name: request.headers[name]
-            for name in ("Content-Type", "Authorization")
-            if name in request.headers
-        }
-        url = f"{self.double.url}/api/{method}"
-        passed = self.double.session.request(
-            request.method, url, params=request.query, data=await request.read(), headers=headers
+
+async def pass_on(double: SlackDouble, request: web.Request, method: str) -> web.Response:
+    """Let a double answer a call as it is."""
+    headers = {
+        name: request.headers[name] for name in ("Content-Type", "Authorization") if name in request.headers
+    }
+    url = f"{double.url}/api/{method}"
+    passed = double.session.request(
+        request.method, url, params=request.query, data=await request.read(), headers=headers
+    )
+    async with passed as response:
+        return web.Response(
+            body=await response.read(), status=response.status, content_type="application/json"
         )
-        async with passed as response:
-            return web.Response(
-                body=await response.read(), status=response.status, content_type="application/json"
-            )
 
 
 @asynccontextmanager
@@ -123,7 +123,8 @@ async def agent_slack(double: SlackDouble) -> AsyncIterator[AgentSlack]:
         yield slack
 
 
-async def _body(request: web.Request) -> dict[str, Any]:
+async def read_body(request: web.Request) -> dict[str, Any]:
+    """The arguments of a call."""
     if request.content_type == "application/json":
         return dict(await request.json())
     return dict(request.query) | dict(await request.post())

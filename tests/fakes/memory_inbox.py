@@ -90,6 +90,9 @@ class MemoryInbox:
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
     left: list[ChannelKey] = field(default_factory=list)
+    moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
+    moves_failure: Exception | None = None
+    """Raised instead of saying which channels were moved."""
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -128,7 +131,21 @@ class MemoryInbox:
             self.recent_of,
             self.direct_questions,
             self.preview,
+            self.move,
+            self.moves,
         )
+
+    async def move(self, old: ChannelKey, new: ChannelKey) -> None:
+        """Keep that a channel has another id."""
+        if self.failure:
+            raise self.failure
+        self.moved.append((old.tenant, new.tenant))
+
+    async def moves(self) -> Sequence[tuple[TenantName, TenantName]]:
+        """Those that were heard of."""
+        if self.moves_failure:
+            raise self.moves_failure
+        return self.moved
 
     async def read_overviews(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
         """Of each channel, that it has one document."""
@@ -196,4 +213,8 @@ class MemoryInbox:
 
     async def _answer(self, door: Door, message: IncomingMessage) -> None:
         placed = await door.messenger.place(message.address, Language.ENGLISH)
-        await door.messenger.deliver(message.address, placed, self.answer_to(message))
+
+        async def keep(message: dict[str, Any]) -> None:
+            """Nobody comes back to it."""
+
+        await door.messenger.deliver(message.address, placed, self.answer_to(message), keep)

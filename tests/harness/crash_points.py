@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from storage.crash_points import POINTS, install
+from storage.crash_points import ANSWER_POINTS, POINTS, install
 
 VARIABLE = "FOOTNOTE_CRASH_AT"
 """Where a process that the tests start is told its point."""
@@ -34,8 +34,10 @@ def arm(where: str, end: Callable[[], object] | None = None) -> None:
         ValueError: there is no such point, or the number is none.
     """
     name, _, number = where.removeprefix("~").partition(":")
-    if where and (name not in POINTS or not (number or "1").isdecimal()):
-        raise ValueError(f"[~]name or [~]name:nth, with one of these names: {', '.join(POINTS)}")
+    if where and (name not in POINTS + ANSWER_POINTS or not (number or "1").isdecimal()):
+        raise ValueError(
+            f"[~]name or [~]name:nth, with one of these names: {', '.join(POINTS + ANSWER_POINTS)}"
+        )
     _last.clear()
     blow = signal.SIGSTOP if where[:1] == "~" else signal.SIGKILL
     _last[name] = passed[name] + int(number or 1), end or partial(os.kill, os.getpid(), blow)

@@ -52,10 +52,66 @@ MUTATIONS = (
     ),
     Mutation(
         "every chat asks the library of direct chats",
-        "bot/core/conversation/conversation.py",
-        "await self._channels.direct_library() if chat.is_direct else None",
-        "await self._channels.direct_library()",
+        "bot/core/conversation/inbox_replies.py",
+        "if chat.is_direct:",
+        "if chat.tenant:",
         "tests/bot/core/conversation/test_conversation.py::test_without_a_library_or_elsewhere_a_chat_asks_itself",
+    ),
+    Mutation(
+        "a direct chat asks every channel that it ever heard of",
+        "bot/core/conversation/direct_chats.py",
+        "names = await memberships.of_asker(item.address)",
+        "names = {one.tenant: one.name for one in await self._channels.all()}",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_each_canary_is_found_by_members_and_by_nobody_else",
+    ),
+    Mutation(
+        "the sources of an answer are shown again to who has left its channel",
+        "bot/core/commands/thread_commands.py",
+        "channel = next((one for one in question.asked_channels if one.id == origin), None)",
+        "channel = replace(question.channel, id=origin)",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_who_left_a_channel_is_shown_nothing_of_it_by_any_way_of_asking",
+    ),
+    Mutation(
+        "why? below an answer in a direct chat is told to who has left its channel",
+        "bot/slack/adapter.py",
+        "if asked and not await self._may_see(click):",
+        "if asked is False:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_answers_of_a_home_and_shared_ones_are_for_members",
+    ),
+    Mutation(
+        "who has left a channel may share an answer from it",
+        "bot/slack/adapter.py",
+        "if not is_member or not await self.memberships.may_see(given):",
+        "if not is_member:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_answers_of_a_home_and_shared_ones_are_for_members",
+    ),
+    Mutation(
+        "an old answer is revised for who has left its channel",
+        "bot/slack/messenger.py",
+        "if not await self._memberships.may_read(address, shown):",
+        "if not shown and not address:",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_who_left_is_told_nothing_of_a_document_that_changes",
+    ),
+    Mutation(
+        "a note on a page comes to who has left its channel",
+        "bot/core/conversation/inbox_replies.py",
+        "return tenant is not None and await self._direct.may_read(item, [tenant])",
+        "return tenant is not None",
+        "tests/journeys/chats/test_member_channels.py"
+        "::test_who_left_is_told_nothing_of_a_document_that_changes",
+    ),
+    Mutation(
+        "an answer that waited is shown to who has left its channel",
+        "bot/core/conversation/inbox_replies.py",
+        "if refusal := await self._direct.refusal(item, shown):",
+        "if refusal := await self._direct.refusal(item, ()):",
+        "tests/bot/core/conversation/test_conversation.py"
+        "::test_an_answer_that_waited_is_shown_to_who_may_still_read_it",
     ),
     Mutation(
         "a direct chat recalls what documents said that it may not ask any more",
@@ -278,6 +334,20 @@ MUTATIONS = (
         "tests/bot/slack/test_link_previews.py::test_only_links_of_the_channel_itself_are_previewed",
     ),
     Mutation(
+        "a channel takes the place of another one that has documents",
+        "storage/chat/channels.py",
+        "if target.tenant != new.tenant or await _has_documents(session, target.id):",
+        "if target.tenant != new.tenant:",
+        "tests/storage/chat/test_channel_moves.py::test_a_target_with_documents_is_refused_and_audited",
+    ),
+    Mutation(
+        "an outsider of a shared channel is told why",
+        "bot/slack/feedback_buttons.py",
+        "if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
+        "if not all(map(SLACK_ID.fullmatch, (installation, channel, user))):",
+        "tests/bot/slack/test_feedback_buttons.py::test_a_click_from_where_the_button_is_not_says_nothing",
+    ),
+    Mutation(
         "a private answer may be shared again and again",
         "bot/slack/adapter.py",
         "if not await self._intake.set_shared(Platform.SLACK, message_key, is_shared=True):",
@@ -290,6 +360,43 @@ MUTATIONS = (
         'return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])',
         "return is_ours",
         "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
+    ),
+    Mutation(
+        "an installation that nobody began here is finished",
+        "storage/installations/slack_installations.py",
+        "return expires_at is not None and expires_at > utc_now()",
+        "return expires_at is None or expires_at > utc_now()",
+        "tests/bot/slack/installations/test_oauth_flow.py::test_a_state_of_nobody_is_refused",
+    ),
+    Mutation(
+        "a workspace's token serves whichever row it was moved to",
+        "bot/slack/installations/sealed_tokens.py",
+        'if held["installation"] != installation:',
+        'if held["installation"] == "":',
+        "tests/bot/slack/installations/test_token_rotation.py"
+        "::test_a_sealed_token_opens_for_its_own_installation_only",
+    ),
+    Mutation(
+        "a token is renewed by all who need it",
+        "storage/installations/slack_installations.py",
+        "taken = _unchanged(held).where(is_free)",
+        "taken = _unchanged(held).where(is_free | ~is_free)",
+        "tests/bot/slack/installations/test_token_rotation.py"
+        "::test_many_who_need_a_token_at_once_renew_it_once",
+    ),
+    Mutation(
+        "the bot token goes to any host that a file is said to lie on",
+        "bot/slack/workspace/shared_files.py",
+        "if not is_slacks(url, self._api_url):",
+        "if not url:",
+        "tests/bot/slack/test_shared_files.py::test_no_redirect_and_no_foreign_address_gets_the_token",
+    ),
+    Mutation(
+        "anybody may remove an upload",
+        "bot/core/commands/upload_commands.py",
+        "if not self._may_remove(question.asker, upload):",
+        "if upload.id < 0:",
+        "tests/bot/core/commands/test_upload_commands.py::test_nobody_else_removes_an_upload",
     ),
     Mutation(
         "a home's button asks a channel that its person has left",

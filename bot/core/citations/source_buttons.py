@@ -32,6 +32,8 @@ FALLBACK_CHARS = 500
 """Beside the name of a web page, where nothing else limits them."""
 MAX_HOST_CHARS, HOST_END_CHARS = 28, 18
 """Of a host, and of its end, which says whose it is: the day behind it needs its part of a label."""
+CHANNEL_CHARS = 24
+"""Of the name of a channel, where a direct chat is answered from one."""
 MIN_CHARS = 8
 """A name or a section of which less has room is left out."""
 
@@ -49,11 +51,12 @@ def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
     for citation in answer.citations:
         groups.setdefault((_document(citation), citation.page), []).append(citation)
     words, names = reply_words(answer.language), _names(answer.citations)
+    channel = _channel(answer)
     return [
         CitedPage(
             numbers=(numbers := tuple(citation.number for citation in citations)),
-            label=_label(words, names[document], citations, longest - len(marks_of(numbers)) - 1),
-            fallback=_fallback(words, names[document], citations),
+            label=_label(words, names[document], citations, longest - len(marks_of(numbers)) - 1, channel),
+            fallback=_joined(_fallback(words, names[document], citations), channel),
             url=marking_all([one.url for one in citations]) if citations[0].host else citations[0].url,
         )
         for (document, _), citations in groups.items()
@@ -78,13 +81,24 @@ def marks_of(numbers: Sequence[int]) -> str:
     return f"[{','.join(str(first) if first == last else f'{first}-{last}' for first, last in ranges)}]"
 
 
-def _label(words: ReplyWords, name: str, citations: Sequence[Citation], longest: int) -> str:
-    """The page, and behind it what has room; a web page is marked as such, with host and day."""
+def _channel(answer: Answer) -> str:
+    """What a source of an answer says of its channel."""
+    return shorten_middle(tame(answer.channel_name), CHANNEL_CHARS)
+
+
+def _joined(*parts: str) -> str:
+    return " · ".join(filter(None, parts))
+
+
+def _label(
+    words: ReplyWords, name: str, citations: Sequence[Citation], longest: int, channel: str = ""
+) -> str:
+    """Page and channel, and behind them what has room; a web page is marked as such, with host and day."""
     first = citations[0]
     page = words.page_label(first.page, is_ocr=first.is_ocr) if first.page else ""
-    room = longest - len(page) - len(" · ") if page else longest
-    parts = [page, *_parts(words, tame(name), citations, room)]
-    return " · ".join(filter(None, parts))
+    head = _joined(page, channel)
+    room = longest - len(head) - len(" · ") if head else longest
+    return _joined(head, *_parts(words, tame(name), citations, room))
 
 
 def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: int) -> list[str]:
@@ -132,26 +146,26 @@ def _fallback(words: ReplyWords, name: str, citations: Sequence[Citation]) -> st
 
 def figure_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
     """One source per figure of an answer; in a label of ``longest`` characters the page is never cut off."""
-    words = reply_words(answer.language)
+    words, channel = reply_words(answer.language), _channel(answer)
+    room = longest - len(_joined("…", channel)) + 1
     return [
         CitedPage(
             numbers=(),
-            label=words.figure_label(_caption_within(words, figure, longest), figure.page),
-            fallback=words.figure_label(figure.caption, figure.page),
+            label=_joined(words.figure_label(_caption_within(words, figure, room), figure.page), channel),
+            fallback=_joined(words.figure_label(figure.caption, figure.page), channel),
             url=figure.url,
         )
         for figure in answer.figures
     ]
 
 
-def picture_words(words: ReplyWords, figure: AnswerFigure) -> tuple[str, str]:
-    """(title of a figure's picture, what is said to who cannot see it)."""
-    caption = " ".join(figure.caption.split())
-    title, alternative = (
-        words.figure_label(caption, figure.page),
-        caption or words.figure_label("", figure.page),
-    )
-    return shorten(tame(title), PICTURE_TITLE_CHARS), shorten(tame(alternative), ALT_TEXT_CHARS)
+def picture_words(answer: Answer, figure: AnswerFigure) -> tuple[str, str]:
+    """(title of the picture of one of an answer's figures, what is said to who cannot see it)."""
+    words, caption = reply_words(answer.language), " ".join(figure.caption.split())
+    channel = _channel(answer)
+    room = PICTURE_TITLE_CHARS - len(_joined("…", channel)) + 1
+    title = _joined(shorten(tame(words.figure_label(caption, figure.page)), room), channel)
+    return title, shorten(tame(caption or words.figure_label("", figure.page)), ALT_TEXT_CHARS)
 
 
 def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:
@@ -167,8 +181,9 @@ def opened_pages(answer: Answer) -> list[CitedPage]:
     if near is None or answer.citations:
         return cited_pages(answer)
     words, name = reply_words(answer.language), PurePosixPath(near.file).name
-    label = words.source_label(near.page, name)
-    return [CitedPage((), label, words.page_of(page=near.page, file=name), near.url)]
+    channel = _channel(answer)
+    label = _joined(words.source_label(near.page, name), channel)
+    return [CitedPage((), label, _joined(words.page_of(page=near.page, file=name), channel), near.url)]
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:

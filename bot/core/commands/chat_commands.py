@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from bot.core.commands.admin_commands import ADMINS_ONLY, AdminCommands
@@ -15,7 +16,8 @@ from bot.core.commands.chat_intents import BY_DATE, ChatCommand, ChatIntent
 from bot.core.commands.document_list import DocumentList
 from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.commands.thread_commands import ThreadCommands
-from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.commands.upload_commands import UploadCommands
+from bot.core.models import Answer, AnsweredFrom, AnswerState, Language, Question
 from bot.core.plaintext import shorten
 from bot.core.understanding.channel_documents import (
     ChannelView,
@@ -28,7 +30,7 @@ from bot.core.understanding.question_terms import language_of
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.notifications import Notices
 from storage.errors import InfrastructureError
-from storage.models import DocumentStatus
+from storage.models import Channel, DocumentStatus
 
 MAX_EXAMPLES = 3
 MAX_VERSIONS = 50
@@ -49,6 +51,7 @@ class ChatCommands:
         kept_days: int | None = None,
         thread: ThreadCommands | None = None,
         admin: AdminCommands | None = None,
+        uploads: UploadCommands | None = None,
     ) -> None:
         """Reply with what the installation is.
 
@@ -58,12 +61,34 @@ class ChatCommands:
             kept_days: days after which no question or answer is kept; None: nothing is said of it.
             thread: what threads are told of themselves; None: their commands are questions like others.
             admin: what admins may say; None: as above.
+            uploads: removes what was uploaded in chats; None: as above.
         """
         self._notices = notices
         self._has_model = has_model
         self._kept_days = kept_days
         self._thread = thread
         self._admin = admin
+        self._uploads = uploads
+
+    async def reply_of_each(
+        self,
+        command: ChatCommand,
+        asked: Sequence[tuple[Question, ChannelView]],
+        outlines: DocumentOutlines,
+    ) -> Answer | None:
+        """The reply to a message that a direct chat may ask of several channels.
+
+        What is asked of documents is asked of each channel by itself, and the reply says which one says what;
+        all else is asked once. Raises and returns as ``reply``.
+        """
+        members = asked[0][0].members
+        if members and command.intent in _OF_DOCUMENTS:
+            replies = [(one, await self.reply(command, one, view, outlines)) for one, view in asked]
+            return _joined([(one.channel, reply) for one, reply in replies if reply])
+        reply = await self.reply(command, *asked[0], outlines)
+        if reply is None or reply.answered_from or not members:
+            return reply
+        return replace(reply, answered_from=AnsweredFrom(tuple(one.channel.tenant for one in members)))
 
     async def reply(
         self, command: ChatCommand, question: Question, view: ChannelView, outlines: DocumentOutlines
@@ -96,9 +121,8 @@ class ChatCommands:
             return fixed[command.intent]
         if command.intent in _OF_THREADS:
             return await self._of_thread(command, question, words)
-        if command.intent in ADMINS_ONLY:
-            reply = self._admin and self._admin.reply(command, question, await view.documents(), words)
-            return await reply if reply else None
+        if command.intent in ADMINS_ONLY or command.intent is ChatIntent.REMOVE_UPLOAD:
+            return await self._of_some(command, question, view, words)
         if command.intent is not ChatIntent.HELP:
             documents = await view.documents()
             if not documents and question.documents is None:
@@ -115,6 +139,15 @@ class ChatCommands:
         if command.intent is ChatIntent.UNSUBSCRIBE:
             return await self._thread.unsubscribe(question, words)
         return await self._thread.forget(question, words)
+
+    async def _of_some(
+        self, command: ChatCommand, question: Question, view: ChannelView, words: ReplyWords
+    ) -> str | None:
+        """What only some people may say."""
+        if command.intent is ChatIntent.REMOVE_UPLOAD:
+            return await self._uploads.remove(command.name, question, words) if self._uploads else None
+        reply = self._admin and self._admin.reply(command, question, await view.documents(), words)
+        return await reply if reply else None
 
     async def _outline(
         self,
@@ -145,14 +178,18 @@ class ChatCommands:
         return " ".join([*said, words.about_channel, *kept])
 
     async def _examples(self, question: Question, language: Language) -> Sequence[str]:
-        """Questions that documents of this channel were seen to answer, first those in the asker's language.
+        """Questions that documents asked here were seen to answer, first those in the asker's language.
 
         Help is not refused for want of examples.
         """
         if self._notices is None or question.documents is not None:
             return ()
         try:
-            tried = await self._notices.tried_questions(question.channel.id, MAX_VERSIONS)
+            tried = [
+                one
+                for channel in question.asked_channels
+                for one in await self._notices.tried_questions(channel.id, MAX_VERSIONS)
+            ]
         except InfrastructureError as error:
             log.warning("question %s gets no examples: %s", question.id, type(error).__name__)
             return ()
@@ -186,6 +223,32 @@ _STATES = {
     ChatIntent.UNREAD_DOCUMENTS: {"quarantined"},
     ChatIntent.DOCUMENTS_BEING_READ: {"waiting", "reading"},
 }
+
+
+_OF_DOCUMENTS = {
+    ChatIntent.NEWS,
+    ChatIntent.DOCUMENT_LIST,
+    ChatIntent.DOCUMENT_PRESENCE,
+    ChatIntent.DOCUMENT_OUTLINE,
+    ChatIntent.RETRY,
+    *BY_DATE,
+    *_STATES,
+}
+
+
+def _joined(replies: Sequence[tuple[Channel, Answer]]) -> Answer | None:
+    """One reply of those of several channels: the first that quotes a document, else all with their names."""
+    said = [one for one in replies if one[1].citations][:1] or replies
+    if not said:
+        return None
+    (first, answer), tenants = said[0], tuple(channel.tenant for channel, _ in said)
+    if len(said) == 1:
+        return replace(answer, answered_from=AnsweredFrom(tenants, first.name))
+    saying: dict[str, list[str]] = {}
+    for channel, one in said:
+        saying.setdefault(one.text, []).append(channel.name)
+    text = "\n\n".join(f"{', '.join(names)}\n{text}" for text, names in saying.items())
+    return replace(answer, text=text, answered_from=AnsweredFrom(tenants))
 
 
 def _is_meant(command: ChatCommand, document: DocumentStatus) -> bool:

@@ -63,6 +63,8 @@ class ChatIntent(StrEnum):
     SUBSCRIBE = "subscribe"
     """To a page that the thread's last answer cites: the one of a number, or the first."""
     UNSUBSCRIBE = "unsubscribe"
+    REMOVE_UPLOAD = "remove_upload"
+    """A file that was uploaded in the chat."""
     STATUS = "status"
     """From here on for admins: how folders stand."""
     PAUSE = "pause"
@@ -109,7 +111,7 @@ _REQUESTS = (
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
 _OF_FILES = (ChatIntent.RETRY, ChatIntent.ERASE_FOR_GOOD, ChatIntent.ERASE)
 """Whether a file has such a name is for the documents to say."""
-_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, *_OF_FILES, ChatIntent.APPROVE)
+_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.REMOVE_UPLOAD, *_OF_FILES, ChatIntent.APPROVE)
 """What names a date, a file or a folder."""
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
-from bot.core.plaintext import shorten
+from bot.core.plaintext import inert, shorten
 from bot.core.understanding.channel_documents import DATE_FIELDS, field_day
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
@@ -21,8 +20,6 @@ MIN_NEWS = 3
 """So many of the newest documents are shown when none is new."""
 TITLE_CHARS = 120
 REASON_CHARS = 240
-
-_MARK = re.compile(r"\[(\s*\d{1,3}\s*)\]")
 
 
 class DocumentList:
@@ -129,8 +126,3 @@ class DocumentList:
             yield inert(f"• {PurePosixPath(one.file).name}{f': {reason}' if reason else ''}")
         if (rest := len(self._unread) - MAX_UNREAD) > 0:
             yield self._words.more_documents(count=rest)
-
-
-def inert(text: str) -> str:
-    """On one line, without anything that reads like the mark of a source."""
-    return _MARK.sub(r"(\1)", " ".join(text.split()))

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from bot.core.citations.citations import CitationService
-from bot.core.commands.document_list import inert
 from bot.core.models import Answer, AnswerState, Claim, Draft, Evidence, Quote
-from bot.core.plaintext import shorten
+from bot.core.plaintext import inert, shorten
 from bot.core.retrieval.reranking import evidence_of
 from bot.core.verification.claims import VerifiedClaim, number_quotes, place, verify
 from bot.core.wording import ReplyWords

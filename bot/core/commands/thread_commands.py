@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.core.citations.citations import CitationService
-from bot.core.commands.document_list import inert
 from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.plaintext import shorten
+from bot.core.plaintext import inert, shorten
 from bot.core.wording import ReplyWords
 from storage.chat.answer_sources import Subscriptions
 from storage.chat.thread_memory import ThreadMemory
@@ -37,12 +38,13 @@ class ThreadCommands:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        citations = await self._last_citations(question)
+        asked, citations = await self._last_citations(question)
         if not citations:
             return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
         quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
         text = "\n".join([words.sources_again, *quotes])
-        return Answer(AnswerState.CHAT, text, citations, language=words.language)
+        origin = asked.origin if asked.members else None
+        return Answer(AnswerState.CHAT, text, citations, language=words.language, answered_from=origin)
 
     async def subscribe(self, question: Question, number: str, words: ReplyWords) -> str:
         """Have the thread told when a page changes that its last answer cites: of a number, or the first.
@@ -50,7 +52,7 @@ class ThreadCommands:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        cited = [one for one in await self._last_citations(question) if not one.host]
+        cited = [one for one in (await self._last_citations(question))[1] if not one.host]
         chosen = next((one for one in cited if number in ("", str(one.number))), None)
         if chosen is None:
             return words.nothing_to_subscribe
@@ -65,13 +67,21 @@ class ThreadCommands:
         thread = question.thread or ""
         return words.unsubscribed(await self._subscriptions.remove(question.asked_in.id, thread))
 
-    async def _last_citations(self, question: Question) -> tuple[Citation, ...]:
+    async def _last_citations(self, question: Question) -> tuple[Question, tuple[Citation, ...]]:
+        """The sources of the thread's last answer, and the question as asked of their channel.
+
+        Of a channel that is not asked any more, as by somebody who has left it, there are none.
+        """
         chat = question.asked_in.id
         last = await self._memory.last(chat, question.thread) if question.thread is not None else None
         kept = await self._records.get(chat, last[0]) if last else None
-        shown = kept.record["citations"] if kept else []
-        versions = last[1] if last else ()
-        return await self._citations.show_again(question.channel, versions, shown) if shown else ()
+        record = kept.record if kept else {}
+        origin = record.get("answered_from", {}).get("channel_id", chat)
+        channel = next((one for one in question.asked_channels if one.id == origin), None)
+        shown, versions = record.get("citations"), last[1] if last else ()
+        if not shown or channel is None:
+            return question, ()
+        return replace(question, channel=channel), await self._citations.show_again(channel, versions, shown)
 
     async def forget(self, question: Question, words: ReplyWords) -> str:
         """Erase what the thread remembers; who wanted it is kept in the audit.

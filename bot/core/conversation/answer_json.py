@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.core.models import (
     Answer,
+    AnsweredFrom,
     AnswerFigure,
     AnswerState,
     AppliedFilter,
@@ -21,7 +22,7 @@ from bot.core.models import (
     NearestPage,
     UnreadFile,
 )
-from storage.models import Box
+from storage.models import Box, TenantName
 
 Json = dict[str, Any]
 
@@ -49,6 +50,7 @@ def answer_from_json(stored: Json) -> Answer:
         filter=_filter_from_json(stored.get("filter")),
         language=Language(stored.get("language", Language.ENGLISH)),
         is_generated=stored.get("is_generated", False),
+        answered_from=_origin_from_json(stored.get("answered_from")),
     )
 
 
@@ -62,3 +64,7 @@ def _citation_from_json(stored: Json) -> Citation:
 
 def _filter_from_json(stored: Json | None) -> AppliedFilter | None:
     return AppliedFilter(**{**stored, "conditions": tuple(stored["conditions"])}) if stored else None
+
+
+def _origin_from_json(stored: Json | None) -> AnsweredFrom | None:
+    return AnsweredFrom(tuple(map(TenantName, stored["tenants"])), stored["name"]) if stored else None

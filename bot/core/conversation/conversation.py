@@ -10,29 +10,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
+from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.inbox_replies import InboxReplies, language_of_item
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
-from bot.core.conversation.memory import cited_versions, turn_of
-from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerState, Language, Question
-from bot.core.ports import GivenAnswer, IncomingMessage, Messenger, NoteWriter, QuestionAnswering
-from bot.core.understanding.question_terms import language_of
-from bot.core.wording import reply_words
+from bot.core.conversation.memory import cited_versions
+from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
+from bot.core.models import Answer
+from bot.core.ports import (
+    GivenAnswer,
+    IncomingMessage,
+    Messenger,
+    NoteWriter,
+    QuestionAnswering,
+    TakeUpload,
+)
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import InboxItem
+from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
-from storage.task_group import cancel_and_wait
+from storage.task_group import cancel_and_wait, finish_within
 
 _log = logging.getLogger(__name__)
 
@@ -42,8 +49,12 @@ MAX_ATTEMPTS = 3
 """Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
 MAX_PLACED_AT_ONCE = 8
 """Placeholders that are posted at the same time while all slots are taken."""
+POST_SECONDS = 5
+"""How long a placeholder that is being posted may hold up our end: one that nobody named stays for ever."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
+MAX_HELD_BACK_SECONDS = 1.0
+"""How long work on a question waits while messages are being kept."""
 
 
 class Conversation:
@@ -58,6 +69,8 @@ class Conversation:
         messengers: Mapping[Platform, Messenger],
         *,
         notes: NoteWriter | None = None,
+        direct: DirectChats | None = None,
+        take_upload: TakeUpload | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -72,22 +85,32 @@ class Conversation:
             messengers: one for each platform that is connected; more may be added until ``run``.
                 Questions of other platforms wait until theirs is connected again.
             notes: writes what threads are told of pages that they follow.
+            direct: knows what direct chats ask; None: the library that an admin names.
+            take_upload: takes the files of messages; None: they are as if they were not there.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
         """
         self._inbox = inbox
         self._channels = channels
-        self._answering = answering
-        self._memory = memory
         self._messengers = messengers
-        self._notes = notes
+        self._replies = InboxReplies(
+            channels,
+            answering,
+            memory,
+            direct or DirectChats(channels, memory),
+            notes=notes,
+            take_upload=take_upload,
+        )
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
         self._slots = asyncio.Semaphore(concurrency)
         self._placing = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._receiving = 0
+        self._none_receiving = asyncio.Event()
+        self._none_receiving.set()
         self._wakeup = asyncio.Event()
         self._arrived = asyncio.Event()
         self._is_stopping = False
@@ -101,6 +124,10 @@ class Conversation:
             InvalidTenant: the envelope names no possible channel.
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
+        with self._received_first():
+            return await self._receive(message)
+
+    async def _receive(self, message: IncomingMessage) -> bool:
         if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
             return False
         channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
@@ -156,6 +183,18 @@ class Conversation:
         await cancel_and_wait(*self._tasks)
         await self._ended.wait()
 
+    @contextlib.contextmanager
+    def _received_first(self) -> Iterator[None]:
+        """While a message is being kept, no work on others begins: its platform waits three seconds."""
+        self._receiving += 1
+        self._none_receiving.clear()
+        try:
+            yield
+        finally:
+            self._receiving -= 1
+            if not self._receiving:
+                self._none_receiving.set()
+
     def _announce(self) -> None:
         self._wakeup.set()
         self._arrived.set()
@@ -200,6 +239,9 @@ class Conversation:
                 await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
 
     async def _claim(self, *, is_unseen: bool = False) -> InboxItem | None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(MAX_HELD_BACK_SECONDS):
+                await self._none_receiving.wait()
         platforms = tuple(self._messengers)
         try:
             return await self._inbox.claim(self._owner, self._lease_seconds, platforms, is_unseen=is_unseen)
@@ -228,16 +270,18 @@ class Conversation:
 
     async def _reply(self, item: InboxItem) -> None:
         messenger, note = self._messengers[item.platform], item.address.get(NOTE)
-        if note and not (item.answer or (self._notes and await self._notes.is_due(note))):
-            await self._inbox.give_up(item, "the page is followed no more, or did not change")
-            return
+        if note and not item.answer:
+            if not await self._replies.is_due(item, note):
+                await self._inbox.give_up(item, "the page is followed no more, or did not change")
+                return
         message = item.message or await self._place(item, messenger)
         answer = await self._answer(item, messenger, message)
         async with self._delivery_deadline():
-            await messenger.deliver(item.address, message, answer)
+            await messenger.deliver(item.address, message, answer, partial(self._inbox.mark_placed, item))
         if answer.figures:
             hold = partial(self._inbox.renew, item, self._lease_seconds)
             await messenger.illustrate(item.address, message, answer, hold)
+        reach("before-delivered")
         await self._inbox.mark_delivered(item)
         seconds = (datetime.now(UTC) - item.received_at).total_seconds()
         _log.info(
@@ -254,50 +298,33 @@ class Conversation:
             if item.is_posting:
                 message = await messenger.find_placeholder(item.address)
         if message is None:
-            await self._inbox.mark_posting(item)
-            async with self._delivery_deadline():
-                message = await messenger.place(item.address, _language(item), is_queued=is_queued)
+            posting = self._post_placeholder(item, messenger, is_queued=is_queued)
+            return await finish_within(POST_SECONDS, posting)
         await self._inbox.mark_placed(item, message)
         return message
 
+    async def _post_placeholder(
+        self, item: InboxItem, messenger: Messenger, *, is_queued: bool
+    ) -> dict[str, Any]:
+        """Post it, and keep what names it before anything else happens."""
+        await self._inbox.mark_posting(item)
+        reach("before-placeholder")
+        async with self._delivery_deadline():
+            message = await messenger.place(item.address, language_of_item(item), is_queued=is_queued)
+        reach("amid-placeholder")
+        await self._inbox.mark_placed(item, message)
+        reach("after-placeholder")
+        return message
+
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
-        """The answer that was kept, or a new one; a failure's sentence when tries are used up."""
-        turn = None
-        if item.attempts >= MAX_ATTEMPTS:
-            language = _language(item)
-            answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
-        elif item.answer is not None:
-            return answer_from_json(item.answer)
-        elif (note := item.address.get(NOTE)) and self._notes:
-            answer = await self._notes.write(note)
-        else:
-            question = await self._question(item)
-            async with live_updates(partial(self._show, item, messenger, message)) as listener:
-                answer = await self._answering.answer(question, listener)
-            turn = turn_of(question, item.thread, answer)
-        await self._inbox.save_answer(item, answer_to_json(answer), turn, cited_versions(answer))
-        return answer
-
-    async def _question(self, item: InboxItem) -> Question:
-        """The question with what its thread said before.
-
-        A direct chat asks the library that an admin names for it, and remembers of its documents only.
-        """
-        chat = await self._channels.get(item.channel_id)
-        library = await self._channels.direct_library() if chat.is_direct else None
-        history = await self._memory.recall(
-            chat.id, item.thread, item.received_at, documents_of=library.id if library else None
-        )
-        question = Question(
-            str(item.id),
-            item.text,
-            chat,
-            item.received_at,
-            history=history,
-            thread=item.thread,
-            asker=str(item.address.get("asker", "")),
-        )
-        return replace(question, channel=library, chat=chat) if library else question
+        """The answer that was kept, or a new one that is kept now."""
+        async with live_updates(partial(self._show, item, messenger, message)) as listener:
+            made = await self._replies.reply(item, listener, is_given_up=item.attempts >= MAX_ATTEMPTS)
+        if not made.is_kept:
+            kept = answer_to_json(made.answer)
+            await self._inbox.save_answer(item, kept, made.turn, cited_versions(made.answer))
+            reach("after-answer")
+        return made.answer
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
         """Write what is proven so far over the placeholder, while the question is surely ours."""
@@ -316,13 +343,14 @@ class Conversation:
                 unclear = UNCONFIRMED_SECONDS if isinstance(error, DeliveryUnclear) else 0
                 await self._inbox.put_off(item, reason, at_least=error.retry_after or unclear)
             else:
-                is_own_fault = not isinstance(error, InfrastructureError)
+                is_own_fault = not isinstance(error, InfrastructureError | FileBeingRead)
                 await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
         """Whether even the failure's sentence cannot be delivered, or nobody waits for it any more."""
         if isinstance(error, DeliveryError):
-            return datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
+            is_late = datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
+            return is_late or isinstance(error, WorkspaceLeft)
         return item.attempts + 1 >= 2 * MAX_ATTEMPTS and not isinstance(error, InfrastructureError)
 
     @contextlib.asynccontextmanager
@@ -355,8 +383,3 @@ class Conversation:
                 yield
         except TimeoutError as error:
             raise DeliveryUnclear("the platform did not answer in time") from error
-
-
-def _language(item: InboxItem) -> Language:
-    """What a question is in, as far as its own words show it."""
-    return language_of(item.text) or Language.ENGLISH

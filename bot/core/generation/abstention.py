@@ -9,6 +9,7 @@ from bot.core.citations.citations import CitationService
 from bot.core.models import (
     Answer,
     AnswerState,
+    MemberChannel,
     NearestPage,
     Question,
     Retrieval,
@@ -42,7 +43,7 @@ class Abstention:
             for status in statuses
             if status.state == "quarantined"
         )
-        said = _sentences(words, statuses, nearest, unread, retrieval)
+        said = _sentences(words, statuses, nearest, retrieval, question.members)
         if not said:
             said.append(words.no_documents(channel, await view.folder()))
         return Answer(
@@ -58,7 +59,7 @@ class Abstention:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        unknown = retrieval.question.unknown
+        unknown = () if len(question.members) > 1 else retrieval.question.unknown
         live = sum(one.state == "live" for one in await view.documents()) if unknown else 0
         return reply_words(question.language).stands_nowhere(unknown, live) if live else ""
 
@@ -67,13 +68,16 @@ def _sentences(
     words: ReplyWords,
     statuses: Sequence[DocumentStatus],
     nearest: NearestPage | None,
-    unread: Sequence[UnreadFile],
     retrieval: Retrieval,
+    members: Sequence[MemberChannel],
 ) -> list[str]:
     live = sum(status.state == "live" for status in statuses)
     waiting = sum(status.state in {"waiting", "reading"} for status in statuses)
-    said = [f"{words.not_found} {words.searched(live)}"] if live else []
-    if live and retrieval.question.unknown:
+    unread = [PurePosixPath(status.file).name for status in statuses if status.state == "quarantined"]
+    names = [one.channel.name for one in members]
+    searched = words.channels_searched(names) if members else words.searched(live)
+    said = [f"{words.not_found} {searched}"] if live else []
+    if live and retrieval.question.unknown and len(members) < 2:
         said.append(words.stands_nowhere(retrieval.question.unknown, live))
     if nearest:
         publications = (one.publication for one in retrieval.passages)
@@ -84,5 +88,5 @@ def _sentences(
         said.append(words.still_reading(waiting))
     if unread:
         said = said or [words.not_found]
-        said.append(words.unread([PurePosixPath(item.file).name for item in unread]))
+        said.append(words.unread(unread))
     return said

@@ -24,6 +24,7 @@ from bot.core.notifications.receipts import ReceiptBuilder
 from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices
+from storage.chat.uploads import Uploads
 from storage.chat_models import NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import raised_at
@@ -44,6 +45,8 @@ class Route:
     """False: nothing is posted, the console of that channel shows it."""
     alone: str = ""
     """What makes it a message of its own, which waits for nothing else; '' of receipts, which share one."""
+    upload: int | None = None
+    """Below what it is posted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class Routes:
         """Where a group of notices is announced."""
         if group.audience is NoticeAudience.NEWCOMERS:
             return Route(group.channel_id, is_posted=True, alone="welcome")
+        if group.upload is not None:  # whoever uploaded it waits for it, whatever others want to hear
+            return Route(group.channel_id, True, f"upload {group.upload}", group.upload)
         if group.audience is NoticeAudience.OWNERS:
             target = {"channel": group.channel_id, "admin": self.admin.id if self.admin else None}
             found = target.get(self.digests)
@@ -110,8 +115,13 @@ class Notifier:
         announcers: Mapping[Platform, Announcer],
         pace: NotificationTiming | None = None,
         digest: GapDigest | None = None,
+        uploads: Uploads | None = None,
     ) -> None:
-        """Nothing runs before ``run``; notices of a platform without an announcer wait for one."""
+        """Nothing runs before ``run``; notices of a platform without an announcer wait for one.
+
+        ``uploads`` know where each was uploaded; None: their receipts stand in the channel at large.
+        """
+        self._uploads = uploads
         self._digest = digest
         self._notices = notices
         self._channels = channels
@@ -161,7 +171,7 @@ class Notifier:
         target = await self._channels.get(route.channel_id)
         is_wanted = route.alone == "welcome" or not self._is_private(target)
         if route.is_posted and target.platform is not Platform.LOCAL and is_wanted:
-            if (place := await self._place(target)) is not None:
+            if (place := await self._place(target, route.upload)) is not None:
                 await self._announce(target, place, groups)
             return
         # For the console alone.
@@ -194,12 +204,14 @@ class Notifier:
             await self._notices.give_back(batch)
             raise
 
-    async def _place(self, target: Channel) -> dict[str, Any] | None:
+    async def _place(self, target: Channel, upload: int | None) -> dict[str, Any] | None:
         """Where in the channel to speak; None while its platform or its address is not known."""
         announcer = self._announcers.get(target.platform)
         if announcer is None:
             return None
-        return announcer.announcing_place(target, await self._notices.last_address(target.id))
+        place = announcer.announcing_place(target, await self._notices.last_address(target.id))
+        below = await self._uploads.address(upload) if self._uploads and upload is not None else None
+        return place | {"below": below} if place and below else place
 
     async def _post(self, target: Channel, place: dict[str, Any], announcement: Announcement) -> None:
         """Post a batch that is marked so, and keep how it went."""
@@ -225,7 +237,7 @@ class Notifier:
     async def _resume(self, batch: NoticeBatch) -> None:
         """A post whose end nobody saw: search for it once, and post it when it is not there."""
         target = await self._channels.get(batch.told_in)
-        place = await self._place(target)
+        place = await self._place(target, batch.upload)
         if place is None:
             is_old = batch.began_at < utc_now() - NOTICE_EXPIRY
             if is_old:

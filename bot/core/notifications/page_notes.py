@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bot.core.citations.citations import DocumentNames
 from bot.core.citations.relocation import FoundBy, PassageLocator, moved
 from bot.core.citations.signed_links import Links
-from bot.core.models import Answer, AnswerState, Citation, Language
+from bot.core.models import Answer, AnsweredFrom, AnswerState, Citation, Language
 from bot.core.plaintext import shorten
 from bot.core.verification.claims import reduce_text
 from bot.core.wording import ReplyWords, reply_words
@@ -15,7 +15,7 @@ from storage.chat.answer_sources import Subscriptions
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.documents.catalog import Catalog
-from storage.models import LivePublication, Shown
+from storage.models import LivePublication, Shown, TenantName
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.sentences import split_units
 
@@ -45,14 +45,16 @@ class PageNotes:
         self._links = links
         self._locator = PassageLocator(readings)
 
-    async def is_due(self, note: Mapping[str, int]) -> bool:
-        """Whether its thread still follows the page, and another version answers than it was told of.
+    async def due(self, note: Mapping[str, int]) -> TenantName | None:
+        """The channel of a page that its thread follows and of which it was not told what answers now.
 
         ``note``: as the transaction that replaced the version kept it.
         """
         followed = await self._subscriptions.get(note["subscription"])
         live = await self._live(note)
-        return followed is not None and live is not None and live.version_id != note["version"]
+        if followed is None or live is None or live.version_id == note["version"]:
+            return None
+        return (await self._channels.get(live.channel_id)).tenant
 
     async def write(self, note: Mapping[str, int]) -> Answer:
         """What a thread is told; written again, it says the same.
@@ -83,7 +85,8 @@ class PageNotes:
         cited = Citation(*of, version_id=live.version_id, name=name)
         await self._subscriptions.move(note["subscription"], before, after)
         text = "\n".join([f"{said} [1]", *_changes(words, *texts)])
-        return Answer(AnswerState.CHAT, text, (cited,), language=words.language)
+        shown = AnsweredFrom((channel.tenant,))
+        return Answer(AnswerState.CHAT, text, (cited,), language=words.language, answered_from=shown)
 
     async def _live(self, note: Mapping[str, int]) -> LivePublication | None:
         """What answers of the document now."""

@@ -5,6 +5,7 @@ Which documents there are, or where they go, what is new, and questions that wer
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from bot.core.notifications.suggested_questions import MAX_OFFERED
 from bot.core.ports import Announcement, ChannelOverview
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.wording import reply_words
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, MoveOutcome
 from storage.chat.notifications import LIVE, Notices
 from storage.chat_models import Notice
 from storage.clock import utc_now
@@ -28,6 +29,8 @@ MAX_CHANNELS = 10
 """Channels shown to one person."""
 VERSIONS_READ = 50
 """Newest versions whose tried questions are looked through."""
+
+log = logging.getLogger(__name__)
 
 TryQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
 """Tries questions on new versions, within its own time; by notice."""
@@ -72,6 +75,22 @@ class Onboarding:
             DatabaseUnavailable: it could not be kept.
         """
         await self._channels.ensure(key, name)
+
+    async def move(self, old: ChannelKey, new: ChannelKey) -> None:
+        """Keep that the platform calls a channel otherwise from now on.
+
+        Raises:
+            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+        """
+        outcome = await self._channels.move(old, new)
+        if outcome is MoveOutcome.MOVED:
+            log.info("the channel %s is called %s by its platform from now on", old.tenant, new.tenant)
+        elif outcome is MoveOutcome.OCCUPIED:
+            log.warning(
+                "the channel %s has another id now, and %s has documents already: both stay as they are, and "
+                "questions are answered from the documents of %s; put the others into its folder",
+                *(old.tenant, new.tenant, new.tenant),
+            )
 
 
 class WelcomeBuilder:

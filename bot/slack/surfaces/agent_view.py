@@ -20,6 +20,7 @@ from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT, T
 from bot.core.plaintext import shorten, tame
 from bot.core.ports import ReadQuestions
 from bot.core.wording import reply_words
+from bot.slack.web_api import WebClients
 from storage.clock import steady_seconds
 from storage.errors import StorageError
 from storage.task_group import cancel_and_wait
@@ -40,16 +41,16 @@ log = logging.getLogger(__name__)
 class SuggestedPrompts:
     """Sets the prompts of a direct chat whenever its person opens it."""
 
-    def __init__(self, client: AsyncWebClient, read_questions: ReadQuestions) -> None:
+    def __init__(self, clients: WebClients, read_questions: ReadQuestions) -> None:
         """``read_questions`` reads tried questions of what direct chats are asked about."""
-        self._client = client
+        self._clients = clients
         self._read_questions = read_questions
         self._setting: dict[str, asyncio.Task[None]] = {}
 
-    def open(self, direct: str) -> None:
+    def open(self, installation: str, direct: str) -> None:
         """Have the prompts of a chat set soon; returns at once."""
         if direct not in self._setting:
-            task = asyncio.create_task(self._set(direct), name="suggested-prompts")
+            task = asyncio.create_task(self._set(installation, direct), name="suggested-prompts")
             self._setting[direct] = task
             task.add_done_callback(lambda _: self._setting.pop(direct, None))
 
@@ -57,10 +58,11 @@ class SuggestedPrompts:
         """Set no more."""
         await cancel_and_wait(*self._setting.values())
 
-    async def _set(self, direct: str) -> None:
+    async def _set(self, installation: str, direct: str) -> None:
         """Without ``thread_ts``: with it, Slack sets none of an agent's."""
         try:
-            await self._client.assistant_threads_setSuggestedPrompts(
+            client = await self._clients.of(installation)
+            await client.assistant_threads_setSuggestedPrompts(
                 channel_id=direct, title=TRY_ASKING, prompts=prompts(await self._read_questions())
             )
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
@@ -76,26 +78,25 @@ def prompts(questions: Sequence[str]) -> list[dict[str, str]]:
 class ChatStatus:
     """Says in a direct chat that its question is being answered."""
 
-    def __init__(self, client: AsyncWebClient) -> None:
-        self._client = client
+    def __init__(self) -> None:
         self._quiet_until = 0.0
 
-    async def searching(self, address: Json, language: Language) -> None:
+    async def searching(self, client: AsyncWebClient, address: Json, language: Language) -> None:
         """Show it beside the question; Slack takes it away after two minutes."""
-        await self._set(address, reply_words(language).searching)
+        await self._set(client, address, reply_words(language).searching)
 
-    async def clear(self, address: Json) -> None:
+    async def clear(self, client: AsyncWebClient, address: Json) -> None:
         """Show nothing any more."""
-        await self._set(address, "")
+        await self._set(client, address, "")
 
-    async def _set(self, address: Json, status: str) -> None:
+    async def _set(self, client: AsyncWebClient, address: Json, status: str) -> None:
         is_typed = address["channel"].startswith("D") and "asked" not in address
         if not is_typed or steady_seconds() < self._quiet_until:
             return
         try:
             async with asyncio.timeout(SECONDS):
                 thread = address["thread"] or address["ts"]
-                await self._client.assistant_threads_setStatus(
+                await client.assistant_threads_setStatus(
                     channel_id=address["channel"], thread_ts=thread, status=status
                 )
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:

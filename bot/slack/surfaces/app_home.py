@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import aiohttp
 from slack_sdk.errors import SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.notifications.notification_wording import (
     HOME_CHANNELS,
@@ -31,6 +30,7 @@ from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, Read
 from bot.slack.blocks import SECTION, Block, escape
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.question_buttons import question_blocks, read_home_click
+from bot.slack.web_api import WebClients
 from bot.slack.workspace.memberships import Memberships
 from storage.errors import StorageError
 from storage.models import ChannelKey, Platform
@@ -70,12 +70,10 @@ def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
 class AppHome:
     """Publishes the home of whoever opens it."""
 
-    def __init__(
-        self, client: AsyncWebClient, read_overviews: ReadOverviews, read_recent: ReadRecent
-    ) -> None:
+    def __init__(self, clients: WebClients, read_overviews: ReadOverviews, read_recent: ReadRecent) -> None:
         """Both read whatever they are asked for; who may see it is decided here."""
-        self._client = client
-        self._memberships = Memberships(client)
+        self._clients = clients
+        self._memberships = Memberships(clients)
         self._read_overviews = read_overviews
         self._read_recent = read_recent
         self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
@@ -116,7 +114,8 @@ class AppHome:
             log.warning("an App Home shows help alone: %s", type(error).__name__)
         try:
             view = home_view(overviews, recent) | {"private_metadata": visit.direct}
-            await self._client.views_publish(user_id=visit.user, view=view)
+            client = await self._clients.of(visit.installation)
+            await client.views_publish(user_id=visit.user, view=view)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             log.warning("an App Home was not published: %s", type(error).__name__)
 

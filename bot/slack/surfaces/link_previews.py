@@ -14,12 +14,12 @@ from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.plaintext import shorten, tame
 from bot.core.ports import LinkPreview, PreviewLink
 from bot.slack.blocks import Block, escape
 from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.web_api import WebClients
 from storage.errors import StorageError
 from storage.models import ChannelKey, Platform
 from storage.task_group import cancel_and_wait
@@ -59,9 +59,9 @@ def read_shared_links(envelope: Json) -> SharedLinks | None:
 class LinkPreviews:
     """Adds previews to messages; a link without one works all the same."""
 
-    def __init__(self, client: AsyncWebClient, preview: PreviewLink) -> None:
+    def __init__(self, clients: WebClients, preview: PreviewLink) -> None:
         """``preview`` reads any link of ours that holds; who may see it is decided here."""
-        self._client = client
+        self._clients = clients
         self._preview = preview
         self._adding: set[asyncio.Task[None]] = set()
 
@@ -84,7 +84,8 @@ class LinkPreviews:
                 if one is not None and one.tenant == shared.key.tenant
             }
             if unfurls:
-                await self._client.chat_unfurl(channel=shared.key.conversation, ts=shared.ts, unfurls=unfurls)
+                client = await self._clients.of(shared.key.installation)
+                await client.chat_unfurl(channel=shared.key.conversation, ts=shared.ts, unfurls=unfurls)
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.info("a link has no preview: %s", type(error).__name__)
 

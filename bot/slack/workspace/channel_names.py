@@ -7,9 +7,9 @@ import logging
 
 import aiohttp
 from slack_sdk.errors import SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.ports import NameChannel
+from bot.slack.web_api import WebClients
 from storage.clock import steady_seconds
 from storage.errors import StorageError
 from storage.models import ChannelKey, TenantName
@@ -29,9 +29,9 @@ class ChannelNames:
     Nobody waits for it: a question is answered, and a channel welcomed, with the name that is known.
     """
 
-    def __init__(self, client: AsyncWebClient, name_channel: NameChannel) -> None:
+    def __init__(self, clients: WebClients, name_channel: NameChannel) -> None:
         """``name_channel`` keeps a name."""
-        self._client = client
+        self._clients = clients
         self._name_channel = name_channel
         self._known_until: dict[TenantName, float] = {}
         self._asking: set[asyncio.Task[None]] = set()
@@ -51,7 +51,8 @@ class ChannelNames:
 
     async def _ask(self, key: ChannelKey) -> None:
         try:
-            reply = await self._client.conversations_info(channel=key.conversation)
+            client = await self._clients.of(key.installation)
+            reply = await client.conversations_info(channel=key.conversation)
             channel = reply.get("channel") or {}
             if (name := channel.get("name")) and not channel.get("is_mpim"):
                 await self._name_channel(key, f"#{name}")

@@ -225,7 +225,7 @@ class Console:
                     "file": figure.file,
                     "view": self._links.viewer_path(figure.url),
                     "image": self._links.figure_path(figure.image) if figure.image else "",
-                    "alt": picture_words(words, figure)[1],
+                    "alt": picture_words(answer, figure)[1],
                 }
                 for figure in answer.figures
             ],

@@ -7,7 +7,7 @@ import hmac
 import io
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +17,17 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from engines.support.slack_judges import RESPONSE_URL, faults_of
 from fakes.memory_inbox import MemoryInbox
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation
 from bot.core.ports import IncomingMessage, PageImage
 from bot.settings import BotSettings
-from bot.slack.adapter import PATH, SlackAdapter
+from bot.slack.adapter import SlackAdapter
+from bot.slack.workspace.app_manifest import PATH
 from storage.errors import DocumentError
 
 SECRET = "signing-secret-of-the-test"
@@ -84,6 +88,30 @@ def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
 async def draw_nothing(figure: AnswerFigure) -> PageImage:
     """No page can be drawn here."""
     raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
+
+
+@pytest.fixture(autouse=True)
+def _judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test sends to Slack is judged on its way, and sent as it is."""
+    faults: list[str] = []
+    api_call, send = AsyncWebClient.api_call, AsyncWebhookClient.send_dict
+
+    async def call(client: AsyncWebClient, method: str, **given: Any) -> Any:
+        sent = given.get("json") or given.get("params") or given.get("data") or {}
+        if who := given.get("auth"):  # Slack takes an app's own id and secret in a header, too
+            sent = {**sent, **who}
+        faults.extend(faults_of(method, sent))
+        return await api_call(client, method, **given)
+
+    async def reply(client: AsyncWebhookClient, body: dict[str, Any], **given: Any) -> Any:
+        said = {name: value for name, value in body.items() if value is not None}
+        faults.extend(faults_of(RESPONSE_URL, said))
+        return await send(client, body, **given)
+
+    monkeypatch.setattr(AsyncWebClient, "api_call", call)
+    monkeypatch.setattr(AsyncWebhookClient, "send_dict", reply)
+    yield
+    assert "\n".join(sorted(set(faults))) == ""
 
 
 @pytest.fixture

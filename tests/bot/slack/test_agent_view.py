@@ -170,8 +170,8 @@ async def test_prompts_that_cannot_be_set_are_no_error(slack: Slack, is_away: bo
 
     view = SuggestedPrompts(web_client("xoxb-test", slack.url), questions)
     for _ in range(2):
-        view.open("D1")
-        view.open("D1")
+        view.open("T0ACME001", "D1")
+        view.open("T0ACME001", "D1")
         await asyncio.gather(*(one for one in asyncio.all_tasks() if one.get_name() == "suggested-prompts"))
     assert len(slack.calls) == (0 if is_away else 2)
     await view.aclose()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from slack_sdk.models.blocks import Block
+from engines.support.slack_judges import message_faults
 
 from bot.core.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerState, Language
@@ -38,13 +39,12 @@ def click(element: dict[str, Any], block: dict[str, Any], **changed: Any) -> dic
 
 
 def test_each_block_is_one_that_slack_takes() -> None:
-    """As Slack's own models have it; nothing under what needed no search."""
+    """However long the reply; nothing under what needed no search."""
     said = read_feedback_click(click(*_why()))
     assert said
-    for block in (*feedback_blocks(ANSWER, KEY.tenant, ASKED), *reply_blocks(REPLY, said)):
-        parsed = Block.parse(block)
-        assert parsed is not None
-        parsed.validate_json()
+    long = replace(REPLY, text="<why> & what?\n" * 900, pages=REPLY.pages * 9)
+    for reply in (REPLY, long):
+        assert message_faults([*feedback_blocks(ANSWER, KEY.tenant, ASKED), *reply_blocks(reply, said)]) == []
     for state in (AnswerState.CHAT, AnswerState.FAILED):
         assert feedback_blocks(Answer(state, "Hello"), KEY.tenant, ASKED) == []
 
@@ -100,6 +100,7 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
         {"channel": {"id": "C0HRTEAM1"}},
         {"team": {"id": "T0OTHER01"}},
         {"user": {}},
+        {"user": {"id": "U0GUEST01", "team_id": "T0OTHER01"}},
         {"actions": []},
         {"actions": [{"action_id": "feedback", "value": f"good de {ASKED}"}]},
         {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "best de x"}]},
@@ -108,5 +109,5 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
     ids=str,
 )
 def test_a_click_from_where_the_button_is_not_says_nothing(changed: dict[str, Any]) -> None:
-    """Another channel or workspace, nobody, a block or a word that we did not make."""
+    """Another channel or workspace, nobody, an outsider, a block or a word that we did not make."""
     assert read_feedback_click(click(*_why(), **changed)) is None

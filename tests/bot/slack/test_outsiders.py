@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from bot.core.models import Language
 from bot.core.wording import reply_words
-from bot.slack.adapter import PATH
 from bot.slack.events import read_outsider
+from bot.slack.workspace.app_manifest import PATH
 
 BOT, HOME, ELSEWHERE = "U0BOT0001", "T0ACME001", "T0OTHER01"
 

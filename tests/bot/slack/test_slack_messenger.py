@@ -312,6 +312,14 @@ async def test_figures_are_uploaded_unshared_and_shown_in_the_answer(
     assert api.posted == []
 
 
+async def test_a_long_caption_costs_no_picture(api: WebApi, illustrator: SlackMessenger) -> None:
+    """Slack refuses a file that is described in more than 1000 characters."""
+    long = replace(ILLUSTRATED, figures=(replace(FIGURES[0], caption="A long caption " * 200),))
+    await illustrator.illustrate(ADDRESS, MESSAGE_OF, long, hold)
+    assert 900 < len(api.calls[0][1]["alt_txt"]) <= 1000
+    assert pictures(api.calls[-1][1]) == ["F1"]
+
+
 async def test_a_file_that_slack_has_not_looked_through_is_shown_a_moment_later(
     api: WebApi, illustrator: SlackMessenger
 ) -> None:
@@ -468,6 +476,30 @@ async def test_an_announcement_is_found_in_a_busy_channel_and_under_a_clock_that
     await messenger.announce(PLACE, ANNOUNCED)
     api.posted += [{"ts": f"{1000 + place}.0"} for place in range(1300)]
     assert await messenger.has_announced(PLACE, "b1", SINCE)
+
+
+async def test_what_is_told_of_an_upload_stands_in_its_thread_and_is_searched_for_there(
+    api: WebApi, messenger: SlackMessenger
+) -> None:
+    """Shows the thread of the post and of the search; every other announcement opens one of its own."""
+    below = PLACE | {"below": {"channel": "C1", "thread": "17.1"}}
+    await messenger.announce(below, ANNOUNCED)
+    assert await messenger.has_announced(below, "b1", SINCE)
+    (posting, post), (searching, search) = api.calls
+    assert (posting, post["thread_ts"]) == ("chat.postMessage", "17.1")
+    assert (searching, search["ts"]) == ("conversations.replies", "17.1")
+    await messenger.announce(PLACE, ANNOUNCED)
+    assert "thread_ts" not in api.calls[-1][1]
+
+
+async def test_a_file_is_said_to_be_fetched_and_begins_no_stream(api: WebApi) -> None:
+    """Shows the placeholder of an upload that opens a thread, where a model writes answers."""
+    messenger = SlackMessenger(web_client("xoxb-test", api.url), is_model_writing=True)
+    address = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "k", "upload": {"id": "F1"}}
+    who = {"user": "U1", "team": "T1", "bot": "U2"}
+    await messenger.place(address | who, Language.GERMAN)
+    assert [method for method, _ in api.calls] == ["chat.postMessage"]
+    assert api.posted[0]["text"] == reply_words(Language.GERMAN).fetching
 
 
 @pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived"])

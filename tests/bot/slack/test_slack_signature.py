@@ -57,6 +57,15 @@ async def test_a_repeated_event_reaches_the_inbox_with_the_same_key(street: Any)
     assert (street.inbox.arrivals, len(street.inbox.kept)) == (2, 1)
 
 
+async def test_what_the_manifest_does_not_ask_for_is_not_read(street: Any) -> None:
+    """Shows that an event works with a line in the app's manifest, and not without: here one that deletes."""
+    assert await street.send(EVENT) == 200
+    deleted = {"subtype": "message_deleted", "channel": "C0ITOPS01", "deleted_ts": "17.0001"}
+    for kind, kept in (("message_metadata_deleted", 1), ("message", 0)):
+        assert await street.send(EVENT | {"event": deleted | {"type": kind}}) == 200
+        assert len(street.inbox.kept) == kept
+
+
 async def test_other_events_are_acknowledged_and_kept_out(street: Any) -> None:
     """An event we did not ask for is no error."""
     assert await street.send(EVENT | {"event": {"type": "channel_rename"}}) == 200

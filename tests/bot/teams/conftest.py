@@ -52,7 +52,14 @@ def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     """A door that takes messages of this machine without tokens."""
     settings = BotSettings(teams_development=True)
     feedback = cast("AnswerFeedback", inbox.feedback)
-    return TeamsAdapter(settings, inbox.receive, join=inbox.join, leave=inbox.leave, feedback=feedback)
+    return TeamsAdapter(
+        settings,
+        inbox.receive,
+        given=inbox.given,
+        join=inbox.join,
+        leave=inbox.leave,
+        feedback=feedback,
+    )
 
 
 @pytest.fixture

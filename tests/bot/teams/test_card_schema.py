@@ -11,11 +11,13 @@ from typing import Any
 import jsonschema
 import pytest
 from engines.support.teams_schemas import faults_of, manifest_schema
+from fakes.core import WORDS
 
 from bot.core.conversation.feedback import REASONS, FeedbackReply
-from bot.core.models import Answer, AnswerState, CitedPage
+from bot.core.models import Answer, AnswerState, Citation, CitedPage
 from bot.core.ports import Announcement, AnnouncementEntry
-from bot.teams.cards import render_announcement, with_row
+from bot.teams.cards import render_announcement, render_whole, with_row
+from bot.teams.compose_extension import question_card, waiting_card
 from bot.teams.feedback_actions import reply_card, why_row
 from bot.teams.question_actions import question_rows
 
@@ -43,7 +45,12 @@ def offered(*pages: str) -> dict[str, Any]:
 def cards() -> dict[str, dict[str, Any]]:
     """One of each kind that is no answer's."""
     answer = Answer(AnswerState.NOT_FOUND, "Nothing.")
+    citation = Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://footnote.example/v/1")
+    whole = Answer(AnswerState.GROUNDED, "Daily [1].\n\nAt 2.", (citation,), is_generated=True)
     return {
+        "whole answer": render_whole(whole, 5),
+        "question asked in the message box": question_card(WORDS, 2000),
+        "answer that is still searched for": waiting_card(WORDS, "f:17"),
         "welcome": welcome(),
         "reasons": offered("p. 1 · a.pdf"),
         "reasons without pages": offered(),
@@ -106,6 +113,7 @@ def test_the_manifest_satisfies_microsofts_schema_and_faults_do_not() -> None:
     assert made["$schema"].endswith(f"/v{made['manifestVersion']}/MicrosoftTeams.schema.json")
     for fault in (
         {"bots": [made["bots"][0] | {"scopes": ["groupchats"]}]},
+        {"composeExtensions": [made["composeExtensions"][0] | {"commands": [{"id": "ask"}]}]},
         {"name": {"short": "x" * 31, "full": "x"}},
         {"permisions": []},
         {"validDomains": ["x"] * 17},

@@ -22,6 +22,7 @@ from engines.playground import (
 )
 from engines.support.ports import free_port
 from fakes.core import WORDS
+from harness.waiting import until
 from playwright.async_api import Browser, Page
 
 from bot.teams.adapter import TeamsAdapter
@@ -151,7 +152,14 @@ async def typed(browser: Browser, url: str, question: str) -> Page:
     await page.get_by_text("Connected.").wait_for()
     box = page.locator('[contenteditable="true"]').first
     await box.fill(question)
-    await box.press("Enter")
+
+    async def is_sent() -> bool:
+        if not (await box.inner_text()).strip():
+            return True
+        await box.press("Enter")
+        return False
+
+    await until(is_sent, every=0.5)
     return page
 
 

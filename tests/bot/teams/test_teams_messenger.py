@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from fakes.teams_connector import CONVERSATION, Teams, running_teams
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language, SourceChange
@@ -19,7 +19,6 @@ from bot.teams.connector import AppCredentials, Connector, is_local, is_microsof
 from bot.teams.messenger import TeamsMessenger
 from storage.models import Channel, ChannelKey, Platform
 
-CONVERSATION = "19:ops@thread.tacv2;messageid=17"
 ANSWER = Answer(
     AnswerState.GROUNDED,
     "Daily [1].",
@@ -31,64 +30,26 @@ EVIL = "[here](https://evil.example) <at>everyone</at> **bold**"
 
 
 @dataclass
-class Teams:
-    """Keeps what was sent, and fails as it is told to."""
+class Outbox:
+    """What is kept of one reply."""
 
-    url: str = ""
-    faults: list[web.Response | None] = field(default_factory=list)
-    """What to answer instead of the truth; None cuts the connection after the work was done."""
-    sent: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
-    authorizations: list[str | None] = field(default_factory=list)
-    tokens: int = 0
-    ended: set[str] = field(default_factory=set)
-    """Streams that take no more."""
+    message: dict[str, Any] = field(default_factory=dict)
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Post or replace an activity."""
-        activity, known = await request.json(), request.match_info.get("activity")
-        self.authorizations.append(request.headers.get("Authorization"))
-        self.sent.append((request.method, request.match_info["conversation"], activity))
-        fault = self.faults.pop(0) if self.faults and activity["type"] == "message" else False
-        if isinstance(fault, web.Response):
-            return fault
-        name = known or f"m{len(self.shown)}"
-        for info in activity.get("entities", ()):
-            if info["type"] == "streaminfo":
-                name = info.get("streamId", "stream")
-                if name in self.ended:
-                    return web.json_response({"error": {"code": "ContentStreamNotAllowed"}}, status=403)
-                if info["streamType"] == "final":
-                    self.ended.add(name)
-        if activity["type"] == "message":
-            self.shown[name] = activity
-        if fault is None and request.transport:
-            request.transport.close()
-        return web.json_response({"id": name}, status=201)
+    async def keep(self, message: dict[str, Any]) -> None:
+        """Keep what names it."""
+        self.message = message
 
-    async def grant(self, request: web.Request) -> web.Response:
-        """Microsoft's token endpoint."""
-        form = await request.post()
-        assert form["scope"] == "https://api.botframework.com/.default"
-        self.tokens += 1
-        return web.json_response({"access_token": f"token-{self.tokens}", "expires_in": 3600})
 
-    @property
-    def address(self) -> dict[str, Any]:
-        """Where a question was asked."""
-        return {"service_url": f"{self.url}/connector/", "conversation": CONVERSATION}
+@pytest.fixture
+def outbox() -> Outbox:
+    """Of one reply."""
+    return Outbox()
 
 
 @pytest.fixture
 async def teams() -> AsyncIterator[Teams]:
     """The connector and the token endpoint on loopback."""
-    teams, app = Teams(), web.Application()
-    path = "/connector/v3/conversations/{conversation}/activities"
-    app.router.add_post(path, teams.handle)
-    app.router.add_put(path + "/{activity}", teams.handle)
-    app.router.add_post("/tenant-1/oauth2/v2.0/token", teams.grant)
-    async with TestServer(app) as server:
-        teams.url = str(server.make_url("")).rstrip("/")
+    async with running_teams() as teams:
         yield teams
 
 
@@ -112,12 +73,12 @@ async def test_a_placeholder_says_when_others_are_answered_first(
 
 
 async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
-    teams: Teams, messenger: TeamsMessenger
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """The placeholder becomes the answer; repeating the delivery shows nothing new."""
     message = await messenger.place(teams.address, Language.ENGLISH)
-    await messenger.deliver(teams.address, message, ANSWER)
-    await messenger.deliver(teams.address, message, ANSWER)
+    await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
+    await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
     text, card = teams.shown.values()
     assert text["text"] == "Daily [1]."
     assert card["attachments"][0]["content"]["body"][0]["actions"][0]["url"] == "https://f.example/v/1"
@@ -125,7 +86,7 @@ async def test_one_text_and_one_card_are_left_however_often_it_is_delivered(
 
 
 async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
-    teams: Teams, messenger: TeamsMessenger
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Nothing in it is markup, no [n] leads nowhere, and the answer takes its place."""
     message = await messenger.place(teams.address, Language.ENGLISH)
@@ -134,7 +95,7 @@ async def test_a_beginning_is_written_over_the_placeholder_as_plain_text(
     assert shown["textFormat"] == "plain"
     assert "**bold**." in shown["text"]
     assert shown["text"].endswith(MORE_TO_COME)
-    await messenger.deliver(teams.address, message, ANSWER)
+    await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
     assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
 
 
@@ -149,7 +110,7 @@ async def test_a_beginning_is_tried_once(teams: Teams, messenger: TeamsMessenger
 
 
 async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_delivered(
-    teams: Teams, messenger: TeamsMessenger
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Shows "searching", then proven sentences that grow, then one message; and one card."""
     personal = teams.address | {"is_personal": True}
@@ -157,8 +118,8 @@ async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_deliv
     assert message == {"id": "stream", "is_stream": True}
     await messenger.show(personal, message, f"Daily {EVIL} [1].")
     await messenger.show(personal, message, f"Daily {EVIL} [1]. At 2.")
-    await messenger.deliver(personal, message, ANSWER)
-    await messenger.deliver(personal, message, ANSWER)
+    await messenger.deliver(personal, message, ANSWER, outbox.keep)
+    await messenger.deliver(personal, outbox.message, ANSWER, outbox.keep)
     begun, first, second = [one for *_, one in teams.sent if one["type"] == "typing"]
     infos = [one["entities"][0] for one in (begun, first, second)]
     assert [one["streamType"] for one in infos] == ["informative", "streaming", "streaming"]
@@ -175,7 +136,7 @@ async def test_a_personal_chats_answer_ends_its_stream_however_often_it_is_deliv
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["too old", "begun before a crash"])
 async def test_a_stream_that_takes_no_more_is_written_over(
-    teams: Teams, messenger: TeamsMessenger, is_known: bool
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox, is_known: bool
 ) -> None:
     """Two minutes are over, or another process began it: the answer still stands there, once."""
     personal = teams.address | {"is_personal": True}
@@ -188,49 +149,51 @@ async def test_a_stream_that_takes_no_more_is_written_over(
     else:
         await messenger.show(personal, message, "Daily [1].")
         assert teams.sent == []
-    await messenger.deliver(personal, message, ANSWER)
+    await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
     assert len(teams.shown) == 2
 
 
 async def test_where_teams_takes_no_stream_a_placeholder_is_posted(
-    teams: Teams, messenger: TeamsMessenger
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """Another answer of the chat is being streamed: this one is written over a message."""
     personal = teams.address | {"is_personal": True}
     teams.ended.add("stream")
     message = await messenger.place(personal, Language.ENGLISH)
     assert "is_stream" not in message
-    await messenger.deliver(personal, message, ANSWER)
+    await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert next(iter(teams.shown.values()))["text"] == "Daily [1]."
 
 
-async def test_a_busy_teams_ends_a_stream_later(teams: Teams, messenger: TeamsMessenger) -> None:
+async def test_a_busy_teams_ends_a_stream_later(
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
+) -> None:
     """What Teams asked us to wait for is not tried in another way, nor what nobody knows the outcome of."""
     personal = teams.address | {"is_personal": True}
     message = await messenger.place(personal, Language.ENGLISH)
     teams.faults = [web.Response(status=429, headers={"Retry-After": "120"})]
     with pytest.raises(DeliveryError) as caught:
-        await messenger.deliver(personal, message, ANSWER)
+        await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert caught.value.retry_after == 120
     teams.faults = [None]
     with pytest.raises(DeliveryUnclear):
-        await messenger.deliver(personal, message, ANSWER)
+        await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert [method for method, *_ in teams.sent] == ["POST"] * 3
-    await messenger.deliver(personal, message, ANSWER)
+    await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
 
 
 async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(
-    teams: Teams, messenger: TeamsMessenger
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
 ) -> None:
     """A token serves many messages; a 401 makes the next try ask for another."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     assert (teams.tokens, set(teams.authorizations)) == (1, {"Bearer token-1"})
     teams.faults = [web.Response(status=401)]
     with pytest.raises(DeliveryError):
-        await messenger.deliver(teams.address, message, ANSWER)
-    await messenger.deliver(teams.address, message, ANSWER)
+        await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
+    await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
     assert teams.authorizations[-1] == "Bearer token-2"
 
 
@@ -271,13 +234,38 @@ async def test_a_broken_connection_is_unclear(teams: Teams, messenger: TeamsMess
     assert len(teams.shown) == 1
 
 
-async def test_a_card_of_unclear_outcome_is_not_posted_twice(teams: Teams, messenger: TeamsMessenger) -> None:
-    """The text's citations open the same pages, so a second card is never risked."""
+async def test_a_card_of_unclear_outcome_is_not_posted_twice(
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
+) -> None:
+    """Nobody can tell whether it is there: from the next try on, the text lists the sources."""
     message = await messenger.place(teams.address, Language.ENGLISH)
     put_is_fine = web.json_response({"id": message["id"]})
     teams.faults = [put_is_fine, None]
-    await messenger.deliver(teams.address, message, ANSWER)
+    with pytest.raises(DeliveryUnclear):
+        await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
+    await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
     assert sum("attachments" in activity for _, _, activity in teams.sent) == 1
+    listed = "[\\[1\\] p. 2 · Backups](https://f.example/v/1)"
+    assert teams.shown[message["id"]]["text"] == f"Daily [1].\n\n{listed}"
+    await messenger.revise(teams.address, outbox.message, ANSWER, [SourceChange("Newer:", None)])
+    assert teams.shown[message["id"]]["text"].endswith(listed)
+
+
+async def test_a_card_that_teams_refused_is_posted_later(
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
+) -> None:
+    """What was certainly not posted is not taken for what may be there."""
+    message = await messenger.place(teams.address, Language.ENGLISH)
+    put_is_fine = web.json_response({"id": message["id"]})
+    teams.faults = [put_is_fine, web.Response(status=429, headers={"Retry-After": "120"})]
+    with pytest.raises(DeliveryError):
+        await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
+    await messenger.deliver(teams.address, outbox.message, ANSWER, outbox.keep)
+    assert [sorted(one.keys() & {"text", "attachments"}) for one in teams.shown.values()] == [
+        ["text"],
+        ["attachments"],
+    ]
+    assert teams.shown[message["id"]]["text"] == "Daily [1]."
 
 
 @pytest.mark.parametrize(

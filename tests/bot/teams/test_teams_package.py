@@ -25,7 +25,8 @@ def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Pat
     with zipfile.ZipFile(target) as package:
         manifest = json.loads(package.read("manifest.json"))
         icons = {name: package.read(name) for name in ("color.png", "outline.png")}
-    assert (manifest["id"], manifest["bots"][0]["botId"]) == (APP_ID, APP_ID)
+    named = [manifest["id"], manifest["bots"][0]["botId"], manifest["composeExtensions"][0]["botId"]]
+    assert named == [APP_ID] * 3
     assert manifest["validDomains"] == ["pages.acme.example"]
     assert "footnote.example" not in json.dumps(manifest)
     sizes = {name: struct.unpack(">II", icon[16:24]) for name, icon in icons.items()}

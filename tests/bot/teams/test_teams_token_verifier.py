@@ -119,6 +119,7 @@ async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Do
     teams = TeamsAdapter(
         settings(),
         inbox.receive,
+        given=inbox.given,
         join=inbox.join,
         leave=inbox.leave,
         feedback=cast("AnswerFeedback", inbox.feedback),
@@ -377,4 +378,4 @@ def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any
 
 def opened(settings: BotSettings, inbox: Any) -> TeamsAdapter | None:
     """What the program opens by these settings."""
-    return open_teams(settings, inbox.receive, inbox.join, inbox.leave, inbox.feedback)
+    return open_teams(settings, inbox, inbox.join, inbox.leave, inbox.feedback)

@@ -12,11 +12,13 @@ import pytest
 from fakes.web_house import House
 
 from bot.app import ChatPlatforms
-from bot.settings import BotSettings
+from bot.settings import BotSettings, Settings
 from bot.web.figure_images import FigureImages
 from bot.web.readiness import Readiness
+from ingestion.settings import IngestionSettings
 from storage.errors import BlobsUnavailable, DatabaseUnavailable
 from storage.files.blobs import Blobs
+from storage.settings import StorageSettings
 from storage.sql.database import Database
 
 
@@ -64,18 +66,25 @@ async def test_a_part_that_comes_back_is_ready_again() -> None:
         assert await readiness.not_ready() == []
 
 
+def with_bot(bot: BotSettings) -> Settings:
+    """The settings of a bot, and presets for all else."""
+    return Settings(StorageSettings(), bot, IngestionSettings())
+
+
 async def test_a_slack_whose_socket_is_not_connected_is_not_ready(house: House) -> None:
     """Shows that a service which no question can reach is named so, and only where Slack is configured."""
     nowhere = BotSettings(
         slack_bot_token="xoxb-test", slack_app_token="xapp-test", slack_api_url="http://127.0.0.1:9/api/"
     )
     draw = FigureImages(house.links, house.stores, house.images()).draw
-    platforms = ChatPlatforms(nowhere, house.stores, house.answering, house.links, draw)
+    platforms = ChatPlatforms(with_bot(nowhere), house.stores, house.answering, house.links, draw)
     await platforms.start()
     async with aclosing(Readiness(platforms.checks)) as readiness:
         assert await readiness.not_ready() == ["slack"]
     await platforms.stop()
-    assert ChatPlatforms(BotSettings(), house.stores, house.answering, house.links, draw).checks == {}
+    assert (
+        ChatPlatforms(with_bot(BotSettings()), house.stores, house.answering, house.links, draw).checks == {}
+    )
 
 
 async def test_a_locked_database_is_not_ready(tmp_path: Path) -> None:

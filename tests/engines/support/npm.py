@@ -1,4 +1,4 @@
-"""Gets a package from npm into the cache, checked against a pinned hash and without its scripts."""
+"""Gets packages from npm, checked against pinned hashes and without their scripts."""
 
 from __future__ import annotations
 
@@ -45,10 +45,23 @@ class NpmPackage:
             shutil.move(Path(scratch) / "package", self.folder)
 
     def _pack(self, scratch: Path) -> Path:
-        if shutil.which("npm") is None:
-            raise FetchError("npm is not installed")
-        command = ["npm", "pack", "--silent", f"{self.name}@{self.version}"]
-        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False, timeout=300)
-        if done.returncode:
-            raise FetchError(f"npm could not get {self.name}: {done.stderr.strip()[-300:]}")
+        _npm(scratch, self.name, "pack", "--silent", f"{self.name}@{self.version}")
         return next(scratch.glob("*.tgz"))
+
+
+def install(project: Path) -> None:
+    """Unpack beside a ``package-lock.json`` what it locks with its hashes.
+
+    Raises:
+        FetchError: npm is missing, the registry is unreachable, or an archive is another one.
+    """
+    _npm(project, "what is locked", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund")
+
+
+def _npm(folder: Path, what: str, *arguments: str) -> None:
+    if shutil.which("npm") is None:
+        raise FetchError("npm is not installed")
+    command = ["npm", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        raise FetchError(f"npm could not get {what}: {done.stderr.strip()[-300:]}")

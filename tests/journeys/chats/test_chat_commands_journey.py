@@ -22,8 +22,8 @@ async def test_people_and_admins_say_what_they_want(
 ) -> None:
     """Shows the sources with live buttons, the thread's memory erased, an admin's word refused and, once
     Alice is one, done: a paused folder takes no file; the audit has all of it."""
-    slack = await start_slack("socket", f"{program.url}/slack/events")
-    program.environment = slack_settings(slack.api_url)
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    program.environment = slack_settings(slack.api_url, "events")
     async with program.serving():
         program.drop(CHANNEL, sop)
         await program.until_live(CHANNEL, 1)

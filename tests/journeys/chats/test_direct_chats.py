@@ -21,10 +21,12 @@ from engines.playground import (
     Playground,
     StartPlayground,
 )
-from engines.slack import BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
+from engines.slack import ALICE, BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
+from fakes.member_slack import MemberSlack, serve_members
 from harness.program import Program
 from harness.waiting import until
+from playwright.async_api import Browser
 from samples.paper import pdf
 
 from storage.models import ChannelKey, Platform
@@ -42,7 +44,7 @@ ASKED = "What is the secret project called?"
 
 def set_up(program: Program, slack: SlackDouble) -> None:
     """The settings of Slack, and a document with a canary in each channel."""
-    program.environment = slack_settings(slack.api_url, FOOTNOTE_RECEIPTS="channel")
+    program.environment |= slack_settings(slack.api_url, FOOTNOTE_RECEIPTS="channel")
     for channel, canary in CANARIES.items():
         text = f"The secret project is called {canary}. It began in March."
         program.drop(f"sl_{TEAM}_{channel}", pdf(text), f"plan-{canary.lower()}.pdf")
@@ -110,6 +112,47 @@ def kept_texts(database: Path) -> str:
     """All that is kept of direct chats: their questions, answers, turns and traces."""
     with closing(sqlite3.connect(database)) as opened:
         return json.dumps([opened.execute(one).fetchall() for one in KEPT])
+
+
+@pytest.mark.long
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_a_direct_chat_asks_the_channels_that_its_person_is_in(
+    any_program: Program, start_slack: StartSlack, browser: Browser
+) -> None:
+    """One channel, then two, then the other one, then a Slack that does not say: each message asks anew."""
+    program = any_program
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    set_up(program, slack)
+    first, second = CANARIES[IT], CANARIES[HR]
+    front = MemberSlack({ALICE: {IT}}, {IT: "it-ops", HR: "hr"}, double=slack)
+    async with serve_members(front):
+        chosen = {"SLACK_API_URL": front.api_url, "FOOTNOTE_DIRECT_CHATS": "channels"}
+        program.environment |= chosen | {"FOOTNOTE_RECEIPTS": "off"}
+        async with program.serving():
+            for channel in CANARIES:
+                await program.until_live(f"sl_{TEAM}_{channel}", 1)
+            chat = await slack.open_dm()
+            answer = json.dumps(await reply_to(slack, chat, ASKED))
+            assert (first in answer, second in answer) == (True, False)
+            assert WORDS.answered_from(channel="#it-ops") in answer
+            assert "p. 1 \\u00b7 #it-ops" in answer
+            front.members[ALICE] = {IT, HR}
+            listed = json.dumps(await reply_to(slack, chat, "list documents"))
+            assert all(f"plan-{one.lower()}.pdf" in listed for one in (first, second))
+            front.members[ALICE] = {HR}
+            for asked in ("sources of the last answer", "list documents", "and when did it begin?", ASKED):
+                answer = json.dumps(await reply_to(slack, chat, asked))
+                assert first.casefold() not in answer.casefold()
+            assert second in answer
+            front.is_silent = True
+            silent = await reply_to(slack, chat, ASKED)
+            assert WORDS.memberships_unknown in silent["text"]
+            page = await browser.new_page(viewport={"width": 1280, "height": 1400})
+            await page.goto(slack.url)
+            await page.locator("button.sidebar-item", has_text="alice").click()
+            await page.get_by_text(WORDS.memberships_unknown).wait_for()
+            await page.screenshot(path=program.home / "direct.png")
 
 
 @pytest.mark.engine("slack")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ import pytest
 from harness.program import SAMPLES, Program
 from harness.waiting import BY_COMMAND, until
 from samples.paper import pdf
+
+from storage.clock import utc_now
+from storage.installations.slack_installations import SlackInstallation, SlackInstallations
+from storage.sql.database import Database
 
 QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
 
@@ -233,3 +238,18 @@ def test_folders_says_that_the_links_of_chats_lead_nowhere(with_samples: Program
     with_samples.environment["FOOTNOTE_PUBLIC_URL"] = "https://footnote.example.com"
     ended = with_samples.run("folders")
     assert (ended.returncode, "FOOTNOTE_PUBLIC_URL" in ended.stderr) == (0, False)
+
+
+async def test_folders_lists_slack_workspaces_and_what_is_wrong_with_a_token(with_samples: Program) -> None:
+    """All is well until Slack refuses to renew one: then a line and the exit status say so."""
+    now = utc_now()
+    acme = SlackInstallation("T0ACME001", "Acme", "U0BOT", b"sealed", now, now)
+    async with aclosing(await Database.open(f"sqlite:///{with_samples.home / 'footnote.db'}")) as database:
+        await SlackInstallations(database).save(acme)
+        ended = await asyncio.to_thread(with_samples.run, "folders")
+        line = f"Slack: Acme (T0ACME001) since {now.date()}"
+        assert (ended.returncode, line in ended.stderr, "problem" in ended.stderr) == (0, True, False)
+        await SlackInstallations(database).note_problem(acme, "Slack refuses to renew its token")
+        ended = await asyncio.to_thread(with_samples.run, "folders")
+    assert ended.returncode == 1
+    assert "problem: Slack refuses to renew its token: install the app there again" in ended.stderr

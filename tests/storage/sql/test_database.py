@@ -6,7 +6,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from samples.databases import keep, names_in, start
-from sqlalchemy import create_engine, select, text, update
+from sqlalchemy import bindparam, create_engine, select, text, update
 from sqlmodel import SQLModel
 
 from storage.errors import DatabaseUnavailable, NewerDatabase, SettingsError
@@ -90,6 +90,17 @@ async def test_a_snapshot_cannot_write(database: Database) -> None:
     with pytest.raises(DatabaseUnavailable):
         async with database.snapshot() as session:
             await session.execute(update(FactRow).values(value="written"))
+
+
+async def test_one_query_sees_what_is_committed_and_cannot_write(database: Database) -> None:
+    """Rows come without a transaction of their own: nothing stays open, and a write is refused as well."""
+    query = select(ChannelRow.name).where(ChannelRow.tenant == bindparam("tenant"))  # type: ignore[arg-type]
+    assert await database.rows(query, {"tenant": "lo"}) == []
+    async with database.transaction() as session:
+        session.add(ChannelRow(tenant="lo", platform="local", name="it"))
+    assert await database.rows(query, {"tenant": "lo"}) == [("it",)]
+    with pytest.raises(DatabaseUnavailable):
+        await database.rows(update(FactRow).values(value="written"))
 
 
 async def test_a_mistake_in_sql_is_not_called_an_outage(database: Database) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from storage.errors import DatabaseUnavailable
+from storage.sql import group_commit
 from storage.sql.database import Database
 from storage.sql.group_commit import GroupCommit, connect
 from storage.sql.tables import FactRow, FolderRow
@@ -189,8 +190,11 @@ async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Databas
     assert "healed" in await names_in(database)
 
 
-async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) -> None:
+async def test_a_commit_that_fails_fails_all_of_its_group(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Shows that nobody is told of success when the engine refuses the commit itself."""
+    monkeypatch.setattr(group_commit, "MAX_SECONDS", 60.0)
 
     async def write_orphan() -> None:
         async with database.transaction() as session:

@@ -9,9 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.citations.source_buttons import LABEL_CHARS, cited_pages, marks_of, numbered, split_sources
-from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language
+from bot.core.citations.source_buttons import (
+    LABEL_CHARS,
+    cited_pages,
+    figure_pages,
+    marks_of,
+    numbered,
+    opened_pages,
+    picture_words,
+    split_sources,
+)
+from bot.core.models import (
+    Answer,
+    AnsweredFrom,
+    AnswerFigure,
+    AnswerState,
+    Citation,
+    CitedPage,
+    Language,
+    NearestPage,
+)
 from bot.core.wording import reply_words
+from storage.models import Box
 
 
 def cite(number: int, file: str, page: int, title: str = "") -> Citation:
@@ -33,6 +52,26 @@ def test_one_source_per_cited_page() -> None:
         "https://example.test/1",
     )
     assert second.label == "p. 1 · b.pdf"
+
+
+def test_in_a_direct_chat_each_source_names_its_channel() -> None:
+    """Behind the page, cut where it is long; the nearest page and figures do, too, and labels have room."""
+    answer = Answer(AnswerState.GROUNDED, "", (cite(1, "hr/a.pdf", 3, "Leave"),))
+    named = replace(answer, answered_from=AnsweredFrom((), "#it-ops"))
+    (page,) = cited_pages(named)
+    assert (page.label, page.fallback) == ("p. 3 · #it-ops · Leave", "Page 3 of a.pdf · #it-ops")
+    long = replace(
+        answer,
+        citations=(cite(1, "a.pdf", 3, "Leave " * 30),),
+        nearest=NearestPage("a.pdf", 2, "u"),
+        figures=(AnswerFigure("a.pdf", 4, "Days " * 30, Box(0, 0, 1, 1), "u"),),
+        answered_from=AnsweredFrom((), "#a-channel-with-a-name-of-many-words"),
+    )
+    for one in (*cited_pages(long), *opened_pages(replace(long, citations=())), *figure_pages(long)):
+        assert "#a-channel-with-…y-words" in one.label
+        assert len(numbered(one, one.label)) <= LABEL_CHARS
+    title, _ = picture_words(long, long.figures[0])
+    assert title.endswith("#a-channel-with-…y-words")
 
 
 def test_equal_titles_show_file_names() -> None:

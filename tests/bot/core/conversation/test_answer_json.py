@@ -9,6 +9,7 @@ import pytest
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.models import (
     Answer,
+    AnsweredFrom,
     AnswerFigure,
     AnswerState,
     AppliedFilter,
@@ -19,7 +20,7 @@ from bot.core.models import (
     Passage,
     UnreadFile,
 )
-from storage.models import Box, LivePublication, Rung
+from storage.models import Box, LivePublication, Rung, TenantName
 
 BOX = Box(0.1, 0.2, 1 / 3, 0.4)
 FULL = Answer(
@@ -51,6 +52,7 @@ FULL = Answer(
     unknown=("overtime",),
     filter=AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1),
     is_generated=True,
+    answered_from=AnsweredFrom((TenantName("sl_T0ACME001_C0ITOPS01"),), "#it-ops"),
 )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -14,16 +14,20 @@ from fakes.core import WORDS
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select, update
 
+from bot.core.conversation import conversation
 from bot.core.conversation.conversation import Conversation
-from bot.core.errors import DeliveryError, DeliveryUnclear
-from bot.core.models import Answer, AnswerFigure, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, IncomingMessage
+from bot.core.conversation.direct_chats import DirectChats
+from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
+from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
+from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep
+from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
+from storage.chat_models import UPLOAD, InboxItem
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
-from storage.models import Box, ChannelKey, Platform
+from storage.models import Box, ChannelKey, Platform, TenantName
 from storage.sql import leases
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, TurnRow
@@ -98,7 +102,7 @@ class Chat:
         self.visible[message["index"]] = (address, f"{text} {PLACEHOLDER}")
         self.writes.append(text)
 
-    async def deliver(self, address: Json, message: Json, answer: Answer) -> None:
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
         """Replace the placeholder."""
         assert self.visible[message["index"]][0] == address
         self.visible[message["index"]] = (address, answer.text)
@@ -127,6 +131,7 @@ class Answers:
         self.beginning = ""
         """Shown before the gate."""
         self.figures: tuple[AnswerFigure, ...] = ()
+        self.answered_from: AnsweredFrom | None = None
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer, once the gate is open."""
@@ -140,7 +145,8 @@ class Answers:
             await self.gate.wait()
         finally:
             self.at_once -= 1
-        return Answer(AnswerState.GROUNDED, f"{question.text} Yes [1].", figures=self.figures)
+        text = f"{question.text} Yes [1]."
+        return Answer(AnswerState.GROUNDED, text, figures=self.figures, answered_from=self.answered_from)
 
 
 class World:
@@ -536,6 +542,34 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
     assert len(world.chat.visible) == 6
 
 
+@pytest.mark.parametrize("held_back", [60.0, 0.1])
+async def test_what_is_not_acknowledged_yet_goes_first(
+    world: World, monkeypatch: pytest.MonkeyPatch, held_back: float
+) -> None:
+    """No work begins while a message is being kept, but it does not wait for ever for a slow database."""
+    monkeypatch.setattr(conversation, "MAX_HELD_BACK_SECONDS", held_back)
+    may_be_kept, receive = asyncio.Event(), world.inbox.receive
+
+    async def receive_slowly(*arguments: Any, event_key: str, **values: Any) -> Any:
+        if event_key == "slow":
+            await may_be_kept.wait()
+        return await receive(*arguments, event_key=event_key, **values)
+
+    monkeypatch.setattr(world.inbox, "receive", receive_slowly, raising=False)
+    async with world.running() as worker:
+        slow = asyncio.create_task(worker.receive(message("slow")))
+        await asyncio.sleep(0.2)
+        await worker.receive(message())
+        if held_back < 1:
+            await world.until("done")
+        else:
+            await asyncio.sleep(0.3)
+            assert world.chat.visible == []
+        may_be_kept.set()
+        assert await slow
+        await world.until("done", 2)
+
+
 async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) -> None:
     """Their placeholders say that others are first; each is replaced by its answer, none is posted twice."""
     world.answers.gate.clear()
@@ -735,3 +769,84 @@ async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) 
         await world.until("done")
     (question,) = world.answers.asked
     assert question.channel.name == "library/policies"
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: World, is_member: bool) -> None:
+    """Kept before a crash and delivered after it: whoever has left its channel meanwhile reads a sentence."""
+    tenant = ChannelKey(Platform.SLACK, "T1ABC", "C2ABC").tenant
+    world.answers.answered_from = AnsweredFrom((tenant,), "#it")
+    members = {tenant}
+
+    class Lookup:
+        async def of_asker(self, address: Json) -> Json:
+            return dict.fromkeys(members, "#it")
+
+        async def may_read(self, address: Json, tenants: Collection[TenantName]) -> bool:
+            return set(tenants) <= members
+
+    direct = DirectChats(Channels(world.database), world.memory, {Platform.SLACK: Lookup()})
+    world.inbox.plan("save_answer", "after", Killed())
+    await world.worker().receive(message(key=DIRECT, is_direct=True))
+    async with world.running(direct=direct):
+        await reach(lambda: not world.inbox.planned)
+    await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    members -= set() if is_member else {tenant}
+    async with world.running(direct=direct):
+        await world.until("done")
+    assert world.chat.replies() == ["Question e1? Yes [1]." if is_member else WORDS.left_channel]
+    assert len(world.answers.asked) == 1
+
+
+def with_file(event: str = "e1", text: str = "") -> IncomingMessage:
+    """A message with a file, and words beside it."""
+    return message(event, text=text, address={"event": event, UPLOAD: {"id": "F1", "language": "de"}})
+
+
+async def test_a_bare_file_gets_one_reply_and_asks_nothing(world: World) -> None:
+    """What becomes of it stands in the placeholder's place; nothing is searched for or remembered."""
+    taken: list[InboxItem] = []
+
+    async def take(item: InboxItem) -> Answer:
+        taken.append(item)
+        return Answer(AnswerState.CHAT, "Taken.")
+
+    async with world.running(take_upload=take) as worker:
+        assert await worker.receive(with_file())
+        assert not await worker.receive(with_file())
+        await world.until("done")
+    assert world.chat.replies() == ["Taken."]
+    assert (len(taken), world.answers.asked, await world.turns()) == (1, [], [])
+
+
+async def test_words_beside_a_file_are_asked_when_it_is_read(world: World) -> None:
+    """Waiting for that is nobody's fault, however often; the answer stands where the file was taken."""
+    waiting = [FileBeingRead("not yet") for _ in range(5)]
+
+    async def take(item: InboxItem) -> Answer | None:
+        if waiting:
+            raise waiting.pop()
+        return None
+
+    async with world.running(take_upload=take) as worker:
+        await worker.receive(with_file(text="Who signs it?"))
+        await world.until("done")
+    assert world.chat.replies() == ["Who signs it? Yes [1]."]
+    assert [turn.question for turn in await world.turns()] == ["Who signs it?"]
+    (row,) = await world.rows()
+    assert row.attempts == 0
+
+
+async def test_a_file_that_keeps_failing_is_answered_with_a_sentence(world: World) -> None:
+    """In the language of the words beside it, after three tries."""
+    tries: list[int] = []
+
+    async def take(item: InboxItem) -> Answer | None:
+        tries.append(item.attempts)
+        raise RuntimeError("a fault of ours")
+
+    async with world.running(take_upload=take) as worker:
+        await worker.receive(with_file())
+        await world.until("done")
+    assert world.chat.replies() == [reply_words(Language.GERMAN).upload_failed]
+    assert tries == [0, 1, 2]

@@ -28,6 +28,8 @@ from bot.core.understanding.channel_folders import ChannelFolders
 from storage.chat.channels import Channels
 from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
 from storage.chat.notifications import Notices
+from storage.chat.uploads import Uploads
+from storage.chat_models import NewUpload, Upload, UploadQuota
 from storage.clock import clock_ahead, utc_now
 from storage.folders.folders import Folders
 from storage.models import Channel, ChannelKey, Chunk, Platform
@@ -49,6 +51,8 @@ class Platforms:
     can_look: bool = True
     faults: list[Exception] = field(default_factory=list)
     posted: list[tuple[str, Announcement]] = field(default_factory=list)
+    below: list[Any] = field(default_factory=list)
+    """What each message was posted below; None of one that stands in its channel at large."""
     is_lost: bool = False
     """The next post arrives, and its sender never hears of it."""
 
@@ -59,6 +63,7 @@ class Platforms:
         if self.faults:
             raise self.faults.pop(0)
         self.posted.append((place["channel"], announcement))
+        self.below.append(place.get("below"))
         if self.is_lost:
             self.is_lost = False
             raise DeliveryUnclear("the connection broke")
@@ -107,6 +112,15 @@ class Office:
         """One channel's documents."""
         return await open_shelf(self.database, key)
 
+    async def upload(self, shelf: NoticeShelf, name: str) -> Upload:
+        """A file that somebody uploads in the thread of its name."""
+        async with self.database.transaction() as session:
+            (await session.get_one(FolderRow, shelf.folder)).origin = "inbox"
+        new = NewUpload(shelf.channel.id, name, "slack:T1:U1", name, 1, {"thread": name})
+        kept = await Uploads(self.database).keep(new, lambda taken: name, UploadQuota(9, 99))
+        assert isinstance(kept, Upload)
+        return kept
+
     async def announcing(
         self, receipts: str = "channel", admin: ChannelKey | None = None, pace: NotificationTiming = HURRIED
     ) -> Notifier:
@@ -124,7 +138,13 @@ class Office:
         routes = Routes(receipts, await channels.ensure(admin) if admin else None)
         announcers = {Platform.SLACK: self.slack}
         return Notifier(
-            shelf.notices, channels, receipt_builder, routes=routes, announcers=announcers, pace=pace
+            shelf.notices,
+            channels,
+            receipt_builder,
+            routes=routes,
+            announcers=announcers,
+            pace=pace,
+            uploads=Uploads(self.database),
         )
 
 
@@ -510,3 +530,54 @@ async def test_logs_name_no_document(office: Office, caplog: pytest.LogCaptureFi
     await (await office.announcing()).tick()
     assert "announcement=" in caplog.text
     assert "Zanzibarium" not in json.dumps(caplog.text)
+
+
+@pytest.mark.parametrize("receipts", ["channel", "admin", "off"])
+async def test_the_receipt_of_an_upload_stands_at_once_below_it_whatever_others_hear(
+    office: Office, receipts: str
+) -> None:
+    """Shows two uploads and a dropped file: the first two alone, each in its thread, without waiting."""
+    shelf = await office.shelf()
+    for name in ("a.pdf", "b.pdf"):
+        await office.upload(shelf, name)
+    await shelf.publish(await shelf.add("uploads/a.pdf"))
+    await shelf.publish(await shelf.add("dropped.pdf"))
+    await shelf.fail(await shelf.add("uploads/b.pdf", state="failed"))
+    busy = NotificationTiming(quiet=3600, hold=0)
+    for _ in range(2):
+        await (await office.announcing(receipts, pace=busy)).tick()
+    assert sorted(one["thread"] for one in office.slack.below) == ["a.pdf", "b.pdf"]
+    assert ["dropped.pdf" in words for words in office.slack.words(IT)] == [False, False]
+    await (await office.announcing(receipts)).tick()
+    assert office.slack.below[2:] == ([None] if receipts == "channel" else [])
+
+
+async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_once(office: Office) -> None:
+    """Shows that a post whose outcome nobody saw is found; one that did not arrive comes below the upload."""
+    shelf = await office.shelf()
+    await office.upload(shelf, "a.pdf")
+    await shelf.publish(await shelf.add("uploads/a.pdf"))
+    office.slack.is_lost = True
+    await (await office.announcing()).tick()
+    with clock_ahead(timedelta(minutes=1)):
+        await (await office.announcing()).tick()
+    assert office.slack.below == [{"thread": "a.pdf"}]
+    await office.upload(shelf, "b.pdf")
+    await shelf.publish(await shelf.add("uploads/b.pdf"))
+    office.slack.faults = [DeliveryUnclear("the connection broke")]
+    await (await office.announcing()).tick()
+    with clock_ahead(timedelta(minutes=1)):
+        await (await office.announcing()).tick()
+    assert office.slack.below == [{"thread": "a.pdf"}, {"thread": "b.pdf"}]
+
+
+async def test_an_upload_that_was_removed_gets_no_receipt(office: Office) -> None:
+    """Shows that nothing is posted of a document that is gone."""
+    shelf = await office.shelf()
+    upload = await office.upload(shelf, "a.pdf")
+    version = await shelf.add("uploads/a.pdf")
+    await shelf.publish(version)
+    await Folders(office.database).delete(shelf.folder, {await shelf.document_of(version): "uploads/a.pdf"})
+    await Uploads(office.database).forget(upload)
+    await (await office.announcing()).tick()
+    assert office.slack.posted == []

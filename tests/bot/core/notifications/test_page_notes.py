@@ -105,7 +105,7 @@ async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: Wo
     newer = await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
     (item,) = await world.claimed()
     assert (item.thread, item.address["thread"], "asker" in item.address) == ("17.1", "17.1", False)
-    assert await world.notes.is_due(item.address[NOTE])
+    assert await world.notes.due(item.address[NOTE])
     for _ in range(2):  # as after a crash between writing and keeping it
         answer = await world.notes.write(item.address[NOTE])
         assert answer.text.splitlines() == [
@@ -133,4 +133,4 @@ async def test_who_ended_it_is_told_nothing(world: World) -> None:
     assert await world.subscriptions.remove(world.channel.id, "18.1") == 0
     assert await world.subscriptions.remove(world.channel.id, "17.1") == 1
     (item,) = await world.claimed()
-    assert not await world.notes.is_due(item.address[NOTE])
+    assert not await world.notes.due(item.address[NOTE])

@@ -1,0 +1,81 @@
+"""Removes what people uploaded in a channel, when whoever uploaded it, or an admin, says so there."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from bot.core.commands.chat_intents import ChatIntent
+from bot.core.models import LOCAL_ASKER, Question
+from bot.core.plaintext import inert, shorten
+from bot.core.uploads.upload_intake import on_disk, upload_folder
+from bot.core.wording import ReplyWords
+from storage.chat.uploads import Uploads
+from storage.chat_models import Upload
+from storage.folders.folders import Folders
+from storage.sql.audit import AuditedAction, AuditLog
+from storage.text.analyzer import fold
+
+NAME_CHARS = 90
+ACTION = ChatIntent.REMOVE_UPLOAD.value
+
+log = logging.getLogger(__name__)
+
+
+class UploadCommands:
+    """Does what uploaders and admins ask for, and refuses everybody else with a sentence."""
+
+    def __init__(
+        self, admins: Collection[str], uploads: Uploads, folders: Folders, audit: AuditLog, inbox: Path
+    ) -> None:
+        """``admins``: as FOOTNOTE_ADMINS names people; whoever uses this machine itself is one, too."""
+        self._admins = frozenset(admins)
+        self._uploads = uploads
+        self._folders = folders
+        self._audit = audit
+        self._inbox = inbox
+
+    async def remove(self, name: str, question: Question, words: ReplyWords) -> str:
+        """Remove the upload of this name: it answers no more; what became of that.
+
+        The file goes first, then its document, then the upload itself: after a crash in between the same
+        words, which are asked again, do what is left.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached; asked again, the rest is done.
+        """
+        upload = await self._named(name, question.channel.id)
+        if upload is None:
+            return words.no_such_upload(name=inert(shorten(name, NAME_CHARS)))
+        if not self._may_remove(question.asker, upload):
+            await self._audit.keep(self._action(question, upload, is_done=False))
+            return words.upload_not_yours(file=inert(upload.name))
+        try:
+            await on_disk(upload_folder(self._inbox, question.channel).remove, upload.name)
+        except OSError as error:
+            log.warning("upload=%d cannot be removed: %s", upload.id, type(error).__name__)
+            return words.upload_not_removed(file=inert(upload.name))
+        if (document := await self._uploads.document(upload)) is not None:
+            await self._folders.delete(document.folder_id, {document.id: document.file})
+        await self._uploads.forget(upload, self._action(question, upload))
+        return words.upload_removed(file=inert(upload.name))
+
+    async def _named(self, name: str, channel_id: int) -> Upload | None:
+        """The one of a file's name; its ending may be left out, and what is neither letter nor number."""
+        uploads = await self._uploads.of_channel(channel_id)
+        exact = [one for one in uploads if one.name.casefold() == name.casefold()]
+        return next((one for one in (*exact, *uploads) if _words(one.name) == _words(name)), None)
+
+    def _may_remove(self, asker: str, upload: Upload) -> bool:
+        is_uploader = bool(asker) and asker == upload.uploader
+        return is_uploader or asker == LOCAL_ASKER or asker in self._admins
+
+    @staticmethod
+    def _action(question: Question, upload: Upload, *, is_done: bool = True) -> AuditedAction:
+        return AuditedAction(question.asker, ACTION, question.asked_in.tenant, str(upload.id), is_done)
+
+
+def _words(name: str) -> str:
+    return re.sub(r"[\W_]+", " ", fold(name).casefold().removesuffix(".pdf")).strip()

@@ -1,0 +1,133 @@
+"""What a direct chat asks: the library that an admin names and, by a setting, its person's own channels.
+
+Which channels these are, the chat's platform says at each question; nothing is remembered. Whoever has left
+one is shown nothing of it any more: not by a follow-up, a list, the sources of an answer or its buttons.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from bot.core.errors import MembershipsUnknown
+from bot.core.models import Answer, AnswerState, Language, MemberChannel, Question
+from bot.core.understanding.question_terms import language_of
+from bot.core.wording import reply_words
+from storage.chat.channels import Channels
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat_models import InboxItem, Turn
+from storage.models import Channel, Platform, TenantName
+from storage.task_group import gather_or_cancel
+
+MAX_MEMBER_CHANNELS = 20
+"""Channels with documents that one question asks, the first by name."""
+
+log = logging.getLogger(__name__)
+
+
+class MembershipLookup(Protocol):
+    """What a platform says, at that very moment, of who is in which channel."""
+
+    async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
+        """The channels that whoever asked at this address is in, with what people call them.
+
+        Raises:
+            bot.core.errors.MembershipsUnknown: it does not say.
+        """
+
+    async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
+        """Whether whoever is answered at this address is in these channels, and in the one that was asked.
+
+        What is no channel of this platform, as a library, counts as one that everybody is in.
+
+        Raises:
+            bot.core.errors.MembershipsUnknown: it does not say.
+        """
+
+
+class DirectChats:
+    """Makes the questions of direct chats, and makes sure that answers are shown to members only."""
+
+    def __init__(
+        self,
+        channels: Channels,
+        memory: ThreadMemory,
+        memberships: Mapping[Platform, MembershipLookup] | None = None,
+        *,
+        ask_channels: bool = False,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            channels: knows the channels.
+            memory: knows what each chat said before.
+            memberships: one for each platform that says who is in its channels; more may be added later.
+            ask_channels: on these platforms a direct chat asks the channels of its person beside the library.
+        """
+        self._channels = channels
+        self._memory = memory
+        self._memberships = {} if memberships is None else memberships
+        self._ask_channels = ask_channels
+
+    async def question(self, item: InboxItem, chat: Question) -> Question | Answer:
+        """The question as it is asked of documents, or the sentence that says why none are searched.
+
+        Args:
+            item: as it was received.
+            chat: the question in its direct chat, without what was said there before.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nobody knows just now.
+        """
+        memberships = self._memberships.get(item.platform) if self._ask_channels else None
+        library = await self._channels.direct_library()
+        if memberships is None:
+            history = await self._recall(item, library)
+            question = replace(chat, history=history)
+            return replace(question, channel=library, chat=chat.channel) if library else question
+        words = reply_words(language_of(item.text) or Language.ENGLISH)
+        try:
+            names = await memberships.of_asker(item.address)
+        except MembershipsUnknown as error:
+            log.warning("question=%d asks nothing: %s", item.id, error)
+            return Answer(AnswerState.FAILED, words.memberships_unknown, language=words.language)
+        known = await self._channels.with_documents(names.keys(), MAX_MEMBER_CHANNELS)
+        own = sorted((_named(one, names[one.tenant]) for one in known), key=lambda one: one.name)
+        asked = [*([library] if library else []), *own]
+        if not asked:
+            return Answer(AnswerState.CHAT, words.no_member_channels, language=words.language)
+        histories = await gather_or_cancel(*(self._recall(item, one) for one in asked))
+        members = tuple(MemberChannel(*pair) for pair in zip(asked, histories, strict=True))
+        return replace(chat, channel=asked[0], chat=chat.channel, history=histories[0], members=members)
+
+    async def may_read(self, item: InboxItem, tenants: Collection[TenantName]) -> bool:
+        """Whether whoever asked may be shown something of these channels, and of the one that was asked.
+
+        Raises:
+            MembershipsUnknown: their platform does not say; nothing may be shown.
+        """
+        memberships = self._memberships.get(item.platform)
+        return memberships is None or await memberships.may_read(item.address, tenants)
+
+    async def refusal(self, item: InboxItem, tenants: Collection[TenantName]) -> Answer | None:
+        """The sentence that stands in place of what may not be shown; None: it may."""
+        words = reply_words(language_of(item.text) or Language.ENGLISH)
+        try:
+            may_read = await self.may_read(item, tenants)
+        except MembershipsUnknown as error:
+            log.warning("question=%d is not answered: %s", item.id, error)
+            return Answer(AnswerState.FAILED, words.memberships_unknown, language=words.language)
+        return None if may_read else Answer(AnswerState.CHAT, words.left_channel, language=words.language)
+
+    async def _recall(self, item: InboxItem, asked: Channel | None) -> tuple[Turn, ...]:
+        """What the chat said before of the documents of one channel."""
+        return await self._memory.recall(
+            item.channel_id, item.thread, item.received_at, documents_of=asked.id if asked else None
+        )
+
+
+def _named(channel: Channel, name: str) -> Channel:
+    """A channel that nobody has a name for goes by its platform's."""
+    return replace(channel, name=name) if channel.name == channel.tenant else channel

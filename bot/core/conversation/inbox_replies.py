@@ -1,0 +1,111 @@
+"""What is said to an item of the inbox: an answer, a note, what became of a file, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.core.conversation.answer_json import answer_from_json
+from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.memory import turn_of
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.ports import AnswerListener, NoteWriter, QuestionAnswering, TakeUpload
+from bot.core.understanding.question_terms import language_of
+from bot.core.wording import reply_words
+from storage.chat.answer_sources import NOTE
+from storage.chat.channels import Channels
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat_models import UPLOAD, InboxItem, NewTurn
+
+
+@dataclass(frozen=True, slots=True)
+class InboxReply:
+    """What is said, and whether it is kept already."""
+
+    answer: Answer
+    turn: NewTurn | None = None
+    """What the thread remembers of it."""
+    is_kept: bool = False
+
+
+class InboxReplies:
+    """Finds what is to be said; posts and keeps nothing."""
+
+    def __init__(
+        self,
+        channels: Channels,
+        answering: QuestionAnswering,
+        memory: ThreadMemory,
+        direct: DirectChats,
+        *,
+        notes: NoteWriter | None = None,
+        take_upload: TakeUpload | None = None,
+    ) -> None:
+        """The arguments are those of ``Conversation``."""
+        self._channels = channels
+        self._answering = answering
+        self._memory = memory
+        self._direct = direct
+        self._notes = notes
+        self._take_upload = take_upload
+
+    async def is_due(self, item: InboxItem, note: dict[str, Any]) -> bool:
+        """Whether a note has something to say of its page, to somebody who may read it."""
+        tenant = await self._notes.due(note) if self._notes else None
+        return tenant is not None and await self._direct.may_read(item, [tenant])
+
+    async def reply(self, item: InboxItem, listener: AnswerListener, *, is_given_up: bool) -> InboxReply:
+        """The answer that was kept, or a new one; a failure's sentence when it ``is_given_up``.
+
+        One that was kept is shown if whoever asked may still read what it is from.
+        """
+        if is_given_up:
+            return InboxReply(_failure(item))
+        kept = answer_from_json(item.answer) if item.answer is not None else None
+        shown = kept.answered_from.tenants if kept and kept.answered_from else ()
+        if refusal := await self._direct.refusal(item, shown):
+            return InboxReply(refusal)
+        if kept is not None:
+            return InboxReply(kept, is_kept=True)
+        if told := await self._tell(item):
+            return InboxReply(told)
+        question = await self._question(item)
+        if isinstance(question, Answer):
+            return InboxReply(question)
+        answer = await self._answering.answer(question, listener)
+        return InboxReply(answer, turn_of(question, item.thread, answer))
+
+    async def _tell(self, item: InboxItem) -> Answer | None:
+        """A note on a page, or what became of a file; None: something is asked."""
+        if (note := item.address.get(NOTE)) and self._notes:
+            return await self._notes.write(note)
+        return await self._take_upload(item) if UPLOAD in item.address and self._take_upload else None
+
+    async def _question(self, item: InboxItem) -> Question | Answer:
+        """The question with what its thread said before; what a direct chat asks, ``DirectChats`` says."""
+        chat = await self._channels.get(item.channel_id)
+        question = Question(
+            str(item.id),
+            item.text,
+            chat,
+            item.received_at,
+            thread=item.thread,
+            asker=str(item.address.get("asker", "")),
+        )
+        if chat.is_direct:
+            return await self._direct.question(item, question)
+        history = await self._memory.recall(chat.id, item.thread, item.received_at)
+        return replace(question, history=history)
+
+
+def language_of_item(item: InboxItem) -> Language:
+    """What a question is in, as far as its own words show it, or those beside a file."""
+    said = item.address.get(UPLOAD, {}).get("language")
+    return Language(said) if said else language_of(item.text) or Language.ENGLISH
+
+
+def _failure(item: InboxItem) -> Answer:
+    language = language_of_item(item)
+    words = reply_words(language)
+    failed = words.upload_failed if UPLOAD in item.address else words.engine_failed
+    return Answer(AnswerState.FAILED, failed, language=language)

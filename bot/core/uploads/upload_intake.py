@@ -1,0 +1,267 @@
+"""Makes PDFs that people upload in a chat documents of its channel, where the settings allow it.
+
+A file is fetched to the disk, kept in SQL, and gets its name in the channel's folder, in this order: whatever
+crashes, the next try goes on from what is there. From then on ingestion treats it like any dropped file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
+from bot.core.models import Answer, AnswerState, Language
+from bot.core.plaintext import inert
+from bot.core.understanding.channel_folders import folder_name
+from bot.core.understanding.question_terms import language_of
+from bot.core.uploads.file_host import FileDownload, FileHost
+from bot.core.uploads.file_names import free_file_name, is_named_pdf, safe_file_name
+from bot.core.uploads.upload_folder import PartialFile, UploadFolder
+from bot.core.wording import ReplyWords, reply_words
+from storage.chat.channels import Channels
+from storage.chat.notification_events import UPLOADS_FOLDER
+from storage.chat.uploads import Uploads
+from storage.chat_models import UPLOAD, WORDS, InboxItem, NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.clock import utc_now
+from storage.documents.catalog import Catalog
+from storage.models import Channel, Platform, TenantName
+
+MEGABYTE = 1 << 20
+MAX_FETCH_TIME = timedelta(minutes=15)
+"""A file that its platform has not given out until then is given up."""
+MAX_READING_TIME = timedelta(minutes=5)
+"""Words beside a file are asked when it is read, or after so long."""
+MAX_GAP = timedelta(minutes=10)
+"""How long an upload that is kept may have no file: whoever fetches it gives it one at once."""
+DISK_SECONDS = 30.0
+"""How long one step on the disk may take."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class UploadPolicy:
+    """The channels in which files are taken, as FOOTNOTE_UPLOADS names them."""
+
+    def __init__(self, setting: str) -> None:
+        """``off``, ``all``, or tenant names with blanks or commas between them."""
+        self._names = frozenset(re.split(r"[\s,]+", setting.strip()))
+
+    @property
+    def is_off(self) -> bool:
+        """Whether no channel takes any."""
+        return self._names <= {"off"}
+
+    def allows(self, tenant: TenantName) -> bool:
+        """Whether this channel takes files."""
+        return "all" in self._names or tenant in self._names
+
+
+@dataclass(frozen=True, slots=True)
+class UploadRules:
+    """What is taken."""
+
+    policy: UploadPolicy
+    quota: UploadQuota
+    max_file_mb: int
+
+
+class _Refused(Exception):
+    """A file is not taken; the message is the sentence that says why."""
+
+
+class UploadIntake:
+    """Takes files from all chat platforms."""
+
+    def __init__(
+        self,
+        uploads: Uploads,
+        channels: Channels,
+        catalog: Catalog,
+        inbox: Path,
+        *,
+        rules: UploadRules,
+        hosts: Mapping[Platform, FileHost],
+    ) -> None:
+        """Take what ``rules`` allow into folders of ``inbox``; ``hosts`` may be filled later."""
+        self._uploads = uploads
+        self._channels = channels
+        self._catalog = catalog
+        self._inbox = inbox
+        self._rules = rules
+        self._hosts = hosts
+
+    async def take(self, item: InboxItem) -> Answer | None:
+        """What became of the file of a message; see ``bot.core.ports.TakeUpload``."""
+        channel = await self._channels.get(item.channel_id)
+        words = reply_words(upload_language(item))
+        try:
+            upload = await self._uploads.find(channel.id, item.address["key"])
+            if upload is None or not await self._has_file(channel, upload):
+                upload = await self._fetch(item, channel, words)
+        except _Refused as refused:
+            return Answer(AnswerState.CHAT, str(refused), language=words.language)
+        if item.text:
+            if not await self._is_read(upload) and utc_now() - item.received_at < MAX_READING_TIME:
+                raise FileBeingRead("the file is being read")
+            return None
+        return Answer(AnswerState.CHAT, words.upload_taken(file=inert(upload.name)), language=words.language)
+
+    async def _has_file(self, channel: Channel, upload: Upload) -> bool:
+        folder = upload_folder(self._inbox, channel)
+        try:
+            return upload.name in await on_disk(folder.names)
+        except OSError:  # its disk is away: that is no reason to fetch it again
+            return True
+
+    async def _is_read(self, upload: Upload) -> bool:
+        file = f"{UPLOADS_FOLDER}/{upload.name}"
+        states = {one.file: one.state for one in await self._catalog.undeleted(upload.channel_id)}
+        return states.get(file) in ("live", "quarantined")
+
+    async def _fetch(self, item: InboxItem, channel: Channel, words: ReplyWords) -> Upload:
+        host = self._hosts.get(item.platform)
+        self._refuse_place(channel, words)
+        if host is None:
+            raise _Refused(words.uploads_off)
+        folder = upload_folder(self._inbox, channel)
+        name = _shown(str(item.address[UPLOAD].get("name") or ""))
+        try:
+            async with host.open(item.address) as download:
+                name = _shown(download.name)
+                self._refuse_declared(download, name, words)
+                partial_file = await on_disk(folder.begin, item.address["key"])
+                try:
+                    await self._write(download, partial_file, name, words)
+                    upload = await self._keep(item, channel, download, partial_file, words)
+                    await self._finish(folder, partial_file, upload)
+                except BaseException:
+                    await on_disk(folder.discard, partial_file)
+                    raise
+        except FileUnavailable as error:
+            log.warning("channel=%d an upload cannot be fetched: %s", channel.id, error)
+            raise _Refused(words.upload_unfetched(file=name)) from error
+        except DeliveryError as error:
+            if utc_now() - item.received_at < MAX_FETCH_TIME:
+                raise
+            log.warning("channel=%d an upload is given up: %s", channel.id, error)
+            raise _Refused(words.upload_unfetched(file=name)) from error
+        except OSError as error:
+            log.warning("channel=%d an upload cannot be kept: %s", channel.id, type(error).__name__)
+            raise _Refused(words.upload_no_folder(file=name)) from error
+        log.info("channel=%d upload=%d bytes=%d taken", channel.id, upload.id, upload.size)
+        return upload
+
+    def _refuse_place(self, channel: Channel, words: ReplyWords) -> None:
+        policy = self._rules.policy
+        if channel.is_direct and not policy.is_off:
+            raise _Refused(words.upload_direct)
+        if not policy.allows(channel.tenant):
+            raise _Refused(words.uploads_off)
+
+    def _refuse_declared(self, download: FileDownload, name: str, words: ReplyWords) -> None:
+        """Refuse by what is said of a file, before any of it is fetched."""
+        if not is_named_pdf(download.name, download.media_type):
+            raise _Refused(words.upload_no_pdf(file=name))
+        self._refuse_size(download.size, name, words)
+
+    def _refuse_size(self, size: int, name: str, words: ReplyWords) -> None:
+        limit = self._rules.max_file_mb
+        if size > limit * MEGABYTE:
+            raise _Refused(words.upload_too_large(file=name, limit=limit))
+
+    async def _write(
+        self, download: FileDownload, partial_file: PartialFile, name: str, words: ReplyWords
+    ) -> None:
+        async for chunk in download.chunks:
+            self._refuse_size(partial_file.size + len(chunk), name, words)
+            await on_disk(partial_file.write, chunk)
+        if not partial_file.size:
+            raise _Refused(words.upload_empty(file=name))
+        if not partial_file.is_pdf:
+            raise _Refused(words.upload_no_pdf(file=name))
+
+    async def _keep(
+        self,
+        item: InboxItem,
+        channel: Channel,
+        download: FileDownload,
+        partial_file: PartialFile,
+        words: ReplyWords,
+    ) -> Upload:
+        """Count it against the channel's quota, under the name that it will have."""
+        there = await self._tidy(channel)
+        new = NewUpload(
+            channel.id,
+            item.address["key"],
+            str(item.address.get("asker", "")),
+            partial_file.sha256,
+            partial_file.size,
+            {name: value for name, value in item.address.items() if name not in WORDS},
+        )
+        safe, quota = safe_file_name(download.name), self._rules.quota
+        kept = await self._uploads.keep(new, lambda taken: free_file_name(safe, [*there, *taken]), quota)
+        if isinstance(kept, Upload):
+            return kept
+        reason, known = kept
+        shown = _shown(download.name)
+        raise _Refused(
+            {
+                UploadRefusal.KNOWN: partial(words.upload_known, file=shown, known=inert(known)),
+                UploadRefusal.TOO_MANY: partial(words.upload_too_many, quota.files, file=shown),
+                UploadRefusal.TOO_LARGE: partial(
+                    words.upload_no_room, file=shown, limit=quota.size // MEGABYTE
+                ),
+            }[reason]()
+        )
+
+    async def _finish(self, folder: UploadFolder, partial_file: PartialFile, upload: Upload) -> None:
+        """Give it its name; one that cannot have it is not kept, so that it can be uploaded again."""
+        try:
+            await on_disk(folder.finish, partial_file, upload.name)
+        except OSError:
+            await self._uploads.forget(upload)
+            raise
+
+    async def _tidy(self, channel: Channel) -> list[str]:
+        """The files that are there; uploads whose file somebody took out of the folder count no more."""
+        there = await on_disk(upload_folder(self._inbox, channel).names)
+        for upload in await self._uploads.of_channel(channel.id):
+            if upload.name not in there and utc_now() - upload.created_at > MAX_GAP:
+                await self._uploads.forget(upload)
+        return there
+
+
+async def on_disk(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """What ``work`` returns, done in a thread: the inbox may lie on a share, and shares hang.
+
+    Raises:
+        OSError: as ``work``; a TimeoutError when the disk does not answer.
+    """
+    async with asyncio.timeout(DISK_SECONDS):
+        return await asyncio.to_thread(work, *arguments, **named)
+
+
+def upload_folder(inbox: Path, channel: Channel) -> UploadFolder:
+    """Where the uploads of a channel lie."""
+    return UploadFolder(inbox / folder_name(channel))
+
+
+def upload_language(item: InboxItem) -> Language:
+    """What is said of a file is said in the language of the words beside it."""
+    said = item.address[UPLOAD].get("language")
+    return Language(said) if said else language_of(item.text) or Language.ENGLISH
+
+
+def _shown(name: str) -> str:
+    """A file's name in a reply, as it would be called here."""
+    return inert(safe_file_name(name))

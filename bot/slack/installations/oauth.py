@@ -1,0 +1,195 @@
+"""Installs the app in a workspace by Slack's OAuth flow, and forgets the workspace when it removes the app.
+
+Bolt runs the flow; what is ours is where it keeps things, what may be set together, and the pages: one
+sentence each.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.errors import SlackClientError
+from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
+
+from bot.settings import BotSettings, is_loopback_host, revealed
+from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.installations.installation_store import STATE_SECONDS, OneTimeStates, SealedInstallationStore
+from bot.slack.installations.sealed_tokens import TokenSeal
+from bot.slack.installations.workspaces import InstalledWorkspaces
+from bot.slack.web_api import web_client
+from bot.slack.workspace.app_manifest import SCOPES
+from storage.clock import utc_now
+from storage.errors import SettingsError, StorageError
+from storage.installations.slack_installations import OAuthStates, SlackInstallations
+
+Json = Mapping[str, Any]
+
+INSTALL, REDIRECT = "/slack/install", "/slack/oauth_redirect"
+CANCELLED = "Footnote was not installed: nothing was allowed in Slack."
+REFUSED = (
+    f"Footnote was not installed: this page was not reached from {INSTALL} in this browser in the last ten "
+    f"minutes, or was opened twice. Start again at {INSTALL}."
+)
+NO_CODE = f"Footnote was not installed: Slack did not confirm it. Start again at {INSTALL}."
+UNREACHABLE = f"Footnote was not installed: Slack could not be reached. Start again at {INSTALL}."
+UNKEPT = f"Footnote was not installed: it could not be kept here. Start again at {INSTALL} in a while."
+_SENTENCES = {
+    "access_denied": CANCELLED,
+    "invalid_browser": REFUSED,
+    "invalid_state": REFUSED,
+    "missing_code": NO_CODE,
+    "invalid_code": NO_CODE,
+    "storage_error": NO_CODE,
+}
+"""By the reasons that Bolt gives; anything else in a URL is no reason of its."""
+
+log = logging.getLogger(__name__)
+
+
+def require_oauth_settings(settings: BotSettings) -> None:
+    """Make sure that what many workspaces need is set, and nothing that is of one workspace alone.
+
+    Raises:
+        SettingsError: it is not; the message names the setting.
+    """
+    if settings.slack_client_id is None or settings.slack_client_secret is None:
+        raise SettingsError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET belong together: set both, or none")
+    if settings.slack_bot_token is not None:
+        raise SettingsError(
+            "SLACK_BOT_TOKEN is of one workspace, SLACK_CLIENT_ID of an app for many: set one of them"
+        )
+    if settings.slack_app_token is not None:
+        raise SettingsError(
+            "SLACK_APP_TOKEN: Socket Mode is not for an app that many workspaces install; with "
+            "SLACK_CLIENT_ID events come over HTTP"
+        )
+    if settings.slack_signing_secret is None:
+        raise SettingsError("SLACK_CLIENT_ID is set, but no events can come in: set SLACK_SIGNING_SECRET")
+    is_real = not is_loopback_host(urlsplit(settings.slack_api_url).hostname)
+    if settings.public_url is None or (is_real and not settings.public_url.startswith("https://")):
+        raise SettingsError(
+            "SLACK_CLIENT_ID: Slack sends browsers back after an installation; set FOOTNOTE_PUBLIC_URL to "
+            "the https:// address under which they reach this server"
+        )
+
+
+class SlackOAuth:
+    """The app's installations: its two routes, its clients, and what ends an installation."""
+
+    def __init__(
+        self, settings: BotSettings, installations: SlackInstallations, states: OAuthStates, seal: TokenSeal
+    ) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            SettingsError: something is missing, or does not go together.
+        """
+        require_oauth_settings(settings)
+        client = web_client("", settings.slack_api_url)
+        secret = revealed(settings.slack_client_secret) or ""
+        rotator = AsyncTokenRotator(
+            client_id=settings.slack_client_id or "", client_secret=secret, client=client
+        )
+        self.workspaces = InstalledWorkspaces(installations, seal, rotator, settings.slack_api_url)
+        self._installations = installations
+        logger = logging.getLogger("slack_bolt.footnote.oauth")
+        logger.setLevel(logging.ERROR)  # below, Bolt logs codes of installations
+        self.flow = AsyncOAuthFlow(
+            client=client,
+            logger=logger,
+            settings=AsyncOAuthSettings(
+                client_id=settings.slack_client_id,
+                client_secret=secret,
+                scopes=SCOPES,
+                user_scopes=[],
+                redirect_uri=f"{(settings.public_url or '').rstrip('/')}{REDIRECT}",
+                install_path=INSTALL,
+                redirect_uri_path=REDIRECT,
+                install_page_rendering_enabled=False,
+                authorization_url=urljoin(settings.slack_api_url, "/oauth/v2/authorize"),
+                installation_store=SealedInstallationStore(installations, seal),
+                state_store=OneTimeStates(states),
+                state_expiration_seconds=STATE_SECONDS,
+                callback_options=AsyncCallbackOptions(_installed, _not_installed),
+                logger=logger,
+            ),
+        )
+
+    def add_routes(self, app: web.Application) -> None:
+        """Take browsers that begin an installation, and those that come back from Slack."""
+        app.router.add_get(INSTALL, self._begin, name="slack_install", allow_head=False)
+        app.router.add_get(REDIRECT, self._finish, name="slack_oauth_redirect", allow_head=False)
+
+    async def forget(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+        """Erase an installation whose end a verified event tells of; one that is newer than the event stays.
+
+        Slack tells of both the end of a bot's tokens and the removal of the app; either is enough.
+
+        Raises:
+            DatabaseUnavailable: it could not be erased, so the event must not be acknowledged.
+        """
+        event: Json = body.get("event") or {}
+        if event.get("type") == "tokens_revoked" and not (event.get("tokens") or {}).get("bot"):
+            return  # somebody's own, and we have none of those
+        key = installation_of(context) or str(context.get("enterprise_id") or "")
+        told = body.get("event_time")
+        until = datetime.fromtimestamp(told + 1, UTC) if isinstance(told, int) else utc_now()
+        if gone := await self._installations.erase(key, until):
+            log.warning("%s (%s) removed the app: its tokens are erased", gone.name, gone.installation)
+
+    async def _begin(self, request: web.Request) -> web.Response:
+        try:
+            # Bolt writes what it is given into Slack's URL as it is.
+            team = request.query.get("team", "")
+            query = f"team={team}" if SLACK_ID.fullmatch(team) else ""
+            return await _answer(await self.flow.handle_installation(AsyncBoltRequest(body="", query=query)))
+        except StorageError as error:
+            log.warning("no installation can begin: %s", type(error).__name__)
+            return await _answer(_page(503, UNKEPT))
+
+    async def _finish(self, request: web.Request) -> web.Response:
+        try:
+            returned = AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
+            return await _answer(await self.flow.handle_callback(returned))
+        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+            log.warning("an installation failed: %s", type(error).__name__)
+            return await _answer(_page(502, UNREACHABLE))
+        except (StorageError, OSError) as error:
+            log.warning("an installation could not be kept: %s", type(error).__name__)
+            return await _answer(_page(503, UNKEPT))
+
+
+async def _installed(args: AsyncSuccessArgs) -> BoltResponse:
+    installed = args.installation
+    place = installed.enterprise_name if installed.is_enterprise_install else installed.team_name
+    where = f" in {place}" if place else ""
+    return _page(200, f"Footnote is installed{where}. Invite it to a channel: /invite @Footnote")
+
+
+async def _not_installed(args: AsyncFailureArgs) -> BoltResponse:
+    reason = args.reason if args.reason in _SENTENCES else "other"
+    log.warning("an installation was not finished: %s", reason)
+    return _page(args.suggested_status_code, _SENTENCES.get(args.reason, NO_CODE))
+
+
+def _page(status: int, sentence: str) -> BoltResponse:
+    return BoltResponse(status=status, body=sentence, headers={"Content-Type": "text/plain; charset=utf-8"})
+
+
+async def _answer(response: BoltResponse) -> web.Response:
+    answer = await to_aiohttp_response(response)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer

@@ -1,0 +1,79 @@
+"""Encrypts the tokens of installations with a key ring of the home, which no database holds.
+
+A sealed pair names its installation inside: moved to another row it opens nothing. The newest key of the ring
+seals, all of them open; rotating twice ends what was never sealed again meanwhile.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from bot.core.citations.signed_links import KeyRing
+from storage.errors import SettingsError
+
+
+class SealBroken(Exception):
+    """Not sealed by a key of this home, or not for this installation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What Slack gave; neither is ever shown."""
+
+    bot: str = field(repr=False)
+    refresh: str | None = field(default=None, repr=False)
+    """What the next token is got for, once; None: this one never ends."""
+
+
+class TokenSeal:
+    """Seals and opens."""
+
+    def __init__(self, path: Path) -> None:
+        """``path``: of the key ring, made at first use.
+
+        Raises:
+            SettingsError: there is a file that is no key ring.
+        """
+        self._ring = KeyRing(path)
+        try:
+            self._ring.keys()
+        except (ValueError, KeyError, TypeError):
+            raise SettingsError(
+                f"{path} is damaged: put back a copy, or delete it; every Slack workspace then has to "
+                "install the app again"
+            ) from None
+
+    def seal(self, installation: str, tokens: Tokens) -> bytes:
+        """The tokens of an installation, encrypted."""
+        held = {"installation": installation, "bot": tokens.bot, "refresh": tokens.refresh}
+        return self._keys()[0].encrypt(json.dumps(held).encode())
+
+    def open(self, installation: str, sealed: bytes) -> Tokens:
+        """What was sealed for this installation.
+
+        Raises:
+            SealBroken: nothing was.
+        """
+        try:
+            held = json.loads(MultiFernet(self._keys()).decrypt(sealed))
+        except InvalidToken:
+            raise SealBroken from None
+        if held["installation"] != installation:
+            raise SealBroken
+        return Tokens(held["bot"], held["refresh"])
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Whether the newest key sealed it."""
+        try:
+            self._keys()[0].decrypt(sealed)
+        except InvalidToken:
+            return False
+        return True
+
+    def _keys(self) -> list[Fernet]:
+        return [Fernet(base64.urlsafe_b64encode(key.secret)) for key in self._ring.keys()]

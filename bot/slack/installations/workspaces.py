@@ -1,0 +1,174 @@
+"""Clients of Slack's Web API for whichever workspaces installed the app, each with its own token.
+
+A token that ends is renewed two hours before, when it is next needed; whoever calls meanwhile uses the old
+one while it holds. What is sent for renewal is good once, so a renewal that began is never broken off: who
+asked for it may be in a hurry, or leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime, timedelta
+
+import aiohttp
+from slack_sdk.errors import SlackClientError, SlackTokenRotationError
+from slack_sdk.oauth.installation_store import Bot
+from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.installations.sealed_tokens import SealBroken, Tokens, TokenSeal
+from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
+from bot.slack.workspace.moved_channels import MovedChannels
+from storage.clock import steady_seconds, utc_now
+from storage.errors import DatabaseUnavailable, StorageError
+from storage.installations.slack_installations import SlackInstallation, SlackInstallations
+
+AHEAD = timedelta(hours=2)
+"""A token is renewed so long before it ends: Slack's live for twelve hours."""
+LEASE_SECONDS = 30.0
+"""So long one process may renew; after a failure nobody tries again before."""
+WAIT_SECONDS, POLL_SECONDS = 12.0, 0.2
+"""Longest wait for somebody else's renewal of a token that has ended, and how often it is looked for."""
+
+log = logging.getLogger(__name__)
+
+
+class InstalledWorkspaces:
+    """Satisfies ``WebClients``: every client is made of what is installed at that very moment."""
+
+    moved: MovedChannels | None = None
+
+    def __init__(
+        self, installations: SlackInstallations, seal: TokenSeal, rotator: AsyncTokenRotator, api_url: str
+    ) -> None:
+        """Nothing is sent before a token has to be renewed; ``rotator`` knows the app's own secret."""
+        self._installations = installations
+        self._seal = seal
+        self._rotator = rotator
+        self._api_url = api_url
+        self._renewals: set[asyncio.Task[None]] = set()
+
+    async def of(self, installation: str) -> AsyncWebClient:
+        """A client with the token of this installation and no other.
+
+        Raises:
+            NotInstalled: the app is not installed there, or not any more.
+            TokenUnavailable: its token cannot be had just now.
+        """
+        try:
+            held = await self._held(installation)
+            if _is_due(held):
+                held = await self._renewed(held)
+            tokens = self._seal.open(installation, held.sealed)
+        except SealBroken:
+            log.error(
+                "the token of %s is not sealed by this home's keys: install the app again", installation
+            )
+            raise TokenUnavailable("a token is not sealed by this home's keys") from None
+        except (StorageError, OSError, ValueError) as error:
+            raise TokenUnavailable(f"no token can be read: {type(error).__name__}") from error
+        client = web_client(tokens.bot, self._api_url)
+        client.moved = self.moved
+        return client
+
+    async def start(self) -> None:
+        """Seal with the newest key what an older one sealed.
+
+        Raises:
+            DatabaseUnavailable: nobody knows what is installed just now.
+        """
+        for held in await self._installations.all():
+            if not self._seal.is_current(held.sealed):
+                try:
+                    tokens = self._seal.open(held.installation, held.sealed)
+                except SealBroken:
+                    log.error("the token of %s is not sealed by this home's keys", held.installation)
+                    continue
+                sealed = self._seal.seal(held.installation, tokens)
+                await self._installations.renew(held, sealed, held.expires_at)
+
+    async def aclose(self) -> None:
+        """Let renewals that began come to their end."""
+        await asyncio.gather(*self._renewals, return_exceptions=True)
+
+    async def _held(self, installation: str) -> SlackInstallation:
+        held = await self._installations.get(installation)
+        if held is None:
+            raise NotInstalled(f"the app is not installed in {installation}")
+        return held
+
+    async def _renewed(self, held: SlackInstallation) -> SlackInstallation:
+        """The installation with a token that holds: a new one, or while that is not there the old one.
+
+        Raises:
+            TokenUnavailable: the old one has ended, and no other can be had.
+        """
+        deadline = steady_seconds() + WAIT_SECONDS
+        while True:
+            is_ours = await self._installations.begin_renewal(held, LEASE_SECONDS)
+            if is_ours:
+                task = asyncio.create_task(self._renew(held), name="slack-token")
+                self._renewals.add(task)
+                task.add_done_callback(self._renewals.discard)
+                await asyncio.shield(task)
+            held = await self._held(held.installation)
+            if not _has_ended(held):
+                return held
+            if is_ours or held.problem or steady_seconds() >= deadline:
+                raise TokenUnavailable("a token has ended and could not be renewed")
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _renew(self, held: SlackInstallation) -> None:
+        tokens = self._seal.open(held.installation, held.sealed)
+        bot = Bot(
+            bot_id="",
+            bot_user_id=held.bot_user,
+            bot_token=tokens.bot,
+            bot_refresh_token=tokens.refresh,
+            bot_token_expires_at=0,  # that it is due we know, by our own clock
+            installed_at=held.installed_at.timestamp(),
+        )
+        try:
+            fresh = await self._rotator.perform_bot_token_rotation(bot=bot)
+        except SlackTokenRotationError as error:
+            response = error.api_error.response
+            if response.status_code == 200:
+                await self._fail(held, f"Slack refuses to renew its token ({response.get('error')})")
+            else:
+                log.warning("%s: token not renewed yet: status %s", held.installation, response.status_code)
+        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+            log.warning("%s: token not renewed yet: %s", held.installation, type(error).__name__)
+        else:
+            if fresh is None or fresh.bot_token_expires_at is None:
+                await self._fail(held, "Slack sent something else than a new token")
+            else:
+                renewed = Tokens(fresh.bot_token, fresh.bot_refresh_token)
+                await self._keep(held, renewed, datetime.fromtimestamp(fresh.bot_token_expires_at, UTC))
+
+    async def _keep(self, held: SlackInstallation, tokens: Tokens, expires_at: datetime) -> None:
+        """Tried for as long as nobody else renews: tokens that are lost here nobody gets again."""
+        sealed = self._seal.seal(held.installation, tokens)
+        deadline = steady_seconds() + LEASE_SECONDS
+        while True:
+            try:
+                is_kept = await self._installations.renew(held, sealed, expires_at)
+            except DatabaseUnavailable:
+                if steady_seconds() >= deadline:
+                    raise
+                await asyncio.sleep(POLL_SECONDS)
+            else:
+                log.info("installation=%s token renewed, kept=%s", held.installation, is_kept)
+                return
+
+    async def _fail(self, held: SlackInstallation, problem: str) -> None:
+        log.error("%s (%s): %s: install the app there again", held.name, held.installation, problem)
+        await self._installations.note_problem(held, problem)
+
+
+def _is_due(held: SlackInstallation) -> bool:
+    return held.expires_at is not None and held.expires_at <= utc_now() + AHEAD
+
+
+def _has_ended(held: SlackInstallation) -> bool:
+    return held.expires_at is not None and held.expires_at <= utc_now()

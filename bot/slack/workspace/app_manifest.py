@@ -1,0 +1,125 @@
+"""What Slack has to send us and let us call, and the app manifest that asks for it.
+
+``EVENTS`` is also what the adapter reads: an event that is not named here is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from bot.slack.private_questions import SHORTCUT
+from bot.slack.surfaces.agent_view import prompts
+
+Json = dict[str, Any]
+
+PATH = "/slack/events"
+"""Where everything that Slack sends over HTTP arrives."""
+EVENTS: Mapping[str, tuple[str, ...]] = {
+    "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
+    "app_uninstalled": (),
+    "channel_deleted": ("channels:read",),
+    "channel_id_changed": ("channels:read", "groups:read"),
+    "channel_left": ("channels:read",),
+    "group_deleted": ("groups:read",),
+    "group_left": ("groups:read",),
+    "link_shared": ("links:read",),
+    "member_joined_channel": ("channels:read", "groups:read"),
+    "message.channels": ("channels:history",),
+    "message.groups": ("groups:history",),
+    "message.im": ("im:history",),
+    "tokens_revoked": (),
+}
+"""Event subscription -> the scopes without which Slack does not send it."""
+EVENT_TYPES = frozenset(name.partition(".")[0] for name in EVENTS)
+_HISTORY = ("channels:history", "groups:history", "im:history")
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "assistant.threads.setStatus": ("assistant:write",),
+    "assistant.threads.setSuggestedPrompts": ("assistant:write",),
+    "auth.test": (),
+    "chat.appendStream": ("chat:write",),
+    "chat.delete": ("chat:write",),
+    "chat.postEphemeral": ("chat:write",),
+    "chat.postMessage": ("chat:write",),
+    "chat.startStream": ("chat:write",),
+    "chat.stopStream": ("chat:write",),
+    "chat.unfurl": ("links:write",),
+    "chat.update": ("chat:write",),
+    "conversations.history": _HISTORY,
+    "conversations.info": ("channels:read", "groups:read"),
+    "conversations.replies": _HISTORY,
+    "files.completeUploadExternal": ("files:write",),
+    "files.delete": ("files:write",),
+    "files.getUploadURLExternal": ("files:write",),
+    "files.info": ("files:read",),
+    "users.conversations": ("channels:read", "groups:read"),
+    "views.publish": (),
+}
+"""Method that we call -> the scopes without which Slack refuses it."""
+SCOPES = tuple(
+    sorted({"commands", *(scope for needed in (*EVENTS.values(), *METHODS.values()) for scope in needed)})
+)
+"""What a workspace is asked for."""
+
+
+def manifest(public_url: str = "") -> Json:
+    """The manifest of the app.
+
+    Args:
+        public_url: of events over HTTP, where this installation is reached: its links get previews, too.
+            Without it the manifest is that of Socket Mode, and of any installation.
+    """
+    request = {"request_url": f"{public_url.rstrip('/')}{PATH}"} if public_url else {}
+    return {
+        "_metadata": {"major_version": 2, "minor_version": 1},
+        "display_information": {
+            "name": "Footnote",
+            "description": "Answers from this channel's PDFs, each with a link to the marked page.",
+            "background_color": "#1f2937",
+        },
+        "features": _features(request.get("request_url", "")),
+        "oauth_config": {"scopes": {"bot": list(SCOPES)}},
+        "settings": {
+            "event_subscriptions": {**request, "bot_events": sorted(EVENTS)},
+            "interactivity": {"is_enabled": True, **request},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": not public_url,
+            "token_rotation_enabled": False,
+        },
+    }
+
+
+def _features(request_url: str) -> Json:
+    """Everything that people see of the app."""
+    command: Json = {
+        "command": "/footnote",
+        "description": "Ask privately, list the documents, or get help",
+        "usage_hint": "[question | documents | help]",
+        "should_escape": False,
+    }
+    return {
+        "app_home": {
+            "home_tab_enabled": True,
+            "messages_tab_enabled": True,
+            "messages_tab_read_only_enabled": False,
+        },
+        "bot_user": {"display_name": "Footnote", "always_online": True},
+        "shortcuts": [
+            {
+                "name": "Ask about this",
+                "type": "message",
+                "callback_id": SHORTCUT,
+                "description": "What this channel's documents say about a message",
+            }
+        ],
+        "slash_commands": [command | ({"url": request_url} if request_url else {})],
+        **({"unfurl_domains": [urlsplit(request_url).hostname]} if request_url else {}),
+        "agent_view": {
+            "agent_description": (
+                "Answers questions from the PDFs of a channel and shows the page each answer stands on."
+            ),
+            "suggested_prompts": prompts([]),
+        },
+    }

@@ -1,0 +1,154 @@
+"""PDFs that people uploaded in chats: whose each is, and how much a channel holds of them.
+
+Each lies in ``uploads/`` of its channel's folder in the inbox, where ingestion finds it like any other file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import delete, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.chat.notification_events import UPLOADS_FOLDER
+from storage.chat_models import NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.sql.audit import AuditedAction, record_action
+from storage.sql.database import Database
+from storage.sql.document_state import newest_number
+from storage.sql.tables import IS_PRESENT, DocumentRow, FolderRow, UploadRow, VersionRow
+
+ChooseName = Callable[[Collection[str]], str]
+"""Chooses a name for a file; it is given those that others have."""
+
+
+class UploadedDocument(NamedTuple):
+    """The document that an upload has become."""
+
+    folder_id: int
+    id: UUID
+    file: str
+
+
+class Uploads:
+    """Keeps whose uploads there are."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, channel_id: int, key: str) -> Upload | None:
+        """The upload of a message's file; None: it is not kept.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        async with self._database.snapshot() as session:
+            row = await session.scalar(select(UploadRow).filter_by(channel_id=channel_id, key=key))
+        return _upload(row) if row else None
+
+    async def of_channel(self, channel_id: int) -> list[Upload]:
+        """All of a channel, the oldest first.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        async with self._database.snapshot() as session:
+            return [_upload(row) for row in await _rows(session, channel_id)]
+
+    async def keep(
+        self, new: NewUpload, choose_name: ChooseName, quota: UploadQuota
+    ) -> Upload | tuple[UploadRefusal, str]:
+        """Keep an upload before its file lies in the folder; one that is kept already is returned.
+
+        Returns:
+            The upload with its name; or why it is refused, with the file that has its bytes already.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept.
+        """
+        async with self._database.transaction() as session:
+            rows = await _rows(session, new.channel_id)
+            if (same := next((row for row in rows if row.key == new.key), None)) is not None:
+                return _upload(same)
+            if (known := await _file_with(session, new, rows)) is not None:
+                return UploadRefusal.KNOWN, known
+            if len(rows) >= quota.files:
+                return UploadRefusal.TOO_MANY, ""
+            if sum(row.size for row in rows) + new.size > quota.size:
+                return UploadRefusal.TOO_LARGE, ""
+            row = UploadRow(
+                channel_id=new.channel_id,
+                key=new.key,
+                uploader=new.uploader,
+                name=choose_name([row.name for row in rows]),
+                sha256=new.sha256,
+                size=new.size,
+                address=new.address,
+            )
+            session.add(row)
+            await session.flush()
+            return _upload(row)
+
+    async def document(self, upload: Upload) -> UploadedDocument | None:
+        """The document that an upload has become; None while no scan has taken it, or when it is deleted.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        file = f"{UPLOADS_FOLDER}/{upload.name}"
+        query = (
+            select(col(DocumentRow.folder_id), col(DocumentRow.id), col(DocumentRow.file))
+            .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
+            .where(col(DocumentRow.channel_id) == upload.channel_id, col(DocumentRow.file) == file)
+            .where(col(FolderRow.origin) == "inbox", text(f"document.{IS_PRESENT}"))
+        )
+        async with self._database.snapshot() as session:
+            row = (await session.execute(query)).first()
+        return UploadedDocument(*row) if row else None
+
+    async def address(self, upload: int) -> dict[str, Any] | None:
+        """Where the receipt of an upload is posted; None: it was removed.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        async with self._database.snapshot() as session:
+            row = await session.get(UploadRow, upload)
+        return row.address if row else None
+
+    async def forget(self, upload: Upload, action: AuditedAction | None = None) -> None:
+        """Count an upload no more: its file is gone; ``action`` is kept with it.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        async with self._database.transaction() as session:
+            await session.execute(delete(UploadRow).where(col(UploadRow.id) == upload.id))
+            if action:
+                record_action(session, action)
+
+
+async def _rows(session: AsyncSession, channel_id: int) -> list[UploadRow]:
+    own = select(UploadRow).where(col(UploadRow.channel_id) == channel_id)
+    return list(await session.scalars(own.order_by(col(UploadRow.id))))
+
+
+async def _file_with(session: AsyncSession, new: NewUpload, rows: Collection[UploadRow]) -> str | None:
+    """The file of the channel that has the bytes of an upload: another upload's, or any document's."""
+    if (same := next((row for row in rows if row.sha256 == new.sha256), None)) is not None:
+        return same.name
+    query = (
+        select(col(DocumentRow.file))
+        .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
+        .where(col(DocumentRow.channel_id) == new.channel_id, col(VersionRow.sha256) == new.sha256)
+        .where(col(VersionRow.number) == newest_number(), text(f"document.{IS_PRESENT}"))
+        .limit(1)
+    )
+    file: str | None = await session.scalar(query)
+    return file.rpartition("/")[2] if file else None
+
+
+def _upload(row: UploadRow) -> Upload:
+    return Upload(row.id, row.channel_id, row.uploader, row.name, row.sha256, row.size, row.created_at)

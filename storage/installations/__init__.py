@@ -1,0 +1,1 @@
+"""Where our apps are installed, with what they were given there."""

@@ -1,0 +1,172 @@
+"""Uploads are removed by whoever uploaded them, and by admins: the file, its document, and the upload."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakes.core import ASKED_AT, WORDS
+from fakes.notice_shelf import NoticeShelf, open_shelf
+from harness.empty_homes import make_sqlite
+
+from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.chat_intents import ChatIntent, recognize
+from bot.core.commands.upload_commands import UploadCommands
+from bot.core.models import LOCAL_ASKER, Language, Question
+from bot.core.understanding.channel_documents import ChannelView
+from bot.core.wording import reply_words
+from storage.chat.channels import Channels
+from storage.chat.uploads import Uploads
+from storage.chat_models import NewUpload, Upload, UploadQuota
+from storage.documents.catalog import Catalog
+from storage.folders.folders import Folders
+from storage.models import ChannelKey, Platform
+from storage.sql.audit import AuditLog
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow, FolderRow
+
+IT = ChannelKey(Platform.SLACK, "T1", "C1")
+HR = ChannelKey(Platform.SLACK, "T1", "C2")
+ALICE, BOB, ADMIN = "slack:T1:U1", "slack:T1:U2", "slack:T1:U3"
+NAME = "[1] Plan – draft (2).pdf"
+
+
+@dataclass
+class Registry:
+    """A channel with one upload by Alice, which answers."""
+
+    database: Database
+    inbox: Path
+    shelf: NoticeShelf
+    upload: Upload
+    version: int
+
+    async def say(self, text: str, asker: str, key: ChannelKey = IT) -> str:
+        """The reply to a message."""
+        channel = await Channels(self.database).ensure(key)
+        question = Question("1", text, channel, ASKED_AT, thread="17.1", asker=asker)
+        command = recognize(text, Language.ENGLISH)
+        assert command is not None
+        uploads = UploadCommands(
+            [ADMIN], Uploads(self.database), Folders(self.database), AuditLog(self.database), self.inbox
+        )
+        view = ChannelView(Catalog(self.database), channel)
+        answer = await ChatCommands(uploads=uploads).reply(command, question, view, None)  # type: ignore[arg-type]
+        assert answer is not None
+        return answer.text
+
+    @property
+    def file(self) -> Path:
+        """Where the upload lies."""
+        return self.inbox / IT.tenant / "uploads" / NAME
+
+    async def left(self) -> tuple[bool, str, int]:
+        """(whether the file is there, its document's state, how many uploads count)."""
+        async with self.database.snapshot() as session:
+            document = await session.get_one(DocumentRow, await self.shelf.document_of(self.version))
+        uploads = await Uploads(self.database).of_channel(self.shelf.channel.id)
+        return self.file.exists(), document.state, len(uploads)
+
+    async def audit(self) -> list[tuple[str, str, str, bool]]:
+        """(who, what, on what, whether it was done), oldest first."""
+        entries = await AuditLog(self.database).latest()
+        return [(one.actor, one.action, one.subject, one.is_done) for one in entries]
+
+
+@pytest.fixture
+async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
+    """The upload, its file and its document."""
+    database = await Database.open(make_sqlite(tmp_path / "home"))
+    shelf = await open_shelf(database, IT)
+    async with database.transaction() as session:
+        (await session.get_one(FolderRow, shelf.folder)).origin = "inbox"
+    new = NewUpload(shelf.channel.id, "m1", ALICE, "s1", 1, {})
+    upload = await Uploads(database).keep(new, lambda taken: NAME, UploadQuota(9, 99))
+    assert isinstance(upload, Upload)
+    version = await shelf.add(f"uploads/{NAME}")
+    await shelf.publish(version)
+    registry = Registry(database, tmp_path / "inbox", shelf, upload, version)
+    registry.file.parent.mkdir(parents=True)
+    registry.file.write_bytes(b"%PDF-")
+    yield registry
+    await database.aclose()
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_the_words_that_a_reply_names_remove_the_file(language: Language) -> None:
+    """Shows that what the uploader is told to say is understood, in each language, with the file's name."""
+    words = reply_words(language)
+    for sentence in (words.upload_taken(file=NAME), words.upload_too_many(2, file=NAME)):
+        said = [text.strip() for text in re.findall("[“„«]([^”“»]+)[”“»]", sentence)]
+        command = recognize(said[-1], language)
+        assert command is not None
+        assert command.intent is ChatIntent.REMOVE_UPLOAD
+        assert command.name in (NAME, "NAME", "NOM", "NOMBRE", "NOME", "NAAM")
+
+
+GONE, HERE = (False, "deleted", 0), (True, "present", 1)
+
+
+@pytest.mark.parametrize("asker", [ALICE, ADMIN, LOCAL_ASKER])
+async def test_an_uploader_and_an_admin_remove_file_document_and_upload(
+    registry: Registry, asker: str
+) -> None:
+    """Shows that nothing of it answers from that moment on, and who did it; a second time there is none."""
+    assert await registry.say(f"remove upload {NAME}", asker) == WORDS.upload_removed(
+        file=NAME.replace("[1]", "(1)")
+    )
+    assert await registry.left() == GONE
+    assert await registry.audit() == [(asker, "remove_upload", str(registry.upload.id), True)]
+    said = await registry.say("delete my upload plan.pdf", asker)
+    assert said == WORDS.no_such_upload(name="plan.pdf")
+
+
+@pytest.mark.parametrize("asker", [BOB, ""])
+async def test_nobody_else_removes_an_upload(registry: Registry, asker: str) -> None:
+    """Shows the sentence, that nothing changed, and the refusal in the audit."""
+    shown = NAME.replace("[1]", "(1)")
+    assert await registry.say(f"remove upload {NAME}", asker) == WORDS.upload_not_yours(file=shown)
+    assert await registry.left() == HERE
+    assert await registry.audit() == [(asker, "remove_upload", str(registry.upload.id), False)]
+
+
+async def test_an_upload_whose_uploader_nobody_knows_is_removed_by_admins_only(registry: Registry) -> None:
+    """Shows that an asker without a name is not the uploader without one."""
+    new = NewUpload(registry.shelf.channel.id, "m2", "", "s2", 1, {})
+    await Uploads(registry.database).keep(new, lambda taken: "b.pdf", UploadQuota(9, 99))
+    assert await registry.say("remove upload b.pdf", "") == WORDS.upload_not_yours(file="b.pdf")
+    assert await registry.say("remove upload b.pdf", ADMIN) == WORDS.upload_removed(file="b.pdf")
+
+
+async def test_an_upload_is_removed_in_its_own_channel_only(registry: Registry) -> None:
+    """Shows that not even an admin reaches one from another channel, nor learns of it."""
+    said = await registry.say("remove upload Plan draft 2", ADMIN, HR)
+    assert said == WORDS.no_such_upload(name="Plan draft 2")
+    assert await registry.left() == HERE
+    assert await registry.say("remove upload 1 plan draft 2", ALICE) != said
+
+
+@pytest.mark.parametrize("step", ["file", "document"])
+async def test_a_removal_that_broke_off_is_finished_by_the_same_words(registry: Registry, step: str) -> None:
+    """Shows what a crash leaves after each step, made good when the question is taken up again."""
+    registry.file.unlink()
+    if step == "document":
+        document = await registry.shelf.document_of(registry.version)
+        await Folders(registry.database).delete(registry.shelf.folder, {document: f"uploads/{NAME}"})
+    assert await registry.say(f"remove upload {NAME}", ALICE) == WORDS.upload_removed(
+        file=NAME.replace("[1]", "(1)")
+    )
+    assert await registry.left() == GONE
+
+
+async def test_a_file_that_cannot_be_removed_goes_on_answering_and_it_is_said(registry: Registry) -> None:
+    """Shows it with a folder that became a link: nothing is half removed."""
+    elsewhere = registry.inbox / "elsewhere"
+    registry.file.parent.rename(elsewhere)
+    registry.file.parent.symlink_to(elsewhere)
+    shown = NAME.replace("[1]", "(1)")
+    assert await registry.say(f"remove upload {NAME}", ALICE) == WORDS.upload_not_removed(file=shown)
+    assert await registry.left() == HERE

@@ -1,0 +1,150 @@
+"""What a direct chat asks: the library, and its person's channels as the platform says them just then."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.core import ASKED_AT, WORDS
+from fakes.notice_shelf import open_shelf
+from harness.empty_homes import make_sqlite
+from sqlalchemy import update
+from sqlmodel import col
+
+from bot.core.conversation.direct_chats import MAX_MEMBER_CHANNELS, DirectChats
+from bot.core.errors import MembershipsUnknown
+from bot.core.models import Answer, AnswerState, Question
+from storage.chat.channels import Channels
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat_models import InboxItem, NewTurn
+from storage.clock import utc_now
+from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow
+
+DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
+
+
+@dataclass
+class Lookup:
+    """A platform on which one person is in these channels."""
+
+    names: dict[TenantName, str] = field(default_factory=dict)
+    is_silent: bool = False
+
+    async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
+        """The person's channels."""
+        if self.is_silent:
+            raise MembershipsUnknown("silent")
+        return self.names
+
+    async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
+        """Whether all of these are the person's."""
+        return set(tenants) <= (await self.of_asker(address)).keys()
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """A fresh database."""
+    opened = await Database.open(make_sqlite(tmp_path))
+    yield opened
+    await opened.aclose()
+
+
+def key(number: int) -> ChannelKey:
+    """A channel of the workspace."""
+    return ChannelKey(Platform.SLACK, "T1ABC", f"C{number:03}")
+
+
+async def ask(
+    database: Database,
+    lookup: Lookup,
+    text: str = "Why?",
+    *,
+    ask_channels: bool = True,
+    platform: Platform = Platform.SLACK,
+) -> tuple[Question | Answer, Channel]:
+    """What becomes of a question in the direct chat, and the chat."""
+    channels = Channels(database)
+    chat = await channels.ensure(DIRECT, is_direct=True)
+    item = InboxItem(
+        1, 1, 0, platform, chat.id, "", text, {}, utc_now(), is_posting=False, message=None, answer=None
+    )
+    direct = DirectChats(
+        channels, ThreadMemory(database, 30), {Platform.SLACK: lookup}, ask_channels=ask_channels
+    )
+    return await direct.question(item, Question("1", text, chat, ASKED_AT)), chat
+
+
+async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_library(
+    database: Database,
+) -> None:
+    """By name; none without documents, and none that the person is not in. It belongs to the chat."""
+    for number in range(MAX_MEMBER_CHANNELS + 3):
+        shelf = await open_shelf(database, key(number))
+        await shelf.add("a.pdf")
+    library = await Channels(database).ensure_library("policies")
+    await Channels(database).keep_direct_library(library)
+    await Channels(database).ensure(key(100))
+    emptied = await open_shelf(database, key(101))
+    await emptied.add("a.pdf")
+    async with database.transaction() as session:
+        gone = update(DocumentRow).where(col(DocumentRow.channel_id) == emptied.channel.id)
+        await session.execute(gone.values(state="deleted"))
+    of = [100, 101, *range(1, MAX_MEMBER_CHANNELS + 3)]
+    question, chat = await ask(database, Lookup({key(one).tenant: f"#room-{one:03}" for one in of}))
+    assert isinstance(question, Question)
+    assert (question.chat, question.asked_in, question.channel) == (chat, chat, library)
+    names = [one.channel.name for one in question.members]
+    assert names == ["library/policies", *(f"#room-{one:03}" for one in range(1, MAX_MEMBER_CHANNELS + 1))]
+
+
+@pytest.mark.parametrize("elsewhere", [{"ask_channels": False}, {"platform": Platform.TEAMS}], ids=str)
+async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
+    database: Database, elsewhere: dict[str, Any]
+) -> None:
+    """Nobody asks the platform; without a library the chat is its own, as ever."""
+    shelf = await open_shelf(database, key(1))
+    await shelf.add("a.pdf")
+    silent = Lookup(is_silent=True)
+    question, chat = await ask(database, silent, **elsewhere)
+    assert isinstance(question, Question)
+    assert (question.channel, question.members, question.chat) == (chat, (), None)
+    library = await Channels(database).ensure_library("policies")
+    await Channels(database).keep_direct_library(library)
+    question, chat = await ask(database, silent, **elsewhere)
+    assert isinstance(question, Question)
+    assert (question.channel, question.members, question.chat) == (library, (), chat)
+
+
+async def test_each_channel_recalls_only_what_was_said_of_its_own_documents(database: Database) -> None:
+    """A turn that cites another channel, or both, is not told to it."""
+    versions = {}
+    for number in (1, 2):
+        shelf = await open_shelf(database, key(number))
+        versions[number] = await shelf.add("a.pdf")
+    chat = await Channels(database).ensure(DIRECT, is_direct=True)
+    for name, cited in (("first", [1]), ("second", [2]), ("both", [1, 2]), ("none", [])):
+        asked_at = utc_now() - timedelta(minutes=1)
+        of = chat.id, "", name, name, f"answer to {name}", tuple(versions[one] for one in cited), asked_at
+        await ThreadMemory(database, 30).keep(NewTurn(name, *of))
+    question, _ = await ask(database, Lookup({key(one).tenant: f"#room-{one}" for one in (1, 2)}))
+    assert isinstance(question, Question)
+    told = {one.channel.name: [turn.question for turn in one.history] for one in question.members}
+    assert told == {"#room-1": ["first", "none"], "#room-2": ["second", "none"]}
+    assert [turn.answer for turn in question.members[0].history] == ["answer to first", ""]
+
+
+@pytest.mark.parametrize("is_silent", [True, False], ids=["silent", "in none"])
+async def test_where_no_channel_is_known_a_sentence_says_so(database: Database, is_silent: bool) -> None:
+    """That the platform does not say which they are, or that none has documents."""
+    shelf = await open_shelf(database, key(1))
+    await shelf.add("a.pdf")
+    answer, _ = await ask(database, Lookup(is_silent=is_silent), "When do backups run?")
+    assert isinstance(answer, Answer)
+    said = WORDS.memberships_unknown if is_silent else WORDS.no_member_channels
+    assert (answer.text, answer.state) == (said, AnswerState.FAILED if is_silent else AnswerState.CHAT)

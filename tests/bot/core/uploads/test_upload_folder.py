@@ -1,0 +1,119 @@
+"""Uploads are whole when a scan sees them, leave nothing behind, and go where no link leads."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from bot.core.uploads.upload_folder import UploadFolder
+from ingestion.sources import open_source
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Path:
+    """The channel's folder in the inbox, which is not there yet."""
+    (tmp_path / "inbox").mkdir()
+    return tmp_path / "inbox" / "sl_T1_C1"
+
+
+def test_a_scan_sees_a_file_when_it_is_whole_and_not_before(channel: Path) -> None:
+    """Shows the file with ingestion's own eyes, its bytes, and that nothing else is left."""
+    folder = UploadFolder(channel)
+    file = folder.begin("key")
+    file.write(b"%PDF-1.7\n")
+    assert open_source(str(channel)).scan().files == {}
+    assert open_source(str(channel)).scan().strangers == {}
+    file.write(b"rest")
+    folder.finish(file, "a.pdf")
+    assert list(open_source(str(channel)).scan().files) == ["uploads/a.pdf"]
+    assert (channel / "uploads" / "a.pdf").read_bytes() == b"%PDF-1.7\nrest"
+    assert (file.size, file.sha256) == (13, hashlib.sha256(b"%PDF-1.7\nrest").hexdigest())
+    assert folder.names() == ["a.pdf"]
+
+
+def test_a_try_that_ended_early_leaves_nothing_to_the_next(channel: Path) -> None:
+    """Shows that the file of a crash goes with the next try for it, and that of another upload stays."""
+    folder = UploadFolder(channel)
+    for key in ("one", "two"):
+        left = folder.begin(key)
+        left.write(b"half")
+        left.close()
+    again = folder.begin("one")
+    assert len(folder.names()) == 2
+    again.write(b"whole")
+    folder.finish(again, "one.pdf")
+    assert sorted(name.startswith(".") for name in folder.names()) == [False, True]
+
+
+def test_a_file_that_is_there_is_not_written_over(channel: Path) -> None:
+    """Shows that of two workers with the same upload the second leaves the first one's file alone."""
+    folder = UploadFolder(channel)
+    for text in (b"first", b"second"):
+        file = folder.begin(text.decode())
+        file.write(text)
+        folder.finish(file, "a.pdf")
+    assert (channel / "uploads" / "a.pdf").read_bytes() == b"first"
+    assert folder.names() == ["a.pdf"]
+
+
+def test_what_is_discarded_or_removed_is_gone(channel: Path) -> None:
+    """Shows both, and that doing it again does nothing."""
+    folder = UploadFolder(channel)
+    assert folder.names() == []
+    folder.remove("a.pdf")
+    file = folder.begin("key")
+    folder.discard(file)
+    folder.discard(file)
+    assert folder.names() == []
+    kept = folder.begin("key")
+    kept.write(b"x")
+    folder.finish(kept, "a.pdf")
+    folder.remove("a.pdf")
+    folder.remove("a.pdf")
+    assert folder.names() == []
+
+
+@pytest.mark.parametrize("which", ["channel", "uploads"])
+def test_no_link_leads_an_upload_elsewhere(channel: Path, tmp_path: Path, which: str) -> None:
+    """Shows that whoever may write into the inbox cannot have us write, or remove, anywhere else."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "uploads").mkdir(parents=True)
+    (elsewhere / "uploads" / "a.pdf").write_bytes(b"theirs")
+    if which == "channel":
+        channel.symlink_to(elsewhere)
+    else:
+        channel.mkdir()
+        (channel / "uploads").symlink_to(elsewhere / "uploads")
+    folder = UploadFolder(channel)
+    with pytest.raises(OSError, match="Not a directory"):
+        folder.begin("key")
+    with pytest.raises(OSError, match="Not a directory"):
+        folder.remove("a.pdf")
+    assert [one.name for one in (elsewhere / "uploads").iterdir()] == ["a.pdf"]
+
+
+def test_an_inbox_that_is_away_is_not_made(tmp_path: Path) -> None:
+    """Shows that a share that is not mounted gets no folder in its place."""
+    with pytest.raises(FileNotFoundError):
+        UploadFolder(tmp_path / "away" / "sl_T1_C1").begin("key")
+    assert not (tmp_path / "away").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "is_pdf"),
+    [
+        (b"%PDF-1.4", True),
+        (b"\n" * 1000 + b"%PDF-2.0", True),
+        (b"\n" * 1030 + b"%PDF-", False),
+        (b"PK", False),
+    ],
+)
+def test_a_pdf_is_known_by_how_it_begins(channel: Path, head: bytes, is_pdf: bool) -> None:
+    """Shows that it is looked for in the first kilobyte, also where that comes in pieces."""
+    file = UploadFolder(channel).begin("key")
+    for byte in head:
+        file.write(bytes([byte]))
+    assert file.is_pdf is is_pdf
+    file.close()

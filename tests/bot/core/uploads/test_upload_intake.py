@@ -1,0 +1,348 @@
+"""What becomes of a file that somebody uploads: a document, or one clear sentence, whatever crashes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.empty_homes import make_sqlite
+from samples.paper import pdf
+
+from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
+from bot.core.models import Language
+from bot.core.uploads.file_host import FileDownload, FileHost
+from bot.core.uploads.upload_folder import PartialFile, UploadFolder
+from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake, UploadPolicy, UploadRules
+from bot.core.wording import reply_words
+from storage.chat.channels import Channels
+from storage.chat.uploads import Uploads
+from storage.chat_models import UPLOAD, InboxItem, UploadQuota
+from storage.clock import clock_ahead, utc_now
+from storage.documents.catalog import Catalog
+from storage.models import Channel, ChannelKey, Platform
+from storage.sql.database import Database
+
+WORDS = reply_words(Language.ENGLISH)
+PDF = pdf("Backups run daily at 2:00 AM.")
+MEGABYTE = 1 << 20
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Host:
+    """A platform that gives out files by their ids, in small pieces."""
+
+    files: dict[str, bytes | Exception] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    media_type: str = "application/pdf"
+    fetched: list[str] = field(default_factory=list)
+    breaks_off: bool = False
+    given: int = 0
+    """Pieces, of all files."""
+
+    @asynccontextmanager
+    async def open(self, address: Mapping[str, Any]) -> AsyncIterator[FileDownload]:
+        file = address[UPLOAD]["id"]
+        found = self.files[file]
+        if isinstance(found, Exception):
+            raise found
+        self.fetched.append(file)
+        name = self.names.get(file, f"{file}.pdf")
+        yield FileDownload(name, self.media_type, len(found), self._chunks(found))
+
+    async def _chunks(self, data: bytes) -> AsyncIterator[bytes]:
+        for start in range(0, len(data), 1000):
+            self.given += 1
+            yield data[start : start + 1000]
+            if self.breaks_off:
+                raise DeliveryError("the connection broke")
+
+
+@dataclass
+class Counter:
+    """An intake on a real database and a real folder."""
+
+    database: Database
+    inbox: Path
+    channel: Channel
+    host: Host = field(default_factory=Host)
+    quota: UploadQuota = field(default_factory=lambda: UploadQuota(3, MEGABYTE))
+    policy: str = "all"
+    hosts: dict[Platform, FileHost] = field(default_factory=dict)
+
+    @property
+    def intake(self) -> UploadIntake:
+        """As a process that begins now has it."""
+        return UploadIntake(
+            Uploads(self.database),
+            Channels(self.database),
+            Catalog(self.database),
+            self.inbox,
+            rules=UploadRules(UploadPolicy(self.policy), self.quota, max_file_mb=1),
+            hosts=self.hosts or {Platform.SLACK: self.host},
+        )
+
+    @property
+    def folder(self) -> Path:
+        """Where uploads of the channel lie."""
+        return self.inbox / self.channel.tenant / "uploads"
+
+    def item(self, file: str, text: str = "", **upload: str) -> InboxItem:
+        """A message with this file."""
+        key = f"T1:C1:17.1:{file}"
+        address = {
+            "channel": "C1",
+            "thread": "17.1",
+            "key": key,
+            "user": "U1",
+            "asker": "slack:T1:U1",
+            UPLOAD: {"id": file, "name": f"{file}.pdf", "language": "", **upload},
+        }
+        return InboxItem(
+            1, 1, 0, Platform.SLACK, self.channel.id, "17.1", text, address, utc_now(), False, None, None
+        )
+
+    async def said(self, item: InboxItem) -> str:
+        """What the uploader reads."""
+        answer = await self.intake.take(item)
+        assert answer is not None
+        return answer.text
+
+    async def names(self) -> list[str]:
+        """Of the uploads that count."""
+        return [one.name for one in await Uploads(self.database).of_channel(self.channel.id)]
+
+    def files(self) -> list[str]:
+        """What lies in the folder, hidden files too."""
+        return sorted(one.name for one in self.folder.iterdir()) if self.folder.exists() else []
+
+
+@pytest.fixture
+async def counter(tmp_path: Path) -> AsyncIterator[Counter]:
+    """An intake that takes files of every channel."""
+    database = await Database.open(make_sqlite(tmp_path / "home"))
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "#it-ops")
+    yield Counter(database, inbox, channel)
+    await database.aclose()
+
+
+async def test_an_uploaded_pdf_lies_whole_in_the_channels_own_folder(counter: Counter) -> None:
+    """Shows bytes, sentence and row; the same message again fetches nothing and says the same."""
+    counter.host.files["a"] = PDF
+    sentence = WORDS.upload_taken(file="a.pdf")
+    assert await counter.said(counter.item("a")) == sentence
+    assert (counter.folder / "a.pdf").read_bytes() == PDF
+    assert await counter.said(counter.item("a")) == sentence
+    assert (counter.host.fetched, counter.files()) == (["a"], ["a.pdf"])
+    (upload,) = await Uploads(counter.database).of_channel(counter.channel.id)
+    assert (upload.uploader, upload.size) == ("slack:T1:U1", len(PDF))
+    assert await Uploads(counter.database).address(upload.id) == {
+        "channel": "C1",
+        "thread": "17.1",
+        "key": "T1:C1:17.1:a",
+    }
+
+
+async def test_another_file_of_a_name_gets_a_number_also_beside_one_that_was_dropped(
+    counter: Counter,
+) -> None:
+    """Shows that neither an upload nor a person's file in the folder is written over."""
+    counter.host.files = {one: pdf(f"Document {one}.") for one in ("a", "b")}
+    counter.host.names = {"a": "Plan.pdf", "b": "plan.PDF"}
+    counter.folder.mkdir(parents=True)
+    (counter.folder / "Plan.pdf").write_bytes(b"dropped")
+    assert "“Plan (2).pdf” is taken" in await counter.said(counter.item("a"))
+    assert "“plan (3).pdf” is taken" in await counter.said(counter.item("b"))
+    assert (counter.folder / "Plan.pdf").read_bytes() == b"dropped"
+
+
+@pytest.mark.parametrize("language", list(Language))
+async def test_a_refusal_is_one_sentence_in_the_language_of_the_words_beside_it(
+    counter: Counter, language: Language
+) -> None:
+    """Shows each reason in seven languages, and that nothing is left of what was refused."""
+    words = reply_words(language)
+    counter.host.files = {"empty": b"", "page": b"<html>", "large": PDF.ljust(MEGABYTE + 1)}
+    counter.host.files["gone"] = FileUnavailable("file_deleted")
+    for file, sentence in (
+        ("empty", words.upload_empty(file="empty.pdf")),
+        ("page", words.upload_no_pdf(file="page.pdf")),
+        ("large", words.upload_too_large(file="large.pdf", limit=1)),
+        ("gone", words.upload_unfetched(file="gone.pdf")),
+    ):
+        assert await counter.said(counter.item(file, language=language.value)) == sentence
+    counter.policy = "off"
+    assert await counter.said(counter.item("a", language=language.value)) == words.uploads_off
+    assert counter.files() == []
+    assert await counter.names() == []
+
+
+async def test_what_is_no_pdf_by_name_and_kind_is_not_even_fetched(counter: Counter) -> None:
+    """Shows that no byte of a film is asked for; nor of a PDF that says that it is too large."""
+    counter.host.files, counter.host.names = {"a": PDF, "b": PDF.ljust(MEGABYTE + 1)}, {"a": "film.mp4"}
+    assert await counter.said(counter.item("b")) == WORDS.upload_too_large(file="b.pdf", limit=1)
+    counter.host.media_type = "video/mp4"
+    assert await counter.said(counter.item("a")) == WORDS.upload_no_pdf(file="film.mp4.pdf")
+    assert counter.host.given == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_taken"),
+    [("off", False), ("all", True), ("sl_T1_C2", False), ("sl_T1_C2, sl_T1_C1", True), ("sl_T1_C11", False)],
+)
+async def test_a_channel_takes_files_only_where_the_setting_names_it(
+    counter: Counter, policy: str, is_taken: bool
+) -> None:
+    """Shows the setting's three forms."""
+    counter.policy, counter.host.files["a"] = policy, PDF
+    assert ((await counter.said(counter.item("a"))) == WORDS.uploads_off) is not is_taken
+    assert bool(counter.files()) is is_taken
+
+
+async def test_a_direct_chat_takes_no_file(counter: Counter) -> None:
+    """Shows that the uploader is told where it belongs; where nothing is taken, that."""
+    counter.channel = await Channels(counter.database).ensure(
+        ChannelKey(Platform.SLACK, "T1", "D1"), is_direct=True
+    )
+    assert await counter.said(counter.item("a")) == WORDS.upload_direct
+    counter.policy = "off"
+    assert await counter.said(counter.item("a")) == WORDS.uploads_off
+
+
+async def test_a_platform_whose_files_cannot_be_had_takes_none(counter: Counter) -> None:
+    """Shows that nothing is fetched through another platform's host."""
+    counter.hosts = {Platform.TEAMS: counter.host}
+    counter.host.files["a"] = PDF
+    assert await counter.said(counter.item("a")) == WORDS.uploads_off
+
+
+async def test_the_quota_of_a_channel_is_kept_and_said(counter: Counter) -> None:
+    """Shows files and bytes; a file that somebody took out of the folder makes room after a while."""
+    counter.host.files = {one: pdf(f"Document {one}.") for one in "abcd"}
+    counter.quota = UploadQuota(2, MEGABYTE)
+    for one in "ab":
+        await counter.said(counter.item(one))
+    full = WORDS.upload_too_many(2, file="c.pdf")
+    assert await counter.said(counter.item("c")) == full
+    (counter.folder / "a.pdf").unlink()
+    assert await counter.said(counter.item("c")) == full
+    with clock_ahead(MAX_GAP + timedelta(seconds=1)):
+        assert await counter.said(counter.item("c")) == WORDS.upload_taken(file="c.pdf")
+    counter.quota = UploadQuota(9, sum(len(pdf(f"Document {one}.")) for one in "bc"))
+    assert await counter.said(counter.item("d")) == WORDS.upload_no_room(file="d.pdf", limit=0)
+    assert counter.files() == ["b.pdf", "c.pdf"]
+
+
+async def test_the_same_bytes_are_taken_once_and_said_to_be_here(counter: Counter) -> None:
+    """Shows another message, and another name, with the same PDF."""
+    counter.host.files = {"a": PDF, "b": PDF}
+    await counter.said(counter.item("a"))
+    assert await counter.said(counter.item("b")) == WORDS.upload_known(file="b.pdf", known="a.pdf")
+    assert counter.files() == ["a.pdf"]
+
+
+@pytest.mark.parametrize("step", ["_write", "_keep", "finish", "after"])
+async def test_a_crash_at_any_step_is_made_good_by_the_next_try(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Shows one file, one row, and the name that was kept first; leftovers go, as after a pulled plug."""
+    counter.host.files["a"] = PDF
+
+    finish = UploadFolder.finish
+
+    async def die(*_: Any) -> None:
+        raise Killed
+
+    def die_around(folder: UploadFolder, file: PartialFile, name: str) -> None:
+        if step == "after":
+            finish(folder, file, name)
+        raise Killed
+
+    with monkeypatch.context() as crash:
+        crash.setattr(UploadFolder, "discard", lambda self, file: file.close())  # nobody tidies up
+        crash.setattr(UploadFolder, "finish", die_around)
+        if step.startswith("_"):
+            crash.setattr(UploadIntake, step, die)
+        with pytest.raises(Killed):
+            await counter.intake.take(counter.item("a"))
+    assert await counter.said(counter.item("a")) == WORDS.upload_taken(file="a.pdf")
+    assert counter.files() == ["a.pdf"]
+    assert (counter.folder / "a.pdf").read_bytes() == PDF
+    assert await counter.names() == ["a.pdf"]
+
+
+async def test_a_connection_that_breaks_is_tried_again_and_given_up_in_the_end(counter: Counter) -> None:
+    """Shows that half a file is never kept, and that the uploader hears of it after a while."""
+    counter.host.files["a"], counter.host.breaks_off = PDF, True
+    item = counter.item("a")
+    with pytest.raises(DeliveryError):
+        await counter.intake.take(item)
+    assert counter.files() == []
+    with clock_ahead(MAX_FETCH_TIME):
+        assert await counter.said(item) == WORDS.upload_unfetched(file="a.pdf")
+    counter.host.breaks_off = False
+    assert await counter.said(item) == WORDS.upload_taken(file="a.pdf")
+
+
+async def test_a_folder_that_cannot_be_written_to_is_said(
+    counter: Counter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows it with an inbox that is away, as an unmounted share is; the log names no path."""
+    counter.host.files["a"] = PDF
+    counter.inbox.rmdir()
+    with caplog.at_level(logging.WARNING):
+        assert await counter.said(counter.item("a")) == WORDS.upload_no_folder(file="a.pdf")
+    assert "FileNotFoundError" in caplog.text
+    assert str(counter.inbox) not in caplog.text
+    assert not counter.inbox.exists()
+
+
+async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a full disk leaves neither a file nor an upload behind, nor says that the file is here."""
+    counter.host.files["a"] = counter.host.files["b"] = PDF
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(PartialFile, "sync", fail)
+        assert await counter.said(counter.item("a")) == WORDS.upload_no_folder(file="a.pdf")
+    assert (counter.files(), await counter.names()) == ([], [])
+    assert await counter.said(counter.item("b")) == WORDS.upload_taken(file="b.pdf")
+
+
+async def test_words_beside_a_file_are_asked_when_it_is_read(
+    counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that they wait while it is read, also for a file that nobody can read, but not for ever."""
+    counter.host.files["a"] = PDF
+    item = counter.item("a", "When do backups run?")
+    states: dict[str, str] = {}
+
+    async def is_read(intake: UploadIntake, upload: Any) -> bool:
+        return states.get(upload.name) == "live"
+
+    with pytest.raises(FileBeingRead):
+        await counter.intake.take(item)
+    monkeypatch.setattr(UploadIntake, "_is_read", is_read)
+    with pytest.raises(FileBeingRead):
+        await counter.intake.take(item)
+    states["a.pdf"] = "live"
+    assert await counter.intake.take(item) is None
+    states.clear()
+    with clock_ahead(timedelta(minutes=5)):
+        assert await counter.intake.take(item) is None
+    assert counter.host.fetched == ["a"]

@@ -1,0 +1,186 @@
+"""A workspace installs the app by Slack's own flow; whoever did not begin here, now, and once, is refused."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from fakes.oauth_slack import CLIENT_ID, ORGANISATION, OAuthSlack
+from harness.oauth_house import House, oauth_settings
+from sources import ROOT
+
+from bot.cli.log_format import QUIET
+from bot.slack.installations import oauth
+from storage.clock import clock_ahead
+from storage.errors import SettingsError
+from storage.models import ChannelKey, Platform
+
+ACME, BETA = "T0ACME001", "T0BETA001"
+
+# slack_sdk's own way to send the client's secret
+pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """All that is logged, as `serve --verbose` logs it, and more; it has no access log of aiohttp."""
+    caplog.set_level(logging.DEBUG)
+    for library in (*QUIET, "aiohttp.access"):
+        caplog.set_level(logging.WARNING, library)
+    return caplog
+
+
+def bytes_of(home: Path) -> bytes:
+    """All that lies in a home."""
+    return b"".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
+
+
+async def test_a_workspace_installs_the_app(
+    house: House, slack: OAuthSlack, logged: pytest.LogCaptureFixture
+) -> None:
+    """Slack is asked for the manifest's scopes; what it gives is kept sealed, and shown nowhere."""
+    _, _, page = await house.begin(ACME)
+    asked = {name: values[0] for name, values in parse_qs(urlsplit(page).query).items()}
+    assert page.startswith(f"{slack.url}/oauth/v2/authorize?")
+    assert asked["client_id"] == CLIENT_ID
+    assert asked["redirect_uri"] == f"{house.url}/slack/oauth_redirect"
+    manifest = json.loads((ROOT / "deploy" / "slack-manifest.json").read_text())
+    assert asked["scope"].split(",") == manifest["oauth_config"]["scopes"]["bot"]
+    words = await house.install(ACME)
+    assert words == f"Footnote is installed in Workspace {ACME}. Invite it to a channel: /invite @Footnote"
+    (held,) = await house.installations.all()
+    assert (held.installation, held.name) == (ACME, f"Workspace {ACME}")
+    assert b"CANARY" not in bytes_of(house.home)
+    assert b"CANARY" not in held.sealed
+    assert "CANARY" not in logged.text
+    assert (house.home / "token_keys.json").stat().st_mode & 0o777 == 0o600
+    client = await house.door._oauth.workspaces.of(ACME)  # type: ignore[union-attr]
+    assert slack.tokens[str(client.token)] == ACME
+
+
+async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -> None:
+    """Nobody asks a workspace for more than we do by a link that begins here."""
+    for team in ("T1&scope=admin", "T1%26scope%3Dadmin", "T1\r\nX: y"):
+        async with house.session.get(
+            f"{house.url}/slack/install", params={"team": team}, allow_redirects=False
+        ) as response:
+            assert response.status == 302
+            assert "admin" not in response.headers["Location"]
+            assert "team=" not in response.headers["Location"]
+
+
+async def test_a_state_of_nobody_is_refused(house: House, slack: OAuthSlack) -> None:
+    """A forged one, with a cookie to match; none at all; and the right one in another browser."""
+    state, _, _ = await house.begin()
+    code = slack.new_code(ACME)
+    forged = {"slack-app-oauth-state": "forged"}
+    assert await house.finish(forged, state="forged", code=code) == (401, oauth.REFUSED)
+    assert await house.finish(forged, code=code) == (400, oauth.REFUSED)
+    assert await house.finish({}, state=state, code=code) == (400, oauth.REFUSED)
+    assert await house.finish(forged, state=state, code=code) == (400, oauth.REFUSED)
+    assert (slack.exchanges, await house.installations.all()) == ([], [])
+
+
+async def test_a_state_is_good_for_ten_minutes(house: House, slack: OAuthSlack) -> None:
+    """One second later it is worth nothing."""
+    for seconds, status in ((599, 200), (601, 401)):
+        state, cookies, _ = await house.begin()
+        with clock_ahead(timedelta(seconds=seconds)):
+            given, _ = await house.finish(cookies, state=state, code=slack.new_code(ACME))
+        assert given == status
+    assert len(slack.exchanges) == 1
+
+
+async def test_a_state_is_good_once(house: House, slack: OAuthSlack) -> None:
+    """The second time, the code is not even shown to Slack."""
+    state, cookies, _ = await house.begin()
+    assert (await house.finish(cookies, state=state, code=slack.new_code(ACME)))[0] == 200
+    second = await house.finish(cookies, state=state, code=slack.new_code(BETA))
+    assert second == (401, oauth.REFUSED)
+    assert len(slack.exchanges) == 1
+    assert [one.installation for one in await house.installations.all()] == [ACME]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "sentence"),
+    [
+        ({"error": "access_denied"}, 200, oauth.CANCELLED),
+        ({"error": "<script>CANARY</script>"}, 200, oauth.NO_CODE),
+        ({"code": "code-of-nobody-CANARY"}, 401, oauth.NO_CODE),
+        ({}, 401, oauth.NO_CODE),
+    ],
+)
+async def test_what_slack_does_not_confirm_is_not_installed(
+    house: House,
+    query: dict[str, str],
+    status: int,
+    sentence: str,
+    logged: pytest.LogCaptureFixture,
+) -> None:
+    """The page says so, and repeats nothing of the URL; nor does the log."""
+    state, cookies, _ = await house.begin()
+    assert await house.finish(cookies, state=state, **query) == (status, sentence)
+    assert await house.installations.all() == []
+    assert "CANARY" not in logged.text
+    assert state not in logged.text
+
+
+async def test_a_slack_that_is_away_installs_nothing(house: House, slack: OAuthSlack) -> None:
+    """Nor does one that gives no bot's token; afterwards it works as ever."""
+    slack.has_bot = False
+    state, cookies, _ = await house.begin()
+    code = slack.new_code(ACME)
+    assert await house.finish(cookies, state=state, code=code) == (500, oauth.NO_CODE)
+    slack.has_bot, slack.is_down = True, True
+    state, cookies, _ = await house.begin()
+    assert await house.finish(cookies, state=state, code=code) == (502, oauth.UNREACHABLE)
+    assert await house.installations.all() == []
+    slack.is_down = False
+    assert ACME in await house.install(ACME)
+
+
+async def test_a_whole_organisation_installs_it_once(house: House, slack: OAuthSlack) -> None:
+    """Of an org-wide installation the organisation's token serves the channels of every workspace."""
+    assert "Grid" in await house.install(ORGANISATION)
+    organisation = {
+        "enterprise_id": ORGANISATION,
+        "team_id": ACME,
+        "user_id": "U0BOT",
+        "is_enterprise_install": True,
+    }
+    await house.ask(ACME, "1700000001.000100", authorizations=[organisation])
+    assert await house.until_ended(1) == [("done", None)]
+    tenant = ChannelKey(Platform.SLACK, ORGANISATION, "C0SAME001").tenant
+    (answer,) = slack.called("chat.update", ORGANISATION)
+    assert tenant in answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("others", "named"),
+    [
+        ({"slack_client_secret": None}, "SLACK_CLIENT_SECRET"),
+        ({"slack_client_id": None}, "SLACK_CLIENT_ID"),
+        ({"slack_bot_token": "xoxb-CANARY"}, "SLACK_BOT_TOKEN"),
+        ({"slack_app_token": "xapp-CANARY"}, "Socket Mode"),
+        ({"slack_signing_secret": None}, "SLACK_SIGNING_SECRET"),
+        ({"public_url": None}, "FOOTNOTE_PUBLIC_URL"),
+        ({"public_url": "http://footnote.example.com"}, "https://"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(others: dict[str, Any], named: str) -> None:
+    """Each names what to change, and no secret."""
+    settings = oauth_settings("https://slack.com/api/", "https://footnote.example.com", **others)
+    assert settings.has_slack_oauth
+    with pytest.raises(SettingsError, match=named) as refusal:
+        oauth.require_oauth_settings(settings)
+    assert "CANARY" not in str(refusal.value)
+
+
+def test_what_goes_together_is_taken() -> None:
+    """Shows that the check above refuses nothing else."""
+    oauth.require_oauth_settings(oauth_settings("https://slack.com/api/", "https://footnote.example.com"))

@@ -1,0 +1,228 @@
+"""A token that ends is renewed before, by one process, with a refresh token that is good once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from fakes.oauth_slack import CLIENT_ID, CLIENT_SECRET, OAuthSlack
+from harness.oauth_house import House
+from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
+
+from bot.core.citations.signed_links import KeyRing
+from bot.slack.installations import workspaces
+from bot.slack.installations.sealed_tokens import TokenSeal
+from bot.slack.installations.workspaces import InstalledWorkspaces
+from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
+from storage.clock import utc_now
+from storage.installations.slack_installations import SlackInstallations
+from storage.sql.database import Database
+
+ACME, BETA = "T0ACME001", "T0BETA001"
+SOON, PAST = timedelta(minutes=119), timedelta(minutes=-1)
+PROCESSES = 3
+
+# slack_sdk's own way to send the client's secret
+pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
+
+
+@pytest.fixture
+async def processes(house: House, slack: OAuthSlack) -> AsyncIterator[list[InstalledWorkspaces]]:
+    """Several programs on one home, each with connections of its own."""
+    async with AsyncExitStack() as stack:
+        opened = []
+        for _ in range(PROCESSES):
+            database = await Database.open(f"sqlite:///{house.home / 'footnote.db'}")
+            stack.push_async_callback(database.aclose)
+            rotator = AsyncTokenRotator(
+                client_id=CLIENT_ID, client_secret=CLIENT_SECRET, client=web_client("", slack.api_url)
+            )
+            seal = TokenSeal(house.home / "token_keys.json")
+            opened.append(InstalledWorkspaces(SlackInstallations(database), seal, rotator, slack.api_url))
+            stack.push_async_callback(opened[-1].aclose)
+        yield opened
+
+
+async def token_of(workspaces_: InstalledWorkspaces, installation: str = ACME) -> str:
+    """The token that a client of this installation sends."""
+    return str((await workspaces_.of(installation)).token)
+
+
+def refreshes(slack: OAuthSlack) -> list[str]:
+    """The refresh tokens that were exchanged, in order."""
+    return [given for given in slack.exchanges if given.startswith("xoxe-")]
+
+
+async def test_a_token_is_renewed_two_hours_before_it_ends(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
+) -> None:
+    """Not sooner; afterwards all use the new one, which lives for twelve hours."""
+    await house.install(ACME)
+    first = await token_of(processes[0])
+    assert refreshes(slack) == []
+    await house.end_token(ACME, SOON)
+    second = await token_of(processes[0])
+    assert second != first
+    assert {await token_of(one) for one in processes} == {second}
+    assert len(refreshes(slack)) == 1
+    held = await house.installations.get(ACME)
+    assert held is not None
+    assert held.expires_at is not None
+    assert timedelta(hours=11, minutes=59) < held.expires_at - utc_now() <= timedelta(hours=12)
+
+
+@pytest.mark.parametrize("left", [SOON, PAST])
+async def test_many_who_need_a_token_at_once_renew_it_once(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], left: timedelta
+) -> None:
+    """Who comes meanwhile uses the old one while it holds, and waits once it does not."""
+    await house.install(ACME)
+    first = await token_of(processes[0])
+    await house.end_token(ACME, left)
+    slack.gate.clear()
+    calls = [asyncio.create_task(token_of(one)) for one in processes * 10]
+    await asyncio.sleep(0.5)
+    slack.gate.set()
+    found = set(await asyncio.gather(*calls))
+    assert len(refreshes(slack)) == 1
+    newest = await token_of(processes[0])
+    assert found == ({first, newest} if left is SOON else {newest})
+    assert newest != first
+
+
+async def test_each_refresh_token_is_used_once(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
+) -> None:
+    """One renewal after the other, by whichever process: the one before gives what the next one needs."""
+    await house.install(ACME)
+    tokens = {await token_of(processes[0])}
+    for turn in range(6):
+        await house.end_token(ACME, PAST)
+        tokens.add(await token_of(processes[turn % PROCESSES]))
+    assert len(tokens) == 7
+    assert len(set(refreshes(slack))) == len(refreshes(slack)) == 6
+
+
+async def test_who_leaves_does_not_break_a_renewal_off(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
+) -> None:
+    """A decoration gives up after a second: the token that Slack has given by then is kept all the same."""
+    await house.install(ACME)
+    await house.end_token(ACME, PAST)
+    slack.gate.clear()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(token_of(processes[0]), 0.3)
+    assert len(refreshes(slack)) == 1
+    slack.gate.set()
+    await processes[0].aclose()
+    assert slack.tokens[await token_of(processes[1])] == ACME
+    assert len(refreshes(slack)) == 1
+
+
+async def test_a_refusal_is_shown_to_admins_and_the_old_token_used_while_it_holds(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Then nothing can be sent, until the workspace installs the app again."""
+    await house.install(ACME)
+    first = await token_of(processes[0])
+    await house.end_token(ACME, SOON)
+    slack.refreshers.clear()
+    assert {await token_of(one) for one in processes} == {first}
+    assert len(refreshes(slack)) == 1
+    held = await house.installations.get(ACME)
+    assert held is not None
+    assert held.problem == "Slack refuses to renew its token (invalid_refresh_token)"
+    assert "install the app there again" in caplog.text
+    await house.installations.save(replace(held, expires_at=datetime.now(UTC) + PAST))
+    for one in processes:
+        with pytest.raises(TokenUnavailable):
+            await one.of(ACME)
+    await house.install(ACME)
+    assert await token_of(processes[0]) != first
+    assert "CANARY" not in caplog.text
+
+
+async def test_a_slack_that_is_away_is_asked_again_later(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its silence is no refusal: the next renewal does better."""
+    monkeypatch.setattr(workspaces, "LEASE_SECONDS", 0.1)
+    await house.install(ACME)
+    await house.end_token(ACME, PAST)
+    slack.is_down = True
+    with pytest.raises(TokenUnavailable):
+        await processes[0].of(ACME)
+    held = await house.installations.get(ACME)
+    assert held is not None
+    assert held.problem is None
+    slack.is_down = False
+    await asyncio.sleep(0.2)
+    assert slack.tokens[await token_of(processes[1])] == ACME
+
+
+async def test_an_app_that_is_removed_meanwhile_stays_removed(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
+) -> None:
+    """The token that comes too late is kept nowhere."""
+    await house.install(ACME)
+    await house.end_token(ACME, PAST)
+    slack.gate.clear()
+    asking = asyncio.create_task(processes[0].of(ACME))
+    await asyncio.sleep(0.3)
+    assert await house.send({"type": "app_uninstalled"}, ACME) == 200
+    slack.gate.set()
+    with pytest.raises(NotInstalled):
+        await asking
+    assert await house.installations.all() == []
+
+
+async def test_a_sealed_token_opens_for_its_own_installation_only(
+    house: House, processes: list[InstalledWorkspaces]
+) -> None:
+    """Whoever can write to the database moves it to no other workspace; nor does another home open it."""
+    for team in (ACME, BETA):
+        await house.install(team)
+    acme, beta = await house.installations.get(ACME), await house.installations.get(BETA)
+    assert acme is not None
+    assert beta is not None
+    await house.installations.save(replace(beta, sealed=acme.sealed))
+    with pytest.raises(TokenUnavailable):
+        await processes[0].of(BETA)
+    assert ACME in await token_of(processes[0])
+    (house.home / "token_keys.json").unlink()
+    with pytest.raises(TokenUnavailable):
+        await processes[0].of(ACME)
+
+
+async def test_tokens_are_sealed_anew_with_the_newest_key(
+    house: House, processes: list[InstalledWorkspaces]
+) -> None:
+    """After two turns of the ring with a start between them, what the first key sealed still opens."""
+    await house.install(ACME)
+    token = await token_of(processes[0])
+    ring = KeyRing(house.home / "token_keys.json")
+    for _ in range(2):
+        ring.rotate()
+        await processes[0].start()
+        assert await token_of(processes[1]) == token
+    ring.rotate()
+    ring.rotate()
+    await processes[0].start()
+    with pytest.raises(TokenUnavailable):
+        await processes[0].of(ACME)
+
+
+@pytest.mark.parametrize("lifetime", [None])
+async def test_a_token_that_never_ends_is_never_renewed(
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], lifetime: Any
+) -> None:
+    """An app without token rotation has such."""
+    slack.lifetime = lifetime
+    await house.install(ACME)
+    assert slack.tokens[await token_of(processes[0])] == ACME
+    assert refreshes(slack) == []

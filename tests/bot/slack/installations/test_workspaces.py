@@ -1,0 +1,182 @@
+"""Each workspace is served with its own token alone, until it removes the app: then it is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import pytest
+from fakes.oauth_slack import ORGANISATION, OAuthSlack
+from harness.oauth_house import CHANNEL, House
+from harness.waiting import until
+
+ACME, BETA = "T0ACME001", "T0BETA001"
+QUESTIONS = 10
+
+# slack_sdk's own way to send the client's secret
+pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
+
+
+def written(slack: OAuthSlack, team: str) -> list[str]:
+    """All that was sent with a workspace's token, as text."""
+    return [str(one.body) for one in slack.calls_of(team)]
+
+
+def database_of(house: House) -> bytes:
+    """All that SQLite has written of a home."""
+    return b"".join(path.read_bytes() for path in house.home.glob("footnote.db*"))
+
+
+async def is_checkpointed(house: House) -> bool:
+    """Move what SQLite keeps beside its file into it, unless somebody reads just then."""
+    with closing(sqlite3.connect(house.home / "footnote.db")) as connection:
+        (is_busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return not is_busy
+
+
+async def test_no_workspace_is_ever_served_with_anothers_token(house: House, slack: OAuthSlack) -> None:
+    """Both ask at once, in channels of one id: each call has its own token, and each answer its place."""
+    for team in (ACME, BETA):
+        await house.install(team)
+    asked = [(team, f"17000000{n:02}.000100") for n in range(QUESTIONS) for team in (ACME, BETA)]
+    await asyncio.gather(*(house.ask(team, ts) for team, ts in asked))
+    assert await house.until_ended(2 * QUESTIONS) == [("done", None)] * 2 * QUESTIONS
+    for team, other in ((ACME, BETA), (BETA, ACME)):
+        answers = slack.called("chat.update", team)
+        assert len(answers) == QUESTIONS
+        assert all(f"For sl_{team}_{CHANNEL}." in answer["text"] for answer in answers)
+        assert len(slack.called("chat.postMessage", team)) == QUESTIONS
+        assert not [text for text in written(slack, team) if other in text]
+    assert slack.refused == []
+
+
+async def test_names_homes_and_words_to_outsiders_take_their_own_token_too(
+    house: House, slack: OAuthSlack
+) -> None:
+    """What is sent beside answers goes by the workspace of its event as well."""
+    for team in (ACME, BETA):
+        await house.install(team)
+    slack.calls.clear()
+    await house.ask(ACME, "1700000001.000100", is_ext_shared_channel=True, channel="C0SHARED1")
+    stranger = {
+        "type": "app_mention",
+        "user": "U0OTHER01",
+        "user_team": "T0OTHER01",
+        "channel": "C0SHARED1",
+        "ts": "1700000002.000100",
+        "text": "when?",
+    }
+    assert await house.send(stranger, ACME, is_ext_shared_channel=True) == 200
+    opened = {"type": "app_home_opened", "user": "U0ALICE01", "channel": "D0ALICE01"}
+    assert await house.send({**opened, "tab": "home"}, ACME) == 200
+    assert await house.send({**opened, "tab": "messages"}, ACME) == 200
+    wanted = {
+        "chat.postEphemeral",
+        "conversations.info",
+        "users.conversations",
+        "views.publish",
+        "assistant.threads.setSuggestedPrompts",
+        "chat.update",
+    }
+
+    async def all_sent() -> bool:
+        return wanted <= {one.method for one in slack.calls}
+
+    await until(all_sent, seconds=30, log=lambda: str({one.method for one in slack.calls}))
+    assert {one.installation for one in slack.calls} == {ACME}
+
+
+async def test_who_never_installed_the_app_is_sent_nothing(house: House, slack: OAuthSlack) -> None:
+    """Its question ends, and is not tried again."""
+    await house.install(BETA)
+    slack.calls.clear()
+    await house.ask(ACME, "1700000001.000100")
+    assert await house.until_ended(1) == [("failed", "WorkspaceLeft")]
+    assert (slack.calls, slack.refused) == ([], [])
+
+
+REMOVALS: list[Any] = [
+    pytest.param({"type": "app_uninstalled"}, id="app removed"),
+    pytest.param({"type": "tokens_revoked", "tokens": {"bot": ["U0BOT"], "oauth": []}}, id="token revoked"),
+]
+
+
+@pytest.mark.parametrize("event", REMOVALS)
+async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
+    house: House, slack: OAuthSlack, event: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its tokens are erased, also from the file; the answer on its way ends; the other workspace goes on."""
+    for team in (ACME, BETA):
+        await house.install(team)
+    held = await house.installations.get(ACME)
+    assert held is not None
+    assert held.sealed in database_of(house)
+    house.answers.gate.clear()
+    for team in (ACME, BETA):
+        await house.ask(team, "1700000001.000100")
+
+    async def is_placed() -> bool:
+        return all(slack.called("chat.postMessage", team) for team in (ACME, BETA))
+
+    await until(is_placed, seconds=30)
+    assert await house.send(event, ACME) == 200
+    sent = len(written(slack, ACME))
+    house.answers.gate.set()
+    assert sorted(await house.until_ended(2), key=str) == [("done", None), ("failed", "WorkspaceLeft")]
+    await house.ask(ACME, "1700000002.000100")
+    assert (await house.until_ended(3))[2] == ("failed", "WorkspaceLeft")
+    assert len(written(slack, ACME)) == sent
+    assert [one.installation for one in await house.installations.all()] == [BETA]
+    assert f"Workspace {ACME} ({ACME}) removed the app: its tokens are erased" in caplog.text
+    assert "CANARY" not in caplog.text
+    await until(partial(is_checkpointed, house), seconds=30)
+    assert held.sealed not in database_of(house)
+
+
+@pytest.mark.parametrize("event", REMOVALS)
+async def test_an_event_that_is_older_than_the_installation_removes_nothing(
+    house: House, event: dict[str, Any]
+) -> None:
+    """Slack sends it late, or again, when the workspace has the app once more."""
+    await house.install(ACME)
+    assert await house.send(event, ACME, event_time=int(time.time()) - 2) == 200
+    assert [one.installation for one in await house.installations.all()] == [ACME]
+
+
+async def test_somebodys_own_token_is_not_the_bots(house: House) -> None:
+    """A person who revokes what they gave an app takes it from nobody else."""
+    await house.install(ACME)
+    event = {"type": "tokens_revoked", "tokens": {"bot": [], "oauth": ["U0ALICE01"]}}
+    assert await house.send(event, ACME) == 200
+    assert [one.installation for one in await house.installations.all()] == [ACME]
+
+
+async def test_an_organisation_that_removes_the_app_is_forgotten_as_one(house: House) -> None:
+    """Whichever of its workspaces the event names; a workspace with an installation of its own keeps it."""
+    for installation in (ORGANISATION, ACME):
+        await house.install(installation)
+    organisation = {"enterprise_id": ORGANISATION, "team_id": ACME, "is_enterprise_install": True}
+    assert await house.send({"type": "app_uninstalled"}, ACME, authorizations=[organisation]) == 200
+    assert [one.installation for one in await house.installations.all()] == [ACME]
+
+
+async def test_an_event_without_authorizations_names_its_workspace_itself(house: House) -> None:
+    """Slack has none to name once the app is removed."""
+    for team in (ACME, BETA):
+        await house.install(team)
+    assert await house.send({"type": "app_uninstalled"}, ACME, authorizations=[]) == 200
+    assert [one.installation for one in await house.installations.all()] == [BETA]
+
+
+async def test_a_workspace_may_come_back(house: House, slack: OAuthSlack) -> None:
+    """With a new token, and the same channels as before."""
+    await house.install(ACME)
+    assert await house.send({"type": "app_uninstalled"}, ACME) == 200
+    await house.install(ACME)
+    await house.ask(ACME, "1700000001.000100")
+    assert await house.until_ended(1) == [("done", None)]
+    assert len(slack.called("chat.update", ACME)) == 1

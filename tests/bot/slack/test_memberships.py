@@ -1,0 +1,70 @@
+"""Who may read an answer, as Slack says; where it is not asked; and that nobody is nobody."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from fakes.member_slack import MemberSlack, serve_members
+
+from bot.core.errors import MembershipsUnknown
+from bot.slack.web_api import web_client
+from bot.slack.workspace.memberships import Memberships
+from storage.models import ChannelKey, Platform, TenantName
+
+TEAM, ALICE = "T0ACME001", "U0ALICE01"
+IT, HR, DIRECT, GROUP = "C0ITOPS01", "C0HRTEAM1", "D0ALICE01", "D0GROUP01"
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[MemberSlack]:
+    """Alice is in one of two channels."""
+    made = MemberSlack({ALICE: {IT}}, {IT: "it-ops", HR: "hr", GROUP: "group"}, directs={DIRECT: ALICE})
+    async with serve_members(made) as served:
+        yield served
+
+
+def memberships(slack: MemberSlack) -> Memberships:
+    """What asks this Slack."""
+    return Memberships(web_client("xoxb-test", slack.api_url))
+
+
+def tenant(channel: str) -> TenantName:
+    """Of a channel of the workspace."""
+    return ChannelKey(Platform.SLACK, TEAM, channel).tenant
+
+
+def address(channel: str, **more: object) -> dict[str, object]:
+    """Where something was asked."""
+    return {"channel": channel, "key": f"{TEAM}:{channel}:17.1", **more}
+
+
+async def test_what_stands_in_its_own_channel_or_is_of_a_library_asks_nobody(slack: MemberSlack) -> None:
+    """Everybody there reads it anyway."""
+    library = ChannelKey(Platform.LOCAL, "", "library/policies").tenant
+    for place in (IT, HR, DIRECT):
+        assert await memberships(slack).may_read(address(place, user=ALICE), [tenant(place), library])
+    assert slack.asked == []
+
+
+@pytest.mark.parametrize("more", [{"user": ALICE}, {}], ids=["a question", "a note"])
+async def test_in_a_direct_chat_its_person_is_asked_for(slack: MemberSlack, more: dict[str, object]) -> None:
+    """By name, also where the address has none, as that of a note; all channels count, and the home's own."""
+    of = memberships(slack)
+    assert await of.of_asker(address(DIRECT, **more)) == {tenant(IT): "#it-ops"}
+    assert await of.may_read(address(DIRECT, **more), [tenant(IT)])
+    assert not await of.may_read(address(DIRECT, **more), [tenant(IT), tenant(HR)])
+    assert not await of.may_read(address(DIRECT, asked={"channel": HR}, **more), [])
+    slack.members[ALICE] = set()
+    assert not await of.may_read(address(DIRECT, **more), [tenant(IT)])
+    assert set(slack.asked) == {ALICE}
+
+
+async def test_where_slack_does_not_say_it_nobody_may(slack: MemberSlack) -> None:
+    """A refusal, and a chat that is nobody's: of nobody, Slack lists the channels of the bot itself."""
+    with pytest.raises(MembershipsUnknown):
+        await memberships(slack).may_read(address(GROUP), [tenant(IT)])
+    assert slack.asked == []
+    slack.is_silent = True
+    with pytest.raises(MembershipsUnknown):
+        await memberships(slack).may_read(address(DIRECT, user=ALICE), [tenant(IT)])

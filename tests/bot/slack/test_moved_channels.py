@@ -1,0 +1,189 @@
+"""A channel whose id Slack changes is read by both ids and called by the new one, and stays one channel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.slack_events import BOT, TEAM, envelope
+
+from bot.core.models import Answer, AnswerState
+from bot.slack.messenger import SlackMessenger
+from bot.slack.private_questions import SHORTCUT
+from bot.slack.web_api import web_client
+from bot.slack.workspace.memberships import Memberships
+from bot.slack.workspace.moved_channels import MovedChannels, read_move
+from storage.errors import DatabaseUnavailable
+from storage.models import Channel, ChannelKey, Platform, TenantName
+
+OLD, NEW, OTHER = "G0BOARD01", "C0BOARD99", "C0OTHER01"
+ALICE = "U0ALICE01"
+MOVES = [(TenantName(f"sl_{TEAM}_{OLD}"), TenantName(f"sl_{TEAM}_{NEW}"))]
+
+
+def moved(event_id: str = "Ev9", **changed: Any) -> dict[str, Any]:
+    """The news."""
+    event = {"type": "channel_id_changed", "old_channel_id": OLD, "new_channel_id": NEW, "event_ts": "18.1"}
+    return envelope(event_id, **(event | changed))
+
+
+def mention(channel: str, ts: str) -> dict[str, Any]:
+    """Alice asks."""
+    said = {"user": ALICE, "text": f"<@{BOT}> when do backups run?", "ts": ts, "team": TEAM}
+    return envelope(f"Ev{ts}", type="app_mention", channel=channel, **said)
+
+
+async def test_after_the_news_both_ids_ask_in_the_channel_that_was_there(street: Any) -> None:
+    """A late event of the old id, one of the new id, what was asked before; other channels are left alone."""
+    assert await street.send(mention(OLD, "17.1")) == 200
+    assert [await street.send(moved()) for _ in range(2)] == [200, 200]
+    assert street.inbox.moved[0] == MOVES[0]
+    assert [await street.send(mention(*one)) for one in ((OLD, "18.2"), (NEW, "18.3"), (OTHER, "18.4"))] == [
+        200
+    ] * 3
+    asked = [one.key.conversation for one in street.inbox.kept.values()]
+    assert asked == [OLD, OLD, OLD, OTHER]
+    assert street.inbox.kept[f"{TEAM}:{OLD}:18.3"].address["channel"] == OLD
+    assert await street.send(mention(NEW, "17.1")) == 200
+    assert len(street.inbox.kept) == 4
+
+
+async def test_a_command_and_a_shortcut_are_of_that_channel_too(
+    street: Any, sign: Callable[[bytes], dict[str, str]]
+) -> None:
+    """They name their channel otherwise than an event does."""
+    street.inbox.moved += MOVES
+    command = {
+        "command": "/footnote",
+        "text": "when do backups run?",
+        "team_id": TEAM,
+        "channel_id": NEW,
+        "user_id": ALICE,
+        "trigger_id": "13.1",
+        "response_url": "http://127.0.0.1:9/respond",
+    }
+    message = {"ts": "17.5", "text": "when do backups run?"}
+    shortcut = {
+        "type": "message_action",
+        "callback_id": SHORTCUT,
+        "team": {"id": TEAM},
+        "user": {"id": ALICE},
+        "channel": {"id": NEW},
+        "message": message,
+        "trigger_id": "13.2",
+        "response_url": "http://127.0.0.1:9/respond",
+    }
+    for form in (command, {"payload": json.dumps(shortcut)}):
+        body = urlencode(form).encode()
+        sent = street.post(body, Content_Type="application/x-www-form-urlencoded", **sign(body))
+        assert await sent == 200
+    assert [one.key.conversation for one in street.inbox.kept.values()] == [OLD, OLD]
+
+
+async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
+    street: Any,
+) -> None:
+    """While the database is away nobody knows which channel a question is of."""
+    street.inbox.failure = DatabaseUnavailable("the database is away")
+    assert await street.send(moved()) == 503
+    assert street.inbox.moved == []
+    street.inbox.failure, street.inbox.moves_failure = None, street.inbox.failure
+    assert await street.send(mention(OLD, "17.1")) == 503
+    assert street.inbox.arrivals == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"old_channel_id": "not one"}, {"new_channel_id": None}, {"type": "channel_rename"}],
+    ids=["no old id", "no new id", "another event"],
+)
+def test_what_names_no_two_channels_is_no_move(changed: dict[str, Any]) -> None:
+    """Shows that ids become names of folders only if they are Slack's."""
+    assert read_move(moved(**changed)) is None
+
+
+def test_a_move_is_read_in_the_installation_of_its_envelope() -> None:
+    """The workspace's, and the enterprise's of an org-wide install."""
+    assert read_move(moved()) == tuple(ChannelKey(Platform.SLACK, TEAM, one) for one in (OLD, NEW))
+    wide = moved()
+    wide["authorizations"][0] |= {"is_enterprise_install": True, "enterprise_id": "E1"}
+    keys = read_move(wide)
+    assert keys
+    assert {one.installation for one in keys} == {"E1"}
+
+
+@dataclass
+class Slack:
+    """Knows the channel by its new id alone."""
+
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One call."""
+        body = await request.json() if request.content_type == "application/json" else {}
+        body |= dict(request.query) | dict(await request.post())
+        method = request.match_info["method"]
+        self.calls.append((method, body))
+        if body.get("channel", NEW) != NEW:
+            return web.json_response({"ok": False, "error": "channel_not_found"})
+        channels = [{"id": NEW, "name": "board"}]
+        return web.json_response({"ok": True, "channel": NEW, "ts": "18.9", "channels": channels})
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[tuple[Slack, str]]:
+    """Slack, and where it is."""
+    double = Slack()
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", double.handle)
+    async with TestServer(app) as server:
+        yield double, str(server.make_url("/api/"))
+
+
+async def test_what_was_kept_before_is_said_where_the_channel_is_now(slack: tuple[Slack, str]) -> None:
+    """Answers, receipts, and mentions of the channel; whoever is in it now is in the one that we know."""
+    double, url = slack
+    client = web_client("xoxb-test", url)
+
+    async def moves() -> list[tuple[TenantName, TenantName]]:
+        return MOVES
+
+    client.moved = MovedChannels(moves)
+    messenger = SlackMessenger(client)
+    address = {"channel": OLD, "ts": "17.1", "thread": "17.1", "key": f"{TEAM}:{OLD}:17.1"}
+    asked = {"user": ALICE, "text": "When?", "channel": OLD}
+    answer = Answer(AnswerState.CHAT, "Hello.")
+    await messenger.deliver(address | {"asked": asked}, {"channel": OLD, "ts": "17.2"}, answer)
+    ((_, sent),) = double.calls
+    assert (sent["channel"], sent["ts"]) == (NEW, "17.2")
+    assert f"<#{NEW}>" in sent["text"]
+    assert OLD not in sent["text"]
+    channel = Channel(1, MOVES[0][0], Platform.SLACK, "board", 1)
+    place = messenger.announcing_place(channel, None)
+    assert (await client.chat_postMessage(channel=place["channel"], text="New."))["channel"] == OLD
+    members = Memberships(client)
+    assert await members.has(ChannelKey(Platform.SLACK, TEAM, OLD), ALICE)
+
+
+async def test_while_the_database_is_away_slack_is_called_by_what_is_known(slack: tuple[Slack, str]) -> None:
+    """Shows that an answer that is ready is not lost for want of a list that seldom changes."""
+    double, url = slack
+    client = web_client("xoxb-test", url)
+    answers: list[Any] = [MOVES]
+
+    async def moves() -> Any:
+        if answers:
+            return answers.pop()
+        raise DatabaseUnavailable("the database is away")
+
+    client.moved = MovedChannels(moves)
+    for _ in range(2):
+        await client.chat_postMessage(channel=OLD, text="Hello.")
+        client.moved.forget()
+    assert [sent["channel"] for _, sent in double.calls] == [NEW, NEW]

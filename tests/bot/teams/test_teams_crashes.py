@@ -1,0 +1,185 @@
+"""A worker dies at each point of an answer: what stands in Teams once another one has ended it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.teams_connector import Teams, running_teams
+from harness.crash_points import arm, passed
+from harness.empty_homes import make_sqlite
+from sqlalchemy import select, update
+
+from bot.core.conversation.conversation import Conversation
+from bot.core.models import Answer, AnswerState, Citation, Question
+from bot.core.ports import AnswerListener, IncomingMessage
+from bot.teams.connector import Connector, is_local
+from bot.teams.messenger import TeamsMessenger
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import ThreadMemory
+from storage.clock import utc_now
+from storage.crash_points import ANSWER_POINTS
+from storage.models import ChannelKey, Platform
+from storage.sql import leases
+from storage.sql.database import Database
+from storage.sql.tables import InboxRow
+
+ANSWER = Answer(
+    AnswerState.GROUNDED,
+    "Daily [1].",
+    (Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://f.example/v/1"),),
+)
+LISTED = "https://f.example/v/1"
+PLACES = {"channel": {}, "personal chat": {"is_personal": True}}
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again at once."""
+    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.2)
+
+
+class Killed(BaseException):
+    """The process ends here: nothing that follows happens."""
+
+
+def die() -> None:
+    """In place of SIGKILL."""
+    raise Killed
+
+
+class Answers:
+    """Says the same on every question."""
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        """The answer."""
+        return ANSWER
+
+
+@dataclass
+class World:
+    """One database and one Teams; workers come and go, and remember nothing."""
+
+    database: Database
+    teams: Teams
+
+    @asynccontextmanager
+    async def running(self, drain_seconds: float = 1) -> AsyncIterator[Conversation]:
+        """A worker while it runs."""
+        messenger = TeamsMessenger(Connector(None, is_local, pause=0.01))
+        worker = Conversation(
+            Inbox(self.database),
+            Channels(self.database),
+            Answers(),
+            ThreadMemory(self.database, 30),
+            {Platform.TEAMS: messenger},
+            poll_seconds=0.05,
+        )
+        task = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            await worker.drain(drain_seconds)
+            await task
+            await messenger.connector.aclose()
+
+    def question(self, **address: Any) -> IncomingMessage:
+        """One question, asked there."""
+        return IncomingMessage(
+            key=ChannelKey(Platform.TEAMS, "t", "19:ops@thread.tacv2"),
+            channel_name="ops",
+            event_key="e1",
+            message_key="m1",
+            thread="",
+            text="When do backups run?",
+            address=self.teams.address | address,
+        )
+
+    async def until_done(self) -> None:
+        """Wait until it is answered."""
+        for _ in range(200):
+            async with self.database.snapshot() as session:
+                if await session.scalar(select(InboxRow.state)) == "done":
+                    return
+            await asyncio.sleep(0.05)
+        raise AssertionError("it was never answered")
+
+    async def end_leases(self) -> None:
+        """As time does after a crash."""
+        async with self.database.transaction() as session:
+            await session.execute(update(InboxRow).values(lease_until=utc_now() - timedelta(seconds=1)))
+
+    def counted(self) -> tuple[int, int, int]:
+        """(answers, cards, messages that nobody will ever write over)."""
+        messages = list(self.teams.shown.values())
+        cards = [one for one in messages if "attachments" in one]
+        answers = [one for one in messages if one.get("text", "").startswith(ANSWER.text)]
+        return (
+            len(answers),
+            len(cards),
+            len(messages) - len(cards) - len(answers) + bool(self.teams.streaming),
+        )
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """On a fresh database."""
+    database = await Database.open(make_sqlite(tmp_path))
+    async with running_teams() as teams:
+        yield World(database, teams)
+    await database.aclose()
+
+
+async def reach(point: str, before: int) -> None:
+    """Wait until a point was passed."""
+    for _ in range(400):
+        if passed[point] > before:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"nobody came to {point}")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("point", ANSWER_POINTS)
+async def test_a_crash_leaves_one_answer_and_never_a_second_card(
+    world: World, point: str, place: str
+) -> None:
+    """And nothing else, but for a placeholder that Teams has and has not named to us: it cannot be found.
+
+    Whether a card that was about to be posted is there cannot be told either: the text has its sources.
+    """
+    before = passed[point]
+    arm(point, die)
+    try:
+        async with world.running() as worker:
+            await worker.receive(world.question(**PLACES[place]))
+            await reach(point, before)
+    finally:
+        arm("")
+    await world.end_leases()
+    async with world.running():
+        await world.until_done()
+    is_unnamed = point == "amid-placeholder"
+    assert world.counted() == (1, 0 if point == "before-card" else 1, int(is_unnamed))
+    (answer,) = [one for one in world.teams.shown.values() if one.get("text", "").startswith(ANSWER.text)]
+    assert (LISTED in answer["text"]) is (point in {"before-card", "amid-card"})
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_restart_waits_for_the_placeholder_that_is_being_posted(world: World, place: str) -> None:
+    """Ended in good order while Teams takes its time, the worker still hears what names it."""
+    world.teams.gate.clear()
+    async with world.running(drain_seconds=0) as worker:
+        await worker.receive(world.question(**PLACES[place]))
+        await asyncio.wait_for(world.teams.took.wait(), 5)
+        asyncio.get_running_loop().call_later(0.3, world.teams.gate.set)
+    async with world.running():
+        await world.until_done()
+    assert world.counted() == (1, 1, 0)

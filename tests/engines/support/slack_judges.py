@@ -1,0 +1,280 @@
+"""Three judges of what Slack is given: schemas made of Slack's own types, slack_sdk's models, our own rules.
+
+The types (npm, MIT) know every argument, block and element, and no length. The models know most lengths. What
+neither refuses is in our rules: counts, empty texts, addresses, ids that occur twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import jsonschema
+from slack_sdk.errors import SlackObjectFormationError
+from slack_sdk.models.blocks import Block
+from slack_sdk.models.views import View
+
+from engines import cache as engine_cache
+from engines.support.npm import install
+
+Json = Mapping[str, Any]
+
+_PROJECT = Path(__file__).with_name("slack_schemas")
+RESPONSE_URL = "response_url"
+"""The name, as a method, of a reply to a click or a command."""
+_REPLY = {"response_type", "replace_original", "delete_original"}
+"""What such a reply has beside the arguments of a message."""
+_WITHOUT_SCHEMA = {"auth.test", "apps.connections.open", "conversations.open"}
+"""They are called without anything, or by tests alone."""
+_UNTYPED = {
+    "chat.update": {"unfurl_links", "unfurl_media"},
+    "files.getUploadURLExternal": {"alt_txt"},
+}
+"""What Slack's types leave out of a method. Previews are refused in updates as in posts, wherever Slack heeds
+that. The words for who cannot see a picture are ``alt_txt`` in Slack's reference and in slack_sdk."""
+
+MAX_MESSAGE_CHARS = 13_000
+"""Of all blocks: Slack was seen to refuse a message at about 13,200."""
+MAX_BLOCKS, MAX_VIEW_BLOCKS, MAX_TEXT, MAX_ALT_TEXT, MAX_URL = 50, 100, 40_000, 1000, 3000
+MAX_PROMPTS = 4
+_CHARS = {
+    ("plain_text", "text"): 3000,
+    ("mrkdwn", "text"): 3000,
+    ("section", "text"): 3000,
+    ("header", "text"): 150,
+    ("image", "title"): 2000,
+    ("image", "alt_text"): 2000,
+    ("button", "text"): 75,
+    ("button", "value"): 2000,
+    ("button", "accessibility_label"): 75,
+    ("icon_button", "value"): 2000,
+    ("home", "private_metadata"): 3000,
+    ("home", "callback_id"): 255,
+    ("markdown", "text"): 12_000,
+    ("task_update", "title"): 256,
+}
+"""Longest text by the type of what holds it and its key there, in characters."""
+_COUNTS = {
+    ("actions", "elements"): 25,
+    ("context", "elements"): 10,
+    ("context_actions", "elements"): 5,
+    ("section", "fields"): 10,
+    ("overflow", "options"): 5,
+    ("static_select", "options"): 100,
+    ("table", "rows"): 100,
+}
+"""Most items by the same; there is one at least."""
+_OPTION_CHARS = {"text": 75, "value": 150, "description": 75}
+_ADDRESSES = ("url", "image_url", "thumb_url", "title_url", "icon_url", "video_url")
+
+
+def _schemas() -> Path:
+    """Where the schemas lie, or will: whatever they are made from changes, they are made anew."""
+    parts = sorted(path for path in _PROJECT.iterdir() if path.is_file())
+    digest = hashlib.sha256(b"\0".join(part.read_bytes() for part in parts)).hexdigest()
+    return engine_cache() / f"slack-schemas-{digest[:12]}.json"
+
+
+def is_fetched() -> bool:
+    """Whether the schemas were made."""
+    return _schemas().exists()
+
+
+def fetch() -> None:
+    """Make the schemas; nothing to do when they are there.
+
+    Raises:
+        FetchError: npm is missing, or could not get Slack's types.
+        CalledProcessError: no schemas could be made of them.
+    """
+    if is_fetched():
+        return
+    with tempfile.TemporaryDirectory(dir=engine_cache()) as scratch:
+        project = Path(shutil.copytree(_PROJECT, Path(scratch) / "project"))
+        install(project)
+        made = project / "schemas.json"
+        command = ["node", "make_schemas.mjs"]
+        with made.open("wb") as out:
+            subprocess.run(command, cwd=project, stdout=out, check=True, timeout=300)
+        made.replace(_schemas())
+
+
+def faults_of(method: str, payload: Json) -> list[str]:
+    """What any judge has against the arguments of a method, or the body of a ``RESPONSE_URL``.
+
+    Without the schemas the other two judge: the tests that are marked with the engine say so.
+    """
+    schema = schema_faults(method, payload) if is_fetched() else []
+    return [*schema, *model_faults(payload), *rule_faults(payload)]
+
+
+def message_faults(blocks: Sequence[Json], text: str = "Hello") -> list[str]:
+    """The same of a message."""
+    return faults_of("chat.postMessage", {"channel": "C1", "text": text, "blocks": list(blocks)})
+
+
+def schema_faults(method: str, payload: Json) -> list[str]:
+    """What Slack's own types have against it: of the alternatives that it misses, the nearest one's fault."""
+    if method == RESPONSE_URL:
+        if payload.get("delete_original") and "text" not in payload:
+            return []
+        method, payload = "chat.postMessage", {"channel": "C1"} | _without(payload, _REPLY)
+    if method in _WITHOUT_SCHEMA:
+        return []
+    if (validator := _validators().get(method)) is None:
+        return [f"{method}: make_schemas.mjs does not name it"]
+    typed = _typed(validator.schema, _without(payload, _UNTYPED.get(method, set())))
+    errors = [leaf for error in validator.iter_errors(typed) for leaf in _leaves(error)]
+    if not errors:
+        return []
+    nearest = max(errors, key=lambda one: (len(one.absolute_path), one.validator != "const"))
+    return [f"{method} {nearest.json_path}: {nearest.message[:300]}"]
+
+
+def model_faults(payload: Json) -> list[str]:
+    """What slack_sdk's models have against the blocks; those that they do not know are the schema's."""
+    faults = []
+    try:
+        if view := payload.get("view"):
+            View(**view).validate_json()
+        for _, blocks, _ in _block_lists(payload):
+            for parsed in filter(None, Block.parse_all(blocks)):
+                parsed.to_dict()  # validates what it holds, too
+    except (SlackObjectFormationError, TypeError, ValueError) as error:
+        faults.append(f"slack_sdk: {error}")
+    return faults
+
+
+def rule_faults(payload: Json) -> list[str]:
+    """What our own rules have against it."""
+    inner = (fault for one in _objects(payload) for fault in _object_faults(one))
+    return [*_block_faults(payload), *_argument_faults(payload), *inner]
+
+
+def _block_faults(payload: Json) -> Iterator[str]:
+    for place, blocks, most in _block_lists(payload):
+        if len(blocks) > most:
+            yield f"{place}: {len(blocks)} blocks"
+        if most == MAX_BLOCKS and (length := len(json.dumps(blocks, ensure_ascii=False))) > MAX_MESSAGE_CHARS:
+            yield f"{place}: {length} characters"
+        yield from _twice("block_id", blocks)
+        for block in blocks:
+            yield from _twice("action_id", _objects(block))
+
+
+def _argument_faults(payload: Json) -> Iterator[str]:
+    if "text" in payload and not (str(payload["text"]).strip() or payload.get("blocks")):
+        yield "a message without words and blocks"
+    for name, limit in (("text", MAX_TEXT), ("alt_txt", MAX_ALT_TEXT)):
+        if len(str(payload.get(name) or "")) > limit:
+            yield f"{name}: more than {limit} characters"
+    if len(payload.get("prompts") or ()) > MAX_PROMPTS:
+        yield f"prompts: more than {MAX_PROMPTS}"
+
+
+def _object_faults(one: Json) -> Iterator[str]:
+    kind = one.get("type")
+    for key, value in one.items():
+        place = f"{kind or 'object'}.{key}"
+        length = _length(value)
+        most = _OPTION_CHARS.get(key) if _is_option(one) else _CHARS.get((str(kind), key))
+        if most is not None and length is not None and not 1 <= length <= most:
+            yield f"{place}: {length} characters"
+        if (count := _COUNTS.get((str(kind), key))) and not 1 <= len(value) <= count:
+            yield f"{place}: {len(value)} items"
+        if key == "fields" and any((_length(field) or 0) > 2000 for field in value):
+            yield f"{place}: a field of more than 2000 characters"
+        if key in _ADDRESSES and not _is_address(value):
+            yield f"{place}: no address of at most {MAX_URL} characters"
+        if key in ("block_id", "action_id") and not 1 <= len(str(value)) <= 255:
+            yield f"{place}: {len(str(value))} characters"
+    if kind in ("plain_text", "mrkdwn", "markdown") and not str(one.get("text", "")).strip():
+        yield f"{kind}: no text"
+
+
+def _block_lists(payload: Json) -> Iterator[tuple[str, Sequence[Json], int]]:
+    """(where, the blocks, how many there may be): of a message, a view, chunks of a stream, previews."""
+    yield "blocks", payload.get("blocks") or (), MAX_BLOCKS
+    yield "view", (payload.get("view") or {}).get("blocks") or (), MAX_VIEW_BLOCKS
+    for chunk in payload.get("chunks") or ():
+        yield "chunk", chunk.get("blocks") or (), MAX_BLOCKS
+    for url, preview in (payload.get("unfurls") or {}).items():
+        yield url, preview.get("blocks") or (), MAX_BLOCKS
+
+
+def _objects(value: Any) -> Iterator[Json]:
+    """Every object of a payload; what an event of metadata holds is ours alone."""
+    if isinstance(value, Mapping):
+        yield value
+        for key, child in value.items():
+            if key != "metadata":
+                yield from _objects(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from _objects(child)
+
+
+def _is_option(one: Json) -> bool:
+    return "type" not in one and {"text", "value"} <= one.keys()
+
+
+def _leaves(error: jsonschema.ValidationError) -> Iterator[jsonschema.ValidationError]:
+    if not error.context:
+        yield error
+    for one in error.context or ():
+        yield from _leaves(one)
+
+
+def _length(value: Any) -> int | None:
+    """Characters of a text or a text object; None: it is neither."""
+    text = value.get("text") if isinstance(value, Mapping) else value
+    return len(text) if isinstance(text, str) else None
+
+
+def _is_address(value: Any) -> bool:
+    if not isinstance(value, str) or len(value) > MAX_URL or any(sign.isspace() for sign in value):
+        return False
+    parts = urlsplit(value)
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def _twice(name: str, objects: Iterable[Json]) -> Iterator[str]:
+    ids = Counter(str(one[name]) for one in objects if one.get(name))
+    yield from (f"{name} {one} occurs twice" for one, count in ids.items() if count > 1)
+
+
+def _without(payload: Json, names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in payload.items() if name not in names}
+
+
+def _typed(schema: Json, payload: Json) -> dict[str, Any]:
+    """What was sent as a form, with the numbers and truth values that it stands for."""
+    kinds: dict[str, Any] = {}
+    for one in schema.get("anyOf", [schema]):
+        kinds |= {name: kind.get("type") for name, kind in one.get("properties", {}).items()}
+    return {name: _read(value, kinds.get(name)) for name, value in payload.items() if value is not None}
+
+
+def _read(value: Any, kind: Any) -> Any:
+    if not isinstance(value, str) or kind not in ("number", "boolean", "array", "object"):
+        return value
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return value
+    return bool(read) if kind == "boolean" and read in (0, 1) else read
+
+
+@cache
+def _validators() -> dict[str, jsonschema.Draft7Validator]:
+    schemas = json.loads(_schemas().read_text(encoding="utf-8"))
+    return {method: jsonschema.Draft7Validator(schema) for method, schema in schemas.items()}

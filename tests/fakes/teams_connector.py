@@ -1,0 +1,94 @@
+"""Microsoft's connector, as small as replies need it: it keeps what was sent, and fails as it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+CONVERSATION = "19:ops@thread.tacv2;messageid=17"
+
+
+@dataclass
+class Teams:
+    """Keeps what was sent, and fails as it is told to."""
+
+    url: str = ""
+    faults: list[web.Response | None] = field(default_factory=list)
+    """What to answer instead of the truth; None cuts the connection after the work was done."""
+    sent: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    shown: dict[str, dict[str, Any]] = field(default_factory=dict)
+    authorizations: list[str | None] = field(default_factory=list)
+    tokens: int = 0
+    ended: set[str] = field(default_factory=set)
+    """Streams that take no more."""
+    streaming: str = ""
+    """The stream that runs: a chat has one at a time."""
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """Nothing but three dots is answered before it is set."""
+    took: asyncio.Event = field(default_factory=asyncio.Event)
+    """More than three dots was taken."""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Post or replace an activity."""
+        activity, known = await request.json(), request.match_info.get("activity")
+        self.authorizations.append(request.headers.get("Authorization"))
+        self.sent.append((request.method, request.match_info["conversation"], activity))
+        fault = self.faults.pop(0) if self.faults and activity["type"] == "message" else False
+        if isinstance(fault, web.Response):
+            return fault
+        name = known or f"m{len(self.shown)}"
+        infos = [info for info in activity.get("entities", ()) if info["type"] == "streaminfo"]
+        for info in infos:
+            name = info.get("streamId", "stream")
+            if not self._takes(info, name):
+                return web.json_response({"error": {"code": "ContentStreamNotAllowed"}}, status=403)
+        if activity["type"] == "message":
+            self.shown[name] = activity
+        if fault is None and request.transport:
+            request.transport.close()
+        if activity != {"type": "typing"}:
+            self.took.set()
+            await self.gate.wait()
+        return web.json_response({"id": name}, status=201)
+
+    def _takes(self, info: dict[str, Any], stream: str) -> bool:
+        """Whether a stream begins, goes on or ends by this."""
+        if stream in self.ended or (self.streaming and "streamId" not in info):
+            return False
+        self.streaming = stream
+        if info["streamType"] == "final":
+            self.ended.add(stream)
+            self.streaming = ""
+        return True
+
+    async def grant(self, request: web.Request) -> web.Response:
+        """Microsoft's token endpoint."""
+        form = await request.post()
+        assert form["scope"] == "https://api.botframework.com/.default"
+        self.tokens += 1
+        return web.json_response({"access_token": f"token-{self.tokens}", "expires_in": 3600})
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """Where a question was asked."""
+        return {"service_url": f"{self.url}/connector/", "conversation": CONVERSATION}
+
+
+@asynccontextmanager
+async def running_teams() -> AsyncIterator[Teams]:
+    """The connector and the token endpoint on loopback."""
+    teams, app = Teams(), web.Application()
+    teams.gate.set()
+    path = "/connector/v3/conversations/{conversation}/activities"
+    app.router.add_post(path, teams.handle)
+    app.router.add_put(path + "/{activity}", teams.handle)
+    app.router.add_post("/tenant-1/oauth2/v2.0/token", teams.grant)
+    async with TestServer(app) as server:
+        teams.url = str(server.make_url("")).rstrip("/")
+        yield teams

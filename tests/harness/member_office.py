@@ -1,0 +1,296 @@
+"""Slack's door, inbox, answers and index in one process, with real PDFs and people in some channels only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.member_slack import MemberSlack, serve_members
+from fakes.slack_events import TEAM, Signed, envelope
+from samples.paper import pdf
+from sqlalchemy import select
+from sqlmodel import col
+
+from bot import bootstrap
+from bot.app import ChatPlatforms
+from bot.core.citations.signed_links import Links
+from bot.core.models import AnswerFigure
+from bot.core.ports import PageImage
+from bot.settings import BotSettings, Settings
+from harness.empty_homes import make_sqlite
+from harness.lasting_pool import LastingPdf, lasting_side
+from harness.waiting import until
+from ingestion.app import Ingestion
+from ingestion.settings import IngestionSettings
+from storage.embeddings.base import Embedder
+from storage.errors import DocumentError
+from storage.index.base import Index
+from storage.models import Channel, Rung, TenantName
+from storage.settings import StorageSettings
+from storage.sql.tables import InboxRow
+from storage.stores import Stores, open_embedder, open_index
+
+SECRET = "signing-secret-of-the-test"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A channel with one document."""
+
+    id: str
+    name: str
+    topic: str
+    password: str
+    renewer: str
+
+    @property
+    def tenant(self) -> TenantName:
+        """Of the channel."""
+        return TenantName(f"sl_{TEAM}_{self.id}")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Words that stand nowhere but in this channel, its document's name among them."""
+        return self.password, self.renewer, f"plan-{self.id}".lower(), self.name
+
+    @property
+    def question(self) -> str:
+        """What its document answers."""
+        return f"What is the password of the {self.topic}?"
+
+    @staticmethod
+    def direct(person: str) -> TenantName:
+        """Of a person's direct chat."""
+        return TenantName(f"sl_{TEAM}_D{person[1:]}")
+
+    def page(self, more: str = "") -> bytes:
+        """Its document."""
+        text = (
+            f"The password of the {self.topic} is {self.password}. It is renewed by {self.renewer}.\n{more}"
+        )
+        return pdf(text)
+
+    def is_in(self, said: str) -> bool:
+        """Whether something shows any of its secrets."""
+        return any(one.casefold() in said.casefold() for one in self.secrets)
+
+
+ROOMS = (
+    Room("C0HARVEST", "room-one", "harvest festival", "Zanzibarium", "Quibblewick"),
+    Room("C0FERRY", "room-two", "night ferry", "Quokkasphere", "Marzipandra"),
+    Room("C0MUSEUM", "room-three", "museum cellar", "Velocitron", "Oxlipstein"),
+    Room("C0ORCHARD", "room-four", "orchard gate", "Pumpernix", "Dandelore"),
+    Room("C0TUNNEL", "room-five", "railway tunnel", "Brackenwurst", "Ululatrix"),
+)
+
+
+@dataclass
+class MemberOffice:
+    """A running bot whose direct chats ask their person's channels."""
+
+    slack: MemberSlack
+    signed: Signed
+    stores: Stores
+    ingestion: Ingestion
+    platforms: ChatPlatforms
+    links: Links
+    inbox: Path
+    numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def enter(self, person: str, *rooms: Room) -> str:
+        """Make somebody a member of these channels and of no others; returns their direct chat."""
+        self.slack.members[person] = {one.id for one in rooms}
+        direct = f"D{person[1:]}"
+        self.slack.directs[direct] = person
+        return direct
+
+    async def read(self, *rooms: Room, more: str = "") -> None:
+        """Put each channel's document into its folder, and have all read; questions are tried on them."""
+        for room in rooms:
+            place = self.inbox / room.tenant / f"plan-{room.id}.pdf"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(room.page(more))
+        await self.ingestion.ingest_root(self.inbox, Rung.FULL, lambda _: None)
+        for channel in await self.stores.channels.of_tenants([room.tenant for room in rooms]):
+            (room,) = [one for one in rooms if one.tenant == channel.tenant]
+            for notice in await self.stores.notices.recent(channel.id, 9):
+                tried = f"{room.question} Is it {room.password}?"
+                await self.stores.notices.keep_questions(notice.id, [tried])
+
+    async def say(self, person: str, text: str, thread: str | None = None, ts: str | None = None) -> str:
+        """Write to the bot in one's direct chat; returns its reply as JSON. With ``ts``: an edit."""
+        direct, number = f"D{person[1:]}", next(self.numbers)
+        said = {"user": person, "text": text, "ts": ts or f"{1000 + number}.000200", "team": TEAM}
+        place = {"type": "message", "channel": direct, "channel_type": "im"}
+        more = {"thread_ts": thread} if thread else {}
+        event = place | said | more
+        if ts is not None:
+            before = {"user": person, "text": "something else", "ts": ts}
+            event = place | {"subtype": "message_changed", "message": said, "previous_message": before}
+        seen = len(self.slack.shown[direct])
+        assert await self.signed.send(envelope(f"Ev{number}", **event)) == 200
+        return await self.until_shown(direct, seen, f"{TEAM}:{direct}:{said['ts']}")
+
+    async def until_shown(self, place: str, seen: int, words: str = "") -> str:
+        """What was shown at a place since ``seen`` messages, once a complete one has these words."""
+
+        async def shown() -> str | None:
+            new = self.slack.shown[place][seen:]
+            return new[-1] if new and words in new[-1] and '"blocks"' in new[-1] else None
+
+        return await until(shown, seconds=30, every=0.02)
+
+    async def click(self, person: str, reply: str, action: str) -> str:
+        """Click a button of a reply in one's direct chat; returns what the person alone is shown then."""
+        direct = f"D{person[1:]}"
+        block = _block_of(json.loads(reply)["blocks"], action)
+        element = next(one for one in block["elements"] if one["action_id"] == action)
+        value = element.get("negative_button", element)["value"]
+        seen = len(self.slack.shown[direct])
+        payload = self.payload(person, channel={"id": direct}, message={"ts": "1.1"})
+        clicked = {"action_id": action, "block_id": block["block_id"], "value": value}
+        assert await self.signed.click(payload | {"actions": [clicked]}) == 200
+
+        async def shown() -> str:
+            return "".join(self.slack.shown[direct][seen:])
+
+        return await until(shown, seconds=30, every=0.02)
+
+    def payload(self, person: str, **more: Any) -> dict[str, Any]:
+        """What every click of a person says."""
+        home = {"team": {"id": TEAM}, "user": {"id": person, "team_id": TEAM}, "enterprise": None}
+        return {"type": "block_actions", "container": {}, **home, **more}
+
+    async def command(self, person: str, text: str) -> tuple[str, str]:
+        """``/footnote`` in one's direct chat; returns the reply, and the URL that replies go to."""
+        number, direct = next(self.numbers), f"D{person[1:]}"
+        path = f"/response/{person}-{number}"
+        url = self.slack.api_url.removesuffix("/api/") + path
+        form = {"command": "/footnote", "text": text, "team_id": TEAM, "user_id": person}
+        where = {"channel_id": direct, "channel_name": "directmessage"}
+        status, _ = await self.signed.command(**form, **where, trigger_id=f"T{number}", response_url=url)
+        assert status == 200
+        return await self.until_shown(path, 0), url
+
+    async def share(self, person: str, reply: str, url: str) -> str:
+        """Click *Share* below a private answer; returns what is shown after that."""
+        path = url[url.index("/response/") :]
+        seen = len(self.slack.shown[path])
+        block = _block_of(json.loads(reply)["blocks"], "share-answer")
+        clicked = {"action_id": "share-answer", "value": block["elements"][0]["value"]}
+        payload = self.payload(person, channel={"id": f"D{person[1:]}"}, response_url=url)
+        assert await self.signed.click(payload | {"actions": [clicked]}) == 200
+        return "".join(self.slack.shown[path][seen:])
+
+    async def records(self, channel: Channel) -> list[dict[str, Any]]:
+        """How the questions of a channel were answered, newest first; those in work are waited for."""
+        await self.until_idle()
+        return [one.record for one in await self.stores.records.latest(channel.id)]
+
+    async def until_idle(self) -> None:
+        """Wait until no question and no note waits for its answer."""
+
+        async def is_idle() -> bool:
+            async with self.stores.database.snapshot() as session:
+                waiting = select(col(InboxRow.id)).where(col(InboxRow.state) == "waiting")
+                return not list(await session.scalars(waiting))
+
+        await until(is_idle, seconds=30, every=0.05)
+
+    async def home(self, person: str) -> str:
+        """Open one's App Home; returns its view."""
+        seen = len(self.slack.shown[person])
+        opened = {"type": "app_home_opened", "user": person, "channel": f"D{person[1:]}", "tab": "home"}
+        assert await self.signed.send(envelope(f"Ev{next(self.numbers)}", **opened)) == 200
+        return await self.until_shown(person, seen)
+
+    async def click_home(self, person: str, view: str, room: Room) -> None:
+        """Click the first question that a home shows of a channel."""
+        blocks = json.loads(view)["view"]["blocks"]
+        block = next(one for one in blocks if one.get("block_id") == f"ask:1:{room.tenant}")
+        action = {name: block["accessory"][name] for name in ("action_id", "value")}
+        home = {"type": "home", "private_metadata": f"D{person[1:]}"}
+        stamp = {"block_id": block["block_id"], "action_ts": f"{next(self.numbers)}.000300"}
+        assert await self.signed.click(self.payload(person, view=home, actions=[action | stamp])) == 200
+
+
+def _block_of(blocks: list[dict[str, Any]], action: str) -> dict[str, Any]:
+    """The block that holds a button."""
+    return next(
+        block for block in blocks if any(one.get("action_id") == action for one in block.get("elements", ()))
+    )
+
+
+@asynccontextmanager
+async def open_office(path: Path) -> AsyncIterator[MemberOffice]:
+    """An office on a home of its own, whose channels have been read."""
+    make_sqlite(path)
+    async with AsyncExitStack() as stack:
+        slack = await stack.enter_async_context(
+            serve_members(MemberSlack({}, {one.id: one.name for one in ROOMS}))
+        )
+        settings = _settings(path, slack.api_url)
+        stores = await stack.enter_async_context(bootstrap.open_home(settings))
+        embedder = await stack.enter_async_context(open_embedder(settings.storage, None))
+        index = await stack.enter_async_context(open_index(stores))
+        links = bootstrap.make_links(settings)
+        answering = await stack.enter_async_context(
+            bootstrap.build_answering(settings, stores, embedder, index, links)
+        )
+        ingestion = _ingestion(settings, stores, embedder, index)
+        stack.push_async_callback(ingestion.stop)
+        platforms = ChatPlatforms(settings, stores, answering, links, draw_nothing)
+        app = web.Application()
+        platforms.add_routes(app)
+        server = await stack.enter_async_context(TestServer(app))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        await platforms.start()
+        stack.push_async_callback(platforms.stop)
+        signed = Signed(session, str(server.make_url("/")).rstrip("/"), SECRET)
+        office = MemberOffice(slack, signed, stores, ingestion, platforms, links, path / "inbox")
+        await office.read(*ROOMS)
+        yield office
+
+
+def _settings(path: Path, api_url: str) -> Settings:
+    return Settings(
+        StorageSettings(home=path),
+        BotSettings(
+            slack_bot_token="xoxb-test",
+            slack_signing_secret=SECRET,
+            slack_api_url=api_url,
+            direct_chats="channels",
+        ),
+        IngestionSettings(layout=False),
+    )
+
+
+def _ingestion(settings: Settings, stores: Stores, embedder: Embedder, index: Index) -> Ingestion:
+    return Ingestion(
+        settings.ingestion,
+        max_file_mb=settings.storage.max_file_mb,
+        database=stores.database,
+        blobs=stores.blobs,
+        files=stores.files,
+        pdf=LastingPdf(settings.storage, stores.passwords),
+        embedder=embedder,
+        index=index,
+        channels=stores.channels,
+        passwords=stores.passwords,
+        web_sources=stores.web_sources,
+        web_pages=stores.web_pages,
+        compute_pool=lasting_side(),
+    )
+
+
+async def draw_nothing(figure: AnswerFigure) -> PageImage:
+    """No page can be drawn here."""
+    raise DocumentError(f"page {figure.page} is not drawn")

@@ -1,0 +1,90 @@
+"""``serve`` killed at each point of an answer in Teams: what the Playground took of it, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.playground import OPERATIONS, PERSONAL, TENANT, StartPlayground
+from harness.crash_points import VARIABLE
+from harness.program import Program
+from harness.waiting import until
+
+from storage.crash_points import ANSWER_POINTS
+from storage.models import ChannelKey, Platform
+
+DEVELOPMENT = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+LIBRARY = "library/policies"
+ORPHANS = {"amid-placeholder": 1}
+"""Teams has it and has not named it to us: nobody can write over it."""
+CARDS = {"before-card": 0}
+"""Nobody can tell whether it was posted, so it is not posted again."""
+
+
+def end_leases(program: Program) -> None:
+    """As time does after a kill."""
+    with closing(sqlite3.connect(program.home / "footnote.db")) as database:
+        database.execute("UPDATE inbox SET lease_until = '2000-01-01 00:00:00.000000'")
+        database.commit()
+
+
+def is_over(program: Program) -> bool:
+    """Whether every question is answered."""
+    with closing(sqlite3.connect(program.home / "footnote.db")) as database:
+        return database.execute("SELECT count(*) FROM inbox WHERE state <> 'done'").fetchone() == (0,)
+
+
+def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
+    """(answers, cards, messages and streams that nothing was written over) of what the Playground took."""
+    last: dict[str, dict[str, Any]] = {}
+    for call in calls:
+        body, reply = call["request"]["body"], call["response"]
+        assert reply["statusCode"] < 300, call
+        if "text" in body or body.get("attachments"):
+            (stream,) = [info.get("streamId") for info in body.get("entities", ()) if "streamId" in info] or [
+                None
+            ]
+            last[body.get("id") or stream or reply["body"]["id"]] = body
+    cards = [one for one in last.values() if one.get("attachments")]
+    answers = [one for one in last.values() if "2:00 AM" in one.get("text", "")]
+    return len(answers), len(cards), len(last) - len(cards) - len(answers)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.engine("playground")
+@pytest.mark.parametrize("conversation", [OPERATIONS, PERSONAL], ids=["channel", "personal chat"])
+async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
+    program: Program, start_playground: StartPlayground, sop: Path, conversation: str
+) -> None:
+    """By kill -9, one question a point; the next ``serve`` sees to its end."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    if conversation == PERSONAL:
+        channel, folder = LIBRARY, program.home / "policies"
+        folder.mkdir(parents=True)
+        (folder / sop.name).write_bytes(sop.read_bytes())
+        library = f'[library.policies]\n[[library.policies.folder]]\nlocation = "{folder}"\n'
+        (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
+    else:
+        program.drop(channel, sop)
+    program.environment = DEVELOPMENT
+    async with program.serving():
+        await program.until_live(channel, 1)
+    table = {}
+    for point in ANSWER_POINTS:
+        before = len(playground.calls())
+        program.environment = DEVELOPMENT | {VARIABLE: point}
+        async with program.serving() as process:
+            await playground.say(conversation, "when do backups run?", mention=conversation == OPERATIONS)
+            await asyncio.to_thread(process.wait, 60)
+        end_leases(program)
+        program.environment = DEVELOPMENT
+        async with program.serving():
+            await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
+        table[point] = counted(playground.calls()[before:])
+    assert table == {point: (1, CARDS.get(point, 1), ORPHANS.get(point, 0)) for point in ANSWER_POINTS}

@@ -1,0 +1,51 @@
+"""The message extension with the whole program, used in the Agents Playground in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from engines.playground import GENERAL, OPERATIONS, TENANT, Playground, StartPlayground
+from fakes.core import WORDS
+from harness.program import Program
+from playwright.async_api import Browser, Page
+from samples.paper import pdf
+
+from storage.models import ChannelKey, Platform
+
+CANARY = "Zanzibarium"
+CHANNELS = {GENERAL: "IT - General", OPERATIONS: "IT - Operations"}
+
+
+async def ask(page: Page, channel: str, question: str) -> None:
+    """Open the extension in the box of a channel, and ask."""
+    await page.locator(f'[aria-label="{CHANNELS[channel]}"]').click()
+    await page.get_by_label("Trigger Message Extension App").last.click()
+    await page.get_by_role("menuitem", name="Action Command").click()
+    await page.get_by_role("button", name="Create").click()
+    await page.get_by_label(WORDS.compose_question).fill(question)
+    await page.get_by_role("button", name=WORDS.compose_ask, exact=True).click()
+
+
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_a_question_in_the_message_box_is_answered_there_from_its_own_channel(
+    program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """Seen in the browser: the dialog, the answer's card in the box, and the message once it is sent."""
+    playground: Playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+    operations, general = (ChannelKey(Platform.TEAMS, TENANT, one).tenant for one in (OPERATIONS, GENERAL))
+    async with program.serving():
+        program.drop(operations, sop)
+        program.drop(general, pdf(f"The secret project is called {CANARY}."))
+        await program.until_live(operations, 1)
+        await program.until_live(general, 1)
+        page = await browser.new_page(viewport={"width": 1280, "height": 900})
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        await page.goto(playground.url)
+        await page.get_by_text("Connected.").wait_for()
+        await page.screenshot(path=tmp_path / "start.png")
+        await ask(page, OPERATIONS, "when do backups run?")
+        await page.get_by_text("2:00 AM").first.wait_for()
+        await page.screenshot(path=tmp_path / "card.png")

@@ -1,0 +1,119 @@
+"""PDFs are uploaded in a channel of a real Slack server: receipt, answer, refusals, and removal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from engines.slack import ALICE, BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
+from fakes.core import WORDS
+from harness.program import Program
+from harness.waiting import until
+from playwright.async_api import Browser
+from samples.paper import pdf
+
+CHANNEL = f"sl_{TEAM}_{IT}"
+NAME = "Leave policy.pdf"
+POLICY = pdf("Contractors get 12 days of paid leave each year.")
+QUESTION = "How many days of paid leave do contractors get?"
+SEARCHED = "12 days of paid leave"
+
+
+async def serve_slack(
+    program: Program, start_slack: StartSlack, transport: str, **others: str
+) -> SlackDouble:
+    """A Slack server, and the settings by which the program finds it and takes files of one channel."""
+    slack = await start_slack(transport, f"{program.url}/slack/events")
+    program.environment = slack_settings(
+        slack.api_url, transport, **{"FOOTNOTE_UPLOADS": CHANNEL, "FOOTNOTE_UPLOAD_FILES": "2", **others}
+    )
+    return slack
+
+
+@pytest.mark.long
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
+    program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
+) -> None:
+    """Shows file, receipt below it, answer, a stranger's try to remove it, and that it is found no more."""
+    slack = await serve_slack(program, start_slack, "socket")
+    folder = program.home / "inbox" / CHANNEL / "uploads"
+    async with program.serving():
+        await slack.upload(IT, NAME, POLICY, "the new one")
+        (taken,) = await until(lambda: slack.posted(IT, "is taken"), log=lambda: program.log)
+        assert WORDS.upload_taken(file=NAME) in taken["text"]
+        (receipt,) = await until(lambda: slack.posted(IT, "1 page"), log=lambda: program.log)
+        (posted,) = [one for one in await slack.messages(IT) if one.get("files")]
+        assert (taken["thread_ts"], receipt["thread_ts"]) == (posted["ts"], posted["ts"])
+        assert NAME in json.dumps(receipt)
+        assert [one.name for one in folder.iterdir()] == [NAME]
+        assert (folder / NAME).read_bytes() == POLICY
+        await slack.say(IT, f"<@{BOT}> {QUESTION}")
+        (answer,) = await until(lambda: slack.posted(IT, SEARCHED), log=lambda: program.log)
+        assert NAME.removesuffix(".pdf") in json.dumps(answer)
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.goto(slack.url)
+        await page.get_by_text("it-ops").first.click()
+        await page.get_by_text("2 replies").click()
+        await page.get_by_text("is taken").first.wait_for()
+        await page.screenshot(path=tmp_path / "uploaded.png")
+        said = await slack.post(
+            "/_control/message", channel=IT, user="U0BOB0001", text=f"<@{BOT}> remove upload {NAME}"
+        )
+        assert said
+        refused = WORDS.upload_not_yours(file=NAME)
+        await until(lambda: slack.posted(IT, refused), log=lambda: program.log)
+        await slack.say(IT, f"<@{BOT}> remove upload {NAME}")
+        removed = WORDS.upload_removed(file=NAME)
+        await until(lambda: slack.posted(IT, removed), log=lambda: program.log)
+        assert list(folder.iterdir()) == []
+        await slack.say(IT, f"<@{BOT}> {QUESTION} Really?")
+        empty = WORDS.empty_named_channel(channel="#it-ops", folder=folder.parent)
+        await until(lambda: slack.posted(IT, empty), log=lambda: program.log)
+        assert len(await slack.posted(IT, SEARCHED) or ()) == 1
+        await slack.upload(
+            IT, NAME, POLICY, f"<@{BOT}> {QUESTION}"
+        )  # the same bytes come back with a receipt
+        await until(lambda: _are(slack, "1 page", 2), log=lambda: program.log)
+        await until(lambda: _are(slack, SEARCHED, 2), log=lambda: program.log)
+    audit = program.run("audit")
+    assert f"slack:{TEAM}:{ALICE}" in audit.stdout, audit
+    assert "remove_upload" in audit.stdout
+
+
+@pytest.mark.long
+@pytest.mark.engine("slack")
+async def test_what_is_not_taken_is_said_once_and_elsewhere_nothing_is_said(
+    program: Program, start_slack: StartSlack
+) -> None:
+    """Shows an empty file, no PDF, one too many, the same bytes; silence where files are not taken."""
+    slack = await serve_slack(program, start_slack, "events")
+    async with program.serving():
+        await slack.upload(HR, "secret.pdf", POLICY)
+        await slack.upload(IT, "page.pdf", b"<html>")
+        await until(lambda: slack.posted(IT, WORDS.upload_no_pdf(file="page.pdf")), log=lambda: program.log)
+        await slack.upload(IT, "a.pdf", pdf("One."))
+        await until(lambda: slack.posted(IT, WORDS.upload_taken(file="a.pdf")), log=lambda: program.log)
+        await slack.upload(IT, "b.pdf", pdf("One."))
+        known = WORDS.upload_known(file="b.pdf", known="a.pdf")
+        await until(lambda: slack.posted(IT, known), log=lambda: program.log)
+        await slack.upload(IT, "a.pdf", pdf("Two."))
+        await until(lambda: slack.posted(IT, WORDS.upload_taken(file="a (2).pdf")), log=lambda: program.log)
+        await slack.upload(IT, "c.pdf", pdf("Three."))
+        full = WORDS.upload_too_many(2, file="c.pdf")
+        await until(lambda: slack.posted(IT, full), log=lambda: program.log)
+        await slack.upload(HR, "secret.pdf", POLICY, f"<@{BOT}>")
+        await until(lambda: slack.posted(HR, WORDS.uploads_off), log=lambda: program.log)
+        direct = await slack.open_dm()
+        await slack.upload(direct, "a.pdf", pdf("Four."))
+        await until(lambda: slack.posted(direct, WORDS.upload_direct), log=lambda: program.log)
+        await asyncio.sleep(1)
+        assert len(await slack.posted(HR, "") or ()) == 1
+        assert [one.name for one in (program.home / "inbox").iterdir()] == [CHANNEL]
+
+
+async def _are(slack: SlackDouble, words: str, count: int) -> bool:
+    return len(await slack.posted(IT, words) or ()) == count

@@ -1,0 +1,159 @@
+"""Whose uploads there are: each counted once, against its channel's quota, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
+
+from storage.chat.channels import Channels
+from storage.chat.notification_events import record_return
+from storage.chat.uploads import Uploads
+from storage.chat_models import NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.models import ChannelKey, Platform
+from storage.sql.audit import AuditedAction, AuditLog
+from storage.sql.database import Database
+from storage.sql.tables import DocumentRow, FolderRow, VersionRow
+
+IT = ChannelKey(Platform.SLACK, "T1", "C1")
+QUOTA = UploadQuota(files=3, size=100)
+ADDRESS = {"channel": "C1", "thread": "17.1"}
+
+
+def new(channel: int, key: str, sha256: str = "", size: int = 10) -> NewUpload:
+    """An upload by Alice."""
+    return NewUpload(channel, key, "slack:T1:U1", sha256 or key, size, ADDRESS)
+
+
+def called(name: str) -> Any:
+    """A choice of this name."""
+    return lambda taken: name
+
+
+@pytest.fixture
+async def shelf(database: Database) -> NoticeShelf:
+    """A channel whose folder lies in the inbox."""
+    shelf = await open_shelf(database, IT)
+    async with database.transaction() as session:
+        (await session.get_one(FolderRow, shelf.folder)).origin = "inbox"
+    return shelf
+
+
+async def keep(shelf: NoticeShelf, key: str, name: str, **values: Any) -> Upload:
+    """One that is kept."""
+    kept = await Uploads(shelf.database).keep(new(shelf.channel.id, key, **values), called(name), QUOTA)
+    assert isinstance(kept, Upload)
+    return kept
+
+
+async def test_an_upload_is_kept_once_under_the_name_that_was_chosen(shelf: NoticeShelf) -> None:
+    """Shows that the same message again gets the same upload; whoever chooses is told what is taken."""
+    uploads = Uploads(shelf.database)
+    first = await keep(shelf, "m1", "a.pdf")
+    assert await keep(shelf, "m1", "other.pdf") == first
+    taken: list[str] = []
+
+    def choose(names: Collection[str]) -> str:
+        taken.extend(names)
+        return "a (2).pdf"
+
+    second = await uploads.keep(new(shelf.channel.id, "m2"), choose, QUOTA)
+    assert taken == ["a.pdf"]
+    assert [one.name for one in await uploads.of_channel(shelf.channel.id)] == ["a.pdf", "a (2).pdf"]
+    assert await uploads.find(shelf.channel.id, "m2") == second
+    assert await uploads.find(shelf.channel.id, "m3") is None
+    assert await uploads.address(first.id) == ADDRESS
+
+
+async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: NoticeShelf) -> None:
+    """Shows both limits to the byte, and that what was removed makes room."""
+    uploads, channel = Uploads(shelf.database), shelf.channel.id
+    other = await Channels(shelf.database).ensure(ChannelKey(Platform.SLACK, "T1", "C2"))
+    await uploads.keep(new(other.id, "m0", size=90), called("a.pdf"), QUOTA)
+    first = await keep(shelf, "m1", "a.pdf", size=60)
+    large = await uploads.keep(new(channel, "m2", size=41), called("b.pdf"), QUOTA)
+    assert large == (UploadRefusal.TOO_LARGE, "")
+    await keep(shelf, "m3", "b.pdf", size=40)
+    await keep(shelf, "m4", "c.pdf", size=0)
+    assert await uploads.keep(new(channel, "m5", size=0), called("d.pdf"), QUOTA) == (
+        UploadRefusal.TOO_MANY,
+        "",
+    )
+    await uploads.forget(first)
+    await keep(shelf, "m5", "d.pdf", size=60)
+
+
+async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: NoticeShelf) -> None:
+    """Shows it of another upload and a dropped file; of a deleted one, and elsewhere, they are new."""
+    uploads, channel = Uploads(shelf.database), shelf.channel.id
+    await keep(shelf, "m1", "a.pdf", sha256="s1")
+    again = await uploads.keep(new(channel, "m2", "s1"), called("b.pdf"), QUOTA)
+    assert again == (UploadRefusal.KNOWN, "a.pdf")
+    version = await shelf.add("deep/dropped.pdf")
+    async with shelf.database.snapshot() as session:
+        sha256 = (await session.get_one(VersionRow, version)).sha256
+    dropped = await uploads.keep(new(channel, "m3", sha256), called("b.pdf"), QUOTA)
+    assert dropped == (UploadRefusal.KNOWN, "dropped.pdf")
+    other = await Channels(shelf.database).ensure(ChannelKey(Platform.SLACK, "T1", "C2"))
+    assert isinstance(await uploads.keep(new(other.id, "m4", sha256), called("b.pdf"), QUOTA), Upload)
+    async with shelf.database.transaction() as session:
+        (await session.get_one(DocumentRow, await shelf.document_of(version))).state = "deleted"
+    assert isinstance(await uploads.keep(new(channel, "m5", sha256), called("b.pdf"), QUOTA), Upload)
+
+
+async def test_an_upload_is_found_as_the_document_that_it_became(shelf: NoticeShelf) -> None:
+    """Shows that a file of the same path in another kind of folder is another one."""
+    uploads = Uploads(shelf.database)
+    upload = await keep(shelf, "m1", "a.pdf")
+    assert await uploads.document(upload) is None
+    version = await shelf.add("uploads/a.pdf")
+    found = await uploads.document(upload)
+    assert found is not None
+    assert (found.folder_id, found.id) == (shelf.folder, await shelf.document_of(version))
+    async with shelf.database.transaction() as session:
+        (await session.get_one(FolderRow, shelf.folder)).origin = "map"
+    assert await uploads.document(upload) is None
+
+
+async def test_a_removal_is_audited_with_it(shelf: NoticeShelf) -> None:
+    """Shows that the upload goes and the action stays."""
+    upload = await keep(shelf, "m1", "a.pdf")
+    action = AuditedAction("slack:T1:U1", "remove_upload", shelf.channel.tenant, str(upload.id))
+    await Uploads(shelf.database).forget(upload, action)
+    assert await Uploads(shelf.database).of_channel(shelf.channel.id) == []
+    assert [one.action for one in await AuditLog(shelf.database).latest()] == ["remove_upload"]
+
+
+async def test_what_is_told_of_an_upload_is_a_group_and_a_batch_of_its_own(shelf: NoticeShelf) -> None:
+    """Shows a file that answers, one that failed, and a dropped one: three groups, claimed one by one."""
+    good, bad = await keep(shelf, "m1", "a.pdf"), await keep(shelf, "m2", "b.pdf")
+    await shelf.publish(await shelf.add("uploads/a.pdf"))
+    await shelf.fail(await shelf.add("uploads/b.pdf", state="failed"))
+    await shelf.publish(await shelf.add("dropped.pdf"))
+    groups = await shelf.notices.waiting()
+    assert {one.upload for one in groups} == {good.id, bad.id, None}
+    (own,) = [one for one in groups if one.upload == good.id]
+    batch = await shelf.notices.claim([own], LEASE)
+    found = await shelf.notices.read(batch, 5)
+    assert [one.file for one in found["live"][1]] == ["uploads/a.pdf"]
+    assert found["failed"][0] == 0
+    await shelf.notices.mark_posting(batch, shelf.channel.id, 0)
+    left = await shelf.notices.take_over(LEASE)
+    assert left is not None
+    assert left.upload == good.id
+
+
+async def test_a_file_that_is_uploaded_again_gets_a_receipt_again(shelf: NoticeShelf) -> None:
+    """Shows that removing an upload and bringing the same bytes back is told once more, and a dropped not."""
+    version, dropped = await shelf.add("uploads/a.pdf"), await shelf.add("dropped.pdf")
+    first = await keep(shelf, "m1", "a.pdf", sha256="s1")
+    await shelf.publish(version)
+    await shelf.publish(dropped)
+    await Uploads(shelf.database).forget(first)
+    second = await keep(shelf, "m2", "a.pdf", sha256="s1")
+    async with shelf.database.transaction() as session:
+        for one in (version, dropped):
+            await record_return(session, await shelf.document_of(one))
+    assert [notice.upload_id for notice in await shelf.told()] == [first.id, None, second.id]

@@ -1,0 +1,104 @@
+"""Installations and begun ones on both engines: one winner, nothing older wins, nothing is good twice."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from storage.clock import clock_ahead, utc_now
+from storage.installations import slack_installations
+from storage.installations.slack_installations import OAuthStates, SlackInstallation, SlackInstallations
+from storage.sql.database import Database
+
+ACME = "T0ACME001"
+
+
+def installed(sealed: bytes = b"sealed", installation: str = ACME) -> SlackInstallation:
+    """An installation of just now."""
+    return SlackInstallation(installation, "Acme", "U0BOT", sealed, utc_now(), utc_now())
+
+
+@pytest.fixture
+def installations(database: Database) -> SlackInstallations:
+    """Those of an empty home."""
+    return SlackInstallations(database)
+
+
+async def test_an_installation_replaces_the_one_before(installations: SlackInstallations) -> None:
+    """With all that was known of it: a problem with the old token is none of the new one."""
+    assert await installations.get(ACME) is None
+    first, second = installed(), installed(b"other")
+    await installations.save(first)
+    await installations.note_problem(first, "refused")
+    assert await installations.get(ACME) == replace(first, problem="refused")
+    assert await installations.begin_renewal(first, 30)
+    await installations.save(second)
+    assert await installations.all() == [second]
+    assert await installations.begin_renewal(second, 30)
+
+
+async def test_one_of_many_renews(installations: SlackInstallations) -> None:
+    """Until it is done, or its time is over; then whoever held the old tokens comes too late."""
+    held = installed()
+    await installations.save(held)
+    taken = await asyncio.gather(*(installations.begin_renewal(held, 30) for _ in range(8)))
+    assert taken.count(True) == 1
+    with clock_ahead(timedelta(seconds=31)):
+        assert await installations.begin_renewal(held, 30)
+    assert await installations.renew(held, b"new", None)
+    assert not await installations.begin_renewal(held, 30)
+    assert not await installations.renew(held, b"late", None)
+    await installations.note_problem(held, "late")
+    assert await installations.get(ACME) == replace(held, sealed=b"new", expires_at=None)
+
+
+async def test_a_lease_of_a_wrong_clock_is_over(installations: SlackInstallations) -> None:
+    """One that ends further ahead than any does not hold renewals up."""
+    held = installed()
+    await installations.save(held)
+    with clock_ahead(timedelta(days=1)):
+        assert await installations.begin_renewal(held, 30)
+    assert await installations.begin_renewal(held, 30)
+
+
+async def test_what_is_erased_is_gone_unless_it_is_newer(installations: SlackInstallations) -> None:
+    """A renewal that ends after that brings nothing back."""
+    held = installed()
+    await installations.save(held)
+    await installations.save(installed(installation="T0BETA001"))
+    assert await installations.erase(ACME, held.installed_at - timedelta(seconds=1)) is None
+    assert await installations.erase(ACME, held.installed_at) == held
+    assert await installations.erase(ACME, utc_now()) is None
+    assert not await installations.renew(held, b"new", None)
+    assert [one.installation for one in await installations.all()] == ["T0BETA001"]
+
+
+async def test_a_state_is_good_once_and_for_a_while(database: Database) -> None:
+    """Of many who bring the same one at once, one is let in."""
+    states = OAuthStates(database)
+    await states.issue("state", 600)
+    assert not await states.consume("another")
+    assert (await asyncio.gather(*(states.consume("state") for _ in range(8)))).count(True) == 1
+    await states.issue("late", 600)
+    with clock_ahead(timedelta(seconds=601)):
+        assert not await states.consume("late")
+
+
+async def test_no_more_states_are_kept_than_are_allowed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever begins installations without end ends the oldest ones, and fills nothing."""
+    monkeypatch.setattr(slack_installations, "MAX_STATES", 3)
+    states = OAuthStates(database)
+    for number in range(5):
+        await states.issue(f"state {number}", 600)
+    assert [await states.consume(f"state {number}") for number in range(5)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
