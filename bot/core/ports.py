@@ -151,12 +151,12 @@ class SetShared(Protocol):
         """False when that is known already, or nothing is known of the question."""
 
 
+LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
+"""Keeps that a channel is gone, or that we are no more in it."""
 MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
 """Keeps that a channel is called otherwise by its platform from now on."""
 ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
 """(a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``."""
-LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
-"""Keeps that a channel is gone, or that we are no more in it."""
 
 
 @dataclass(frozen=True, slots=True)

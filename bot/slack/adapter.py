@@ -29,6 +29,7 @@ from bot.core.wording import reply_words
 from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
 from bot.slack.events import (
+    LEFT,
     installation_of,
     read_edit,
     read_join,
@@ -215,6 +216,7 @@ class SlackAdapter:
             app.event("app_uninstalled")(self._oauth.forget)
             app.event("tokens_revoked")(self._oauth.forget)
         app.event(CHANGED)(self._take_move)
+        app.event(re.compile("|".join(LEFT)))(self._take_leave)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -237,12 +239,18 @@ class SlackAdapter:
             await self._intake.move(*move)
             self._moved.forget()
 
+    async def _take_leave(self, body: dict[str, Any]) -> None:
+        if left := read_leave(body):
+            await self._intake.leave(left)
+
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups
         if (body.get("event") or {}).get("type") not in EVENT_TYPES:
             return
-        await self._follow_membership(body)
-        if key := read_withdrawal(body):
+        if joined := read_join(body):
+            await self._intake.join(joined)
+            self._names.learn(joined)
+        elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
                 await self.messenger.delete(withdrawn)
         elif edited := read_edit(body, follow_ups=follow_ups):
@@ -253,14 +261,6 @@ class SlackAdapter:
         else:
             await self._tell_outsider(body)
             self._decorate(body)
-
-    async def _follow_membership(self, body: dict[str, Any]) -> None:
-        """That we were added to a channel, or are no more in one."""
-        if joined := read_join(body):
-            await self._intake.join(joined)
-            self._names.learn(joined)
-        elif left := read_leave(body):
-            await self._intake.leave(left)
 
     async def _tell_outsider(self, body: dict[str, Any]) -> None:
         """Whoever asks from another organisation learns that only ours are answered."""

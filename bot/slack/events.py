@@ -127,7 +127,7 @@ def read_join(envelope: Json) -> ChannelKey | None:
     return ChannelKey(Platform.SLACK, installation, channel)
 
 
-LEFT = {"channel_left", "group_left", "channel_deleted", "group_deleted"}
+LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")
 """We were taken out of a channel, or it is gone."""
 
 

@@ -170,7 +170,8 @@ class SlackMessenger:
         pictures = await self._pictures_of(address, message)
         await self._write_over(address, message, self._rendered(address, answer), tries=1)
         if self._uploads and pictures:
-            await self._uploads.delete(await self._client_for(address), list(pictures.values()))
+            client = await self._client_for(address)
+            await self._uploads.delete(client, list(pictures.values()))
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Upload the answer's figures and show them in it.

@@ -138,12 +138,12 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], activity, tries=1)
 
     async def retract(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write over the answer, and over its card; a private one is out of reach."""
+        """Write over the answer, and over its card where it is known; a private one is out of reach."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
         activity = text_activity(self._render(address, message, answer), takes_feedback=False)
         await self.connector.put(address, message["id"], activity, tries=1)
-        if (card := message.get("card")) and card != UNSURE:
+        if card := message.get("card"):
             await self.connector.put(address, card, activity, tries=1)
 
     def _render(

@@ -24,7 +24,7 @@ MAX_NAME_CHARS = 255
 _CHAT = ("sl_", "ms_", "#")
 """What a tenant name or a chat channel begins with: no local channel of an admin's file is called so."""
 _DIRECT_LIBRARY = "library of direct chats"
-_ADMIN, _PLATFORM = "admin", "platform"
+_ADMIN, PLATFORM = "admin", "platform"
 """Who named a channel."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
@@ -73,7 +73,7 @@ class Channels:
             if is_direct is not None:
                 row.is_direct = is_direct
             if name and row.named_by != _ADMIN:
-                row.name, row.named_by = name, _PLATFORM
+                row.name, row.named_by = name, PLATFORM
             await session.flush()
             return _channel(row)
 

@@ -20,8 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.chat.channels import Channels
-from storage.chat.notification_events import UPLOADS_FOLDER
+from storage.chat.channels import PLATFORM, Channels
 from storage.clock import utc_now
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, words_of
 from storage.errors import StillInFolder, UnknownTenant
@@ -44,7 +43,6 @@ from storage.sql.tables import (
     OutboxRow,
     PublicationRow,
     ReadingRow,
-    UploadRow,
     VersionRow,
 )
 from storage.web_pages.page_store import WebPageStore
@@ -145,14 +143,14 @@ class Eraser:
         await self._remove_files(contents, report)
         async with self._database.transaction() as session:
             await _forget_documents(session, target.documents, contents)
-            if target.person:  # only admins may remove their files from now on
-                theirs = update(UploadRow).where(col(UploadRow.uploader) == target.person)
-                await session.execute(theirs.values(uploader="", address={}))
             if target.is_whole_channel and target.channel:
                 await _forget_channel(session, target.channel.id)
             elif target.conversations:
-                nameless = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
-                await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None, left_at=None))
+                talked = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
+                await session.execute(talked.values(left_at=None))
+                # Of a direct chat that is a person's; what an admin calls a channel is the admin's.
+                nameless = talked.where(col(ChannelRow.named_by) == PLATFORM)
+                await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None))
         if target.is_whole_channel:
             await self._web_pages.prune()
         await self._database.scrub()
@@ -311,12 +309,6 @@ async def _forget_documents(session: AsyncSession, documents: Collection[UUID], 
         folder.asked = [one for one in folder.asked or () if one not in names] or None
         folder.approved = [one for one in folder.approved or () if one not in names] or None
     await session.execute(delete(NoticeRow).where(col(NoticeRow.document_id).in_(documents)))
-    uploaded = exists().where(
-        col(DocumentRow.id).in_(documents),
-        col(DocumentRow.channel_id) == UploadRow.channel_id,
-        col(DocumentRow.file) == f"{UPLOADS_FOLDER}/" + col(UploadRow.name),
-    )
-    await session.execute(delete(UploadRow).where(uploaded))
     await session.execute(delete(PublicationRow).where(col(PublicationRow.version_id).in_(versions)))
     await session.execute(delete(VersionRow).where(col(VersionRow.document_id).in_(documents)))
     await session.execute(delete(DocumentRow).where(col(DocumentRow.id).in_(documents)))
@@ -335,7 +327,7 @@ async def _forget_channel(session: AsyncSession, channel_id: int) -> None:
     await session.execute(delete(FactRow).where(col(FactRow.name).in_(facts)))
     told = update(NoticeRow).where(col(NoticeRow.told_in) == channel_id)
     await session.execute(told.values(told_in=None))
-    for table in (NoticeRow, UploadRow, ChannelMoveRow):
+    for table in (NoticeRow, ChannelMoveRow):
         await session.execute(delete(table).where(col(table.channel_id) == channel_id))
     await session.execute(delete(FolderRow).where(col(FolderRow.id).in_(folders)))
     untold = (

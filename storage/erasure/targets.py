@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.feedback import person_of
+from storage.chat.notification_events import UPLOADS_FOLDER
 from storage.chat.retention import WordRows, quoted_rows
 from storage.errors import SettingsError, StillInFolder
 from storage.models import Channel, Platform
@@ -29,13 +31,22 @@ from storage.sql.tables import (
     ReadingRow,
     SubscriptionRow,
     TurnRow,
+    UploadRow,
     VersionRow,
     WebCitationRow,
 )
 
 MIN_TITLE_CHARS = 8
 """A shorter title is said of too much."""
-_OF_CHANNEL = (CitationRow, WebCitationRow, SubscriptionRow, NoticeRow, TurnRow, QuestionRecordRow)
+_OF_CHANNEL = (
+    CitationRow,
+    WebCitationRow,
+    SubscriptionRow,
+    NoticeRow,
+    TurnRow,
+    QuestionRecordRow,
+    UploadRow,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +160,22 @@ async def words_of(database: Database, target: ErasureTarget) -> WordRows:
         titles = await _own_titles(database, target, target.channel.id)
         found = await quoted_rows(database, target.channel.id, target.documents, titles)
     async with database.snapshot() as session:
+        if target.channel and target.documents:
+            found.add(UploadRow, await session.scalars(_uploads_of(target.channel.id, target.documents)))
         if target.person:
             await _add_person(session, found, target.person)
         for conversation in target.conversations:
             await _add_conversation(session, found, conversation)
     return found
+
+
+def _uploads_of(channel_id: int, documents: Collection[UUID]) -> Select[int]:
+    """What says who brought these documents: uploads lie in a folder of their own, under their name."""
+    return (
+        select(col(UploadRow.id))
+        .join(DocumentRow, col(DocumentRow.file) == f"{UPLOADS_FOLDER}/" + col(UploadRow.name))
+        .where(col(UploadRow.channel_id) == channel_id, col(DocumentRow.id).in_(documents))
+    )
 
 
 async def _own_titles(database: Database, target: ErasureTarget, channel_id: int) -> set[str]:
@@ -193,6 +215,8 @@ async def _add_person(session: AsyncSession, found: WordRows, person: str) -> No
         found.add(turn, await session.scalars(select(col(rows.id)).where(col(rows.key).in_(keys))))
     of_events = col(SubscriptionRow.event_key).in_(events)
     found.add(SubscriptionRow, await session.scalars(select(col(SubscriptionRow.id)).where(of_events)))
+    uploaded = select(col(UploadRow.id)).where(col(UploadRow.uploader) == person)
+    found.add(UploadRow, await session.scalars(uploaded))
     said = col(FeedbackRow.person) == person_of(*person.split(":", 2)[1:])
     found.add(FeedbackRow, await session.scalars(select(col(FeedbackRow.id)).where(said)))
 

@@ -31,11 +31,11 @@ class Dialect(Protocol):
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
         """A session that cannot write and sees one moment."""
 
-    def reader(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A connection for one statement that cannot write."""
-
     async def scrub(self) -> None:
         """Overwrite what was deleted: no byte of it stays in the database's own files."""
+
+    def reader(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A connection for one statement that cannot write."""
 
     def cause(self, error: DBAPIError) -> str | None:
         """What an admin should check, as a sentence without secrets; None for a mistake of ours."""

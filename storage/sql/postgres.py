@@ -113,18 +113,18 @@ class PostgresDialect:
         async with AsyncSession(self._readers, expire_on_commit=False) as session:
             yield session
 
-    @asynccontextmanager
-    async def reader(self) -> AsyncIterator[AsyncConnection]:
-        """In a transaction: only there the server refuses to write."""
-        async with self._readers.connect() as connection:
-            yield connection
-
     async def scrub(self) -> None:
         """Rewrite every table; the server's write-ahead log and its backups are its administrator's."""
         async with self._writers.connect() as opened:
             connection = await opened.execution_options(isolation_level="AUTOCOMMIT")
             for table in SQLModel.metadata.tables:
                 await connection.execute(text(f'VACUUM (FULL, ANALYZE) "{table}"'))
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """In a transaction: only there the server refuses to write."""
+        async with self._readers.connect() as connection:
+            yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the SQLSTATE, or by the words of a server that did not let us in."""

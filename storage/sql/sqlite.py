@@ -77,12 +77,6 @@ class SqliteDialect:
         async with AsyncSession(self._readers, expire_on_commit=False) as session:
             yield session
 
-    @asynccontextmanager
-    async def reader(self) -> AsyncIterator[AsyncConnection]:
-        """Without a transaction: its BEGIN and the rollback at its end take longer than a small query."""
-        async with self._statements.connect() as connection:
-            yield connection
-
     async def scrub(self) -> None:
         """Write the file anew, then empty its journal; others wait meanwhile, about a second for 100 MB.
 
@@ -94,6 +88,12 @@ class SqliteDialect:
         except sqlite3.Error as error:
             cause = _CAUSES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error))
             raise DatabaseUnavailable(f"what was erased is not overwritten yet: {cause}") from error
+
+    @asynccontextmanager
+    async def reader(self) -> AsyncIterator[AsyncConnection]:
+        """Without a transaction: its BEGIN and the rollback at its end take longer than a small query."""
+        async with self._statements.connect() as connection:
+            yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the result code."""

@@ -89,10 +89,10 @@ class MemoryInbox:
     gate: asyncio.Event | None = None
     """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
+    left: list[ChannelKey] = field(default_factory=list)
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
     moves_failure: Exception | None = None
     """Raised instead of saying which channels were moved."""
-    left: list[ChannelKey] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""

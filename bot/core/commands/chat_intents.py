@@ -109,9 +109,9 @@ _REQUESTS = (
     ChatIntent.RESUME,
 )
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
-_OF_FILES = (ChatIntent.REMOVE_UPLOAD, ChatIntent.RETRY, ChatIntent.ERASE_FOR_GOOD, ChatIntent.ERASE)
+_OF_FILES = (ChatIntent.RETRY, ChatIntent.ERASE_FOR_GOOD, ChatIntent.ERASE)
 """Whether a file has such a name is for the documents to say."""
-_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, *_OF_FILES, ChatIntent.APPROVE)
+_NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.REMOVE_UPLOAD, *_OF_FILES, ChatIntent.APPROVE)
 """What names a date, a file or a folder."""
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 

@@ -53,7 +53,12 @@ def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
     settings = BotSettings(teams_development=True)
     feedback = cast("AnswerFeedback", inbox.feedback)
     return TeamsAdapter(
-        settings, inbox.receive, given=inbox.given, join=inbox.join, leave=inbox.leave, feedback=feedback
+        settings,
+        inbox.receive,
+        given=inbox.given,
+        join=inbox.join,
+        leave=inbox.leave,
+        feedback=feedback,
     )
 
 

@@ -338,14 +338,13 @@ async def test_what_became_of_a_source_is_written_over_the_text_and_no_card_is_a
         await messenger.revise(teams.address, {"id": "m0"}, ANSWER, changes)
 
 
-async def test_an_erased_answer_goes_with_its_card(teams: Teams, messenger: TeamsMessenger) -> None:
+async def test_an_erased_answer_goes_with_its_card(
+    teams: Teams, messenger: TeamsMessenger, outbox: Outbox
+) -> None:
     """Shows the same sentence written over the text and over the card of its sources."""
     message = await messenger.place(teams.address, Language.ENGLISH)
-    await messenger.deliver(teams.address, message, ANSWER)
-    seen = len(teams.sent)
-    await messenger.retract(teams.address, message, Answer(AnswerState.CHAT, "Removed."))
-    updates = teams.sent[seen:]
-    assert [method for method, _, _ in updates] == ["PUT", "PUT"]
-    assert len({activity["id"] for _, _, activity in updates}) == 2
-    assert all(activity["text"] == "Removed." for _, _, activity in updates)
-    assert "attachments" not in updates[1][2]
+    await messenger.deliver(teams.address, message, ANSWER, outbox.keep)
+    await messenger.retract(teams.address, outbox.message, Answer(AnswerState.CHAT, "Removed."))
+    assert [method for method, _, _ in teams.sent[-2:]] == ["PUT", "PUT"]
+    assert [one["text"] for one in teams.shown.values()] == ["Removed.", "Removed."]
+    assert not any(one.get("attachments") for one in teams.shown.values())
