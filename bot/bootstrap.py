@@ -71,7 +71,6 @@ from storage.chat.uploads import Uploads
 from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
-from storage.erasure.eraser import SETTLE_SECONDS, Eraser
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
@@ -81,7 +80,7 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
-from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_stores
+from storage.stores import Stores, make_eraser, open_embedder, open_index, open_pdf_process, open_stores
 from storage.web_pages.page_index import WebPageIndex
 
 if TYPE_CHECKING:
@@ -256,18 +255,6 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answ
         build_answering(settings, stores, embedder, index, make_links(settings)) as answering,
     ):
         yield stores, answering
-
-
-def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
-    """What erases documents, channels and what people said."""
-    return Eraser(
-        stores.database,
-        blobs=stores.blobs,
-        files=stores.files,
-        index=index,
-        web_pages=stores.web_pages,
-        settle_seconds=settle_seconds,
-    )
 
 
 @asynccontextmanager

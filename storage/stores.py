@@ -28,6 +28,7 @@ from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
 from storage.documents.vocabulary import Vocabularies
 from storage.embeddings.base import Embedder, space_of
+from storage.erasure.eraser import SETTLE_SECONDS, Eraser
 from storage.errors import ChangedIndex, IndexUnavailable, SettingsError
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
@@ -181,6 +182,18 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             WebSourcesFile(home),
             WebPageStore(database, settings.web_cache_days, settings.web_retry_minutes),
         )
+
+
+def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
+    """What erases documents, channels and what people said."""
+    return Eraser(
+        stores.database,
+        blobs=stores.blobs,
+        files=stores.files,
+        index=index,
+        web_pages=stores.web_pages,
+        settle_seconds=settle_seconds,
+    )
 
 
 @asynccontextmanager

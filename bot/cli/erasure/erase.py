@@ -7,7 +7,6 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from bot.bootstrap import make_eraser
 from bot.cli.home import chosen_channel, is_confirmed, open_existing_home
 from bot.cli.json_output import dump
 from bot.core.models import LOCAL_ASKER
@@ -17,7 +16,7 @@ from storage.erasure.eraser import SETTLE_SECONDS, ErasureReport
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, person_target
 from storage.errors import SettingsError
 from storage.sql.audit import AuditedAction
-from storage.stores import Stores, open_index
+from storage.stores import Stores, make_eraser, open_index
 
 FILES = {
     "blobs": "stored PDFs",
