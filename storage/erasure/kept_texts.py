@@ -89,7 +89,7 @@ TABLES: dict[str, KeptText] = {
         "until it is removed",
     ),
     "slack_installation": KeptText(
-        "sealed tokens of a Slack workspace, who installed the app",
+        "sealed tokens and the name of a Slack workspace",
         (),
         None,
         "until the app is removed there",
