@@ -377,4 +377,4 @@ def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any
 
 def opened(settings: BotSettings, inbox: Any) -> TeamsAdapter | None:
     """What the program opens by these settings."""
-    return open_teams(settings, inbox.receive, inbox.join, inbox.feedback)
+    return open_teams(settings, inbox, inbox.join, inbox.feedback)
