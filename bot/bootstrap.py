@@ -19,7 +19,7 @@ from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
 from bot.core.citations.signed_links import KeyRing, Links
-from bot.core.citations.source_buttons import LinklessAnswering
+from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.thread_commands import ThreadCommands
@@ -370,20 +370,22 @@ def build_conversation(
     take_upload: TakeUpload | None = None,
 ) -> Conversation:
     """What the chat platforms hand messages to; nothing runs yet."""
+    is_linkless = settings.links_problem(links.public_url) is not None
+    notes = PageNotes(
+        Subscriptions(stores.database),
+        channels=stores.channels,
+        catalog=stores.catalog,
+        citations=stores.citations,
+        readings=stores.readings,
+        links=links,
+    )
     return Conversation(
         Inbox(stores.database),
         stores.channels,
-        LinklessAnswering(answering) if settings.links_problem(links.public_url) else answering,
+        LinklessAnswering(answering) if is_linkless else answering,
         stores.memory,
         messengers,
-        notes=PageNotes(
-            Subscriptions(stores.database),
-            channels=stores.channels,
-            catalog=stores.catalog,
-            citations=stores.citations,
-            readings=stores.readings,
-            links=links,
-        ),
+        notes=LinklessNotes(notes) if is_linkless else notes,
         direct=DirectChats(
             stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
         ),
@@ -507,7 +509,9 @@ async def build_notifier(
         stores.channels,
         receipts,
         routes=Routes(bot.receipts, admins, bot.gap_digest),
-        announcers=announcers,
+        announcers={name: LinklessAnnouncer(one) for name, one in announcers.items()}
+        if bot.links_problem(links.public_url)
+        else announcers,
         digest=digest,
         uploads=Uploads(stores.database),
     )

@@ -334,6 +334,8 @@ class FigureKind(StrEnum):
     OTHER = "other"
     """A flow chart, map, photograph or diagram: surely none of the three."""
     UNKNOWN = "unknown"
+    TABLE = "table"
+    """Of a reading no figure is one: an answer shows the table that it quotes as a picture."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -408,6 +408,8 @@ class AnswerFigure:
     """URL of its picture; '' in an answer of an older release."""
     number: int = 0
     """The [n] of the sentence that speaks of it; 0: there is none."""
+    is_table: bool = False
+    """It is the picture of a table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,7 @@ class ReplyWords:
     figure_on: SentenceTemplate
     figure_described: SentenceTemplate
     figure_unnamed: SentenceTemplate
+    table_unnamed: SentenceTemplate
     source: SentenceTemplate
     source_by_ocr: SentenceTemplate
     page_of: SentenceTemplate
@@ -278,9 +279,11 @@ class ReplyWords:
             return self.empty_named_channel(channel=channel.name, folder=folder)
         return self.empty_channel(folder=folder)
 
-    def figure_label(self, caption: str, page: int) -> str:
+    def figure_label(self, caption: str, page: int, *, is_table: bool = False) -> str:
         """A figure's page and what it is called: ``p. 4 · Figure 2. Water use``."""
-        return self.source_label(page, caption) if caption else self.figure_unnamed(page=page)
+        if caption:
+            return self.source_label(page, caption)
+        return (self.table_unnamed if is_table else self.figure_unnamed)(page=page)
 
     def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
         """A page and what it is of: ``p. 4 · Handbook``."""

@@ -51,6 +51,20 @@ MUTATIONS = (
         "::test_a_click_asks_where_its_button_was_posted_and_nowhere_else",
     ),
     Mutation(
+        "the message extension gives an answer to somebody else than its asker",
+        "bot/teams/compose_extension.py",
+        'is_private(given.address) and given.address.get("asker") == asker',
+        "is_private(given.address)",
+        "tests/bot/teams/test_compose_extension.py::test_an_answer_is_its_askers_in_its_own_channel",
+    ),
+    Mutation(
+        "a card in Teams that may be there is posted again after a crash",
+        "bot/teams/messenger.py",
+        "        if card == UNSURE:\n            return",
+        "        if card == UNSURE:\n            card = None",
+        "tests/bot/teams/test_teams_crashes.py::test_a_crash_leaves_one_answer_and_never_a_second_card",
+    ),
+    Mutation(
         "every chat asks the library of direct chats",
         "bot/core/conversation/inbox_replies.py",
         "if chat.is_direct:",

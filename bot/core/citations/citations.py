@@ -21,7 +21,7 @@ from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
 from storage.chat_models import ShownWeb
 from storage.documents.catalog import Catalog
-from storage.models import Channel, CitationRecord, LivePublication, Shown
+from storage.models import Channel, CitationRecord, FigureKind, LivePublication, Shown
 from storage.models import Figure as KnownFigure
 from storage.task_group import gather_or_cancel
 
@@ -119,6 +119,7 @@ class CitationService:
             self._links.page_url(channel, record),
             self._links.figure_url(channel, record),
             number,
+            is_table=figure.kind is FigureKind.TABLE,
         )
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import takewhile
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bot.core.citations.web_links import marking_all
-from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Question
+from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language, Question
 from bot.core.plaintext import shorten, shorten_middle, tame
-from bot.core.ports import AnswerListener, QuestionAnswering
+from bot.core.ports import Announcement, Announcer, AnswerListener, NoteWriter, QuestionAnswering
 from bot.core.wording import ReplyWords, reply_words
+from storage.models import Channel
 
 LABEL_CHARS = 75
 """What a button of Slack holds; those of Teams say the same."""
@@ -237,6 +239,43 @@ class LinklessAnswering:
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer with its sources in its text."""
         return without_links(await self._answering.answer(question, listener))
+
+
+class LinklessNotes:
+    """Notes on pages for threads of such chats."""
+
+    def __init__(self, notes: NoteWriter) -> None:
+        self._notes = notes
+
+    async def is_due(self, note: Mapping[str, int]) -> bool:
+        """As the notes themselves have it."""
+        return await self._notes.is_due(note)
+
+    async def write(self, note: Mapping[str, int]) -> Answer:
+        """The note with its page in its text."""
+        return without_links(await self._notes.write(note))
+
+
+class LinklessAnnouncer:
+    """Announcements in such chats."""
+
+    def __init__(self, announcer: Announcer) -> None:
+        self._announcer = announcer
+
+    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+        """As the platform has it."""
+        return self._announcer.announcing_place(channel, address)
+
+    async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
+        """Post it with a sentence in place of its buttons; its files are named in any case."""
+        if announcement.sources:
+            more = (*announcement.more, reply_words(Language.ENGLISH).no_links)
+            announcement = replace(announcement, more=more, sources=())
+        await self._announcer.announce(place, announcement)
+
+    async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
+        """As the platform has it."""
+        return await self._announcer.has_announced(place, announcement, since)
 
 
 def without_links(answer: Answer) -> Answer:

@@ -227,7 +227,7 @@ def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
         min(1.0, max(bottom) + above),
     )
     return KnownFigure(
-        quote.page, box, FigureKind.OTHER, True, passage.ordinal, passage.heading_path, name, "", ""
+        quote.page, box, FigureKind.TABLE, True, passage.ordinal, passage.heading_path, name, "", ""
     )
 
 

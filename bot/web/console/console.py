@@ -220,7 +220,7 @@ class Console:
             "sources": [self._source_view(page, answer) for page in cited_pages(answer, LABEL_CHARS)],
             "figures": [
                 {
-                    "label": words.figure_label("", figure.page),
+                    "label": words.figure_label("", figure.page, is_table=figure.is_table),
                     "caption": figure.caption,
                     "file": figure.file,
                     "view": self._links.viewer_path(figure.url),

@@ -103,16 +103,19 @@ async def test_each_cited_page_is_one_source(client: TestClient, house: House) -
     assert len({citation["view"] for citation in answer["citations"]}) == 4
 
 
-async def test_a_figure_comes_with_its_caption_and_its_place(client: TestClient, house: House) -> None:
-    """It stands among the sources, with its picture and a page that the viewer opens."""
+@pytest.mark.parametrize("is_table", [False, True])
+async def test_a_figure_comes_with_its_caption_and_its_place(
+    client: TestClient, house: House, is_table: bool
+) -> None:
+    """It stands among the sources, with its picture and a page to open; a table is called one."""
     channel = await house.channel("alpha")
     links = [f"{house.public_url}/{kind}/abc" for kind in "vf"]
-    figure = AnswerFigure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), *links)
+    figure = AnswerFigure("a.pdf", 3, "Figure 1. Emissions", Box(0, 0, 1, 1), *links, is_table=is_table)
     house.answering.answers["Chart?"] = Answer(AnswerState.GROUNDED, "Here.", figures=(figure,))
     answer = json.loads((await ask(client, channel, "Chart?"))[1])
     assert answer["figures"] == [
         {
-            "label": WORDS.figure_unnamed(page=3),
+            "label": (WORDS.table_unnamed if is_table else WORDS.figure_unnamed)(page=3),
             "caption": "Figure 1. Emissions",
             "file": "a.pdf",
             "view": "/v/abc",

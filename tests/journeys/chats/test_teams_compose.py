@@ -17,13 +17,15 @@ CANARY = "Zanzibarium"
 CHANNELS = {GENERAL: "IT - General", OPERATIONS: "IT - Operations"}
 
 
-async def ask(page: Page, channel: str, question: str) -> None:
-    """Open the extension in the box of a channel, and ask."""
+async def ask(page: Page, channel: str, question: str, seen: Path | None = None) -> None:
+    """Open the extension in the box of a channel, and ask; ``seen``: where to keep how it looks."""
     await page.locator(f'[aria-label="{CHANNELS[channel]}"]').click()
     await page.get_by_label("Trigger Message Extension App").last.click()
     await page.get_by_role("menuitem", name="Action Command").click()
     await page.get_by_role("button", name="Create").click()
     await page.get_by_label(WORDS.compose_question).fill(question)
+    if seen:
+        await page.screenshot(path=seen)
     await page.get_by_role("button", name=WORDS.compose_ask, exact=True).click()
 
 
@@ -45,7 +47,19 @@ async def test_a_question_in_the_message_box_is_answered_there_from_its_own_chan
         await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
         await page.goto(playground.url)
         await page.get_by_text("Connected.").wait_for()
-        await page.screenshot(path=tmp_path / "start.png")
-        await ask(page, OPERATIONS, "when do backups run?")
-        await page.get_by_text("2:00 AM").first.wait_for()
+        await ask(page, OPERATIONS, "when do backups run?", tmp_path / "dialog.png")
+        opening = page.locator(f'button[title^="{program.url}/v/"]').filter(has_text="[1] p. 1 · SOP-IT-04")
+        await opening.wait_for()
+        assert await page.get_by_text("2:00 AM").count() == 1
         await page.screenshot(path=tmp_path / "card.png")
+        await page.get_by_role("button", name="Post", exact=True).click()
+        await page.get_by_text("Person 0").nth(2).wait_for()
+        await page.screenshot(path=tmp_path / "sent.png")
+        await ask(page, OPERATIONS, "what is the secret project called?")
+        await page.get_by_text(WORDS.searched(1)).first.wait_for()
+        assert CANARY not in await page.inner_text("body")
+        assert CANARY not in playground.recording.read_text()
+        await ask(page, GENERAL, "what is the secret project called?")
+        await page.get_by_text(CANARY).first.wait_for()
+        await page.screenshot(path=tmp_path / "general.png")
+    assert not await playground.said("2:00 AM"), "the bot posted what was asked privately"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from fakes.core import WORDS
 
-from bot.core.citations.source_buttons import without_links
-from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language, NearestPage
+from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessNotes, without_links
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, CitedPage, Language, NearestPage
+from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from bot.slack import blocks
 from bot.teams import cards
-from storage.models import Box
+from storage.models import Box, Channel, ChannelKey, Platform
 
 OURS = "http://127.0.0.1:8765/v/abc"
 PDF = Citation(1, "Backups", "backups.pdf", 4, "Daily.", (), OURS, name="Backups")
@@ -46,3 +50,65 @@ def test_what_opens_no_page_of_ours_is_left_as_it_is() -> None:
         Answer(AnswerState.GROUNDED, "New [2].", (WEB,)),
     ):
         assert without_links(answer) == answer
+
+
+@dataclass
+class Board:
+    """Keeps what is announced."""
+
+    announced: list[Announcement] = field(default_factory=list)
+
+    def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Where it was told."""
+        return address
+
+    async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
+        """Keep it."""
+        self.announced.append(announcement)
+
+    async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool:
+        """By its id."""
+        return any(one.id == announcement for one in self.announced)
+
+
+async def test_a_receipt_says_a_sentence_in_place_of_its_buttons() -> None:
+    """Shows that its files and questions stay, and that what has no buttons says nothing of links."""
+    board = Board()
+    announcer = LinklessAnnouncer(board)
+    channel = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
+    place = announcer.announcing_place(channel, {"conversation": "19:ops"})
+    assert place == {"conversation": "19:ops"}
+    entries = (AnnouncementEntry("backups.pdf: 4 pages", (), ("When do backups run?",)),)
+    receipt = Announcement(
+        "b1", "1 PDF is new.", entries, ("and 2 more",), (CitedPage((), "p. 1", "", OURS),)
+    )
+    welcome = Announcement("b2", "Hello.", ())
+    for one in (receipt, welcome):
+        await announcer.announce(place, one)
+    shown, plain = board.announced
+    assert shown == replace(receipt, sources=(), more=("and 2 more", WORDS.no_links))
+    assert plain == welcome
+    for rendered in (blocks.render_announcement(shown), cards.render_announcement(shown)):
+        assert OURS not in repr(rendered)
+        assert WORDS.no_links in repr(rendered)
+    assert await announcer.has_announced(place, "b1", datetime.now(UTC))
+
+
+class Notes:
+    """One note, due."""
+
+    async def is_due(self, note: Mapping[str, int]) -> bool:
+        """Of the first subscription alone."""
+        return note["subscription"] == 1
+
+    async def write(self, note: Mapping[str, int]) -> Answer:
+        """What became of a page."""
+        return Answer(AnswerState.CHAT, "It stands on page 4 now [1].", (PDF,))
+
+
+async def test_a_note_on_a_page_names_it_in_its_text() -> None:
+    """Shows that a thread which follows a page gets no dead button, either."""
+    notes = LinklessNotes(Notes())
+    assert [await notes.is_due({"subscription": one}) for one in (1, 2)] == [True, False]
+    said = (await notes.write({"subscription": 1})).text
+    assert said == f"It stands on page 4 now [1].\n\n{WORDS.no_links}\n[1] p. 4 · Backups"
