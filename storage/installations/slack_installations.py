@@ -17,7 +17,7 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.sql.database import Database
 from storage.sql.leases import has_no_lease
-from storage.sql.tables import OAuthStateRow, SlackInstallationRow
+from storage.sql.tables import ChannelRow, OAuthStateRow, SlackInstallationRow
 
 MAX_STATES = 1000
 """Installations that may be under way: whoever begins more ends the oldest."""
@@ -84,6 +84,8 @@ class SlackInstallations:
     async def erase(self, installation: str, until: datetime) -> SlackInstallation | None:
         """Erase an installation with its tokens and return it; None: there is none so old.
 
+        Its channels are left by that, each as if the bot had been taken out of it.
+
         Args:
             installation: which one.
             until: an installation made later than this stays.
@@ -99,7 +101,12 @@ class SlackInstallations:
         )
         async with self._database.transaction() as session:
             row = await session.scalar(gone)
-            return _installation(row) if row else None
+            if row is None:
+                return None
+            own = col(ChannelRow.tenant).startswith(f"sl_{installation}_", autoescape=True)
+            left = update(ChannelRow).where(own, col(ChannelRow.left_at).is_(None))
+            await session.execute(left.values(left_at=utc_now()))
+            return _installation(row)
 
     async def begin_renewal(self, held: SlackInstallation, seconds: float) -> bool:
         """Take an installation for so long, to renew its token; False: somebody else does, or did.

@@ -8,9 +8,11 @@ from datetime import timedelta
 
 import pytest
 
+from storage.chat.channels import Channels
 from storage.clock import clock_ahead, utc_now
 from storage.installations import slack_installations
 from storage.installations.slack_installations import OAuthStates, SlackInstallation, SlackInstallations
+from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
 
 ACME = "T0ACME001"
@@ -74,6 +76,18 @@ async def test_what_is_erased_is_gone_unless_it_is_newer(installations: SlackIns
     assert await installations.erase(ACME, utc_now()) is None
     assert not await installations.renew(held, b"new", None)
     assert [one.installation for one in await installations.all()] == ["T0BETA001"]
+
+
+async def test_the_channels_of_a_workspace_that_removes_the_app_are_left(database: Database) -> None:
+    """Those of no other one; where somebody asks again, the bot is there again."""
+    installations, channels = SlackInstallations(database), Channels(database)
+    await installations.save(installed())
+    keys = [ChannelKey(Platform.SLACK, team, "C1") for team in (ACME, "T0ACME0012", "T0BETA001")]
+    made = [await channels.ensure(key) for key in keys]
+    assert await installations.erase(ACME, utc_now())
+    assert [one.id for one in await channels.left_before(utc_now())] == [made[0].id]
+    await channels.ensure(keys[0])
+    assert await channels.left_before(utc_now()) == []
 
 
 async def test_a_state_is_good_once_and_for_a_while(database: Database) -> None:
