@@ -159,7 +159,8 @@ async def start_slack(tmp_path: Path) -> AsyncIterator[StartSlack]:
     """
     running: list[asyncio.subprocess.Process] = []
     doubles: list[SlackDouble] = []
-    async with aiohttp.ClientSession() as session:
+    # The double closes a connection that was quiet for a while, sometimes just as it is used again.
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
 
         async def start(mode: str, request_url: str) -> SlackDouble:
             config, port = tmp_path / "slack.json", free_port()

@@ -19,7 +19,7 @@ from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language,
 from bot.core.plaintext import shorten, shorten_middle, tame
 from bot.core.ports import Announcement, Announcer, AnswerListener, NoteWriter, QuestionAnswering
 from bot.core.wording import ReplyWords, reply_words
-from storage.models import Channel
+from storage.models import Channel, TenantName
 
 LABEL_CHARS = 75
 """What a button of Slack holds; those of Teams say the same."""
@@ -247,9 +247,9 @@ class LinklessNotes:
     def __init__(self, notes: NoteWriter) -> None:
         self._notes = notes
 
-    async def is_due(self, note: Mapping[str, int]) -> bool:
+    async def due(self, note: Mapping[str, int]) -> TenantName | None:
         """As the notes themselves have it."""
-        return await self._notes.is_due(note)
+        return await self._notes.due(note)
 
     async def write(self, note: Mapping[str, int]) -> Answer:
         """The note with its page in its text."""

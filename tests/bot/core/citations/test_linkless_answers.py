@@ -16,7 +16,7 @@ from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from bot.slack import blocks
 from bot.teams import cards
-from storage.models import Box, Channel, ChannelKey, Platform
+from storage.models import Box, Channel, ChannelKey, Platform, TenantName
 
 OURS = "http://127.0.0.1:8765/v/abc"
 PDF = Citation(1, "Backups", "backups.pdf", 4, "Daily.", (), OURS, name="Backups")
@@ -97,9 +97,9 @@ async def test_a_receipt_says_a_sentence_in_place_of_its_buttons() -> None:
 class Notes:
     """One note, due."""
 
-    async def is_due(self, note: Mapping[str, int]) -> bool:
-        """Of the first subscription alone."""
-        return note["subscription"] == 1
+    async def due(self, note: Mapping[str, int]) -> TenantName | None:
+        """The first subscription has something to be told."""
+        return TenantName("sl_T1_C1") if note["subscription"] == 1 else None
 
     async def write(self, note: Mapping[str, int]) -> Answer:
         """What became of a page."""
@@ -109,6 +109,6 @@ class Notes:
 async def test_a_note_on_a_page_names_it_in_its_text() -> None:
     """Shows that a thread which follows a page gets no dead button, either."""
     notes = LinklessNotes(Notes())
-    assert [await notes.is_due({"subscription": one}) for one in (1, 2)] == [True, False]
+    assert [await notes.due({"subscription": one}) for one in (1, 2)] == ["sl_T1_C1", None]
     said = (await notes.write({"subscription": 1})).text
     assert said == f"It stands on page 4 now [1].\n\n{WORDS.no_links}\n[1] p. 4 · Backups"
