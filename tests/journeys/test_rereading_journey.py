@@ -98,6 +98,11 @@ async def begin(program: Program, sop: Path) -> str:
     return space
 
 
+@pytest.mark.parametrize(
+    "any_program",
+    ["embedded index", pytest.param("weaviate", marks=[pytest.mark.engine("weaviate"), pytest.mark.long])],
+    indirect=True,
+)
 async def test_another_embedder_takes_over_while_questions_are_answered(
     any_program: Program, sop: Path, endpoint: EmbeddingServer
 ) -> None:

@@ -73,6 +73,7 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
         assert await slack.posted(IT, "") is None
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
 async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
     program: Program, start_playground: StartPlayground, sop: Path

@@ -44,6 +44,7 @@ async def test_a_reply_in_our_thread_is_answered_without_a_mention(
         await page.screenshot(path=tmp_path / "thread.png")
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_a_thread_of_ours_is_known_after_a_restart_and_follow_ups_can_be_off(
     program: Program, start_slack: StartSlack, sop: Path
