@@ -21,13 +21,11 @@ QUESTION = "How many days of paid leave do contractors get?"
 SEARCHED = "12 days of paid leave"
 
 
-async def serve_slack(
-    program: Program, start_slack: StartSlack, transport: str, **others: str
-) -> SlackDouble:
+async def serve_slack(program: Program, start_slack: StartSlack, **others: str) -> SlackDouble:
     """A Slack server, and the settings by which the program finds it and takes files of one channel."""
-    slack = await start_slack(transport, f"{program.url}/slack/events")
+    slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(
-        slack.api_url, transport, **{"FOOTNOTE_UPLOADS": CHANNEL, "FOOTNOTE_UPLOAD_FILES": "2", **others}
+        slack.api_url, "events", **{"FOOTNOTE_UPLOADS": CHANNEL, "FOOTNOTE_UPLOAD_FILES": "2", **others}
     )
     return slack
 
@@ -39,7 +37,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
     program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
     """Shows file, receipt below it, answer, a stranger's try to remove it, and that it is found no more."""
-    slack = await serve_slack(program, start_slack, "socket")
+    slack = await serve_slack(program, start_slack)
     folder = program.home / "inbox" / CHANNEL / "uploads"
     async with program.serving():
         await slack.upload(IT, NAME, POLICY, "the new one")
@@ -90,7 +88,7 @@ async def test_what_is_not_taken_is_said_once_and_elsewhere_nothing_is_said(
     program: Program, start_slack: StartSlack
 ) -> None:
     """Shows an empty file, no PDF, one too many, the same bytes; silence where files are not taken."""
-    slack = await serve_slack(program, start_slack, "events")
+    slack = await serve_slack(program, start_slack)
     async with program.serving():
         await slack.upload(HR, "secret.pdf", POLICY)
         await slack.upload(IT, "page.pdf", b"<html>")
