@@ -29,6 +29,7 @@ async def ask(page: Page, channel: str, question: str, seen: Path | None = None)
     await page.get_by_role("button", name=WORDS.compose_ask, exact=True).click()
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
 async def test_a_question_in_the_message_box_is_answered_there_from_its_own_channel(
