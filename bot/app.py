@@ -218,6 +218,7 @@ async def _open_web(
     readiness = Readiness(checks | platforms.checks)
     app = build_web(
         answering=answering,
+        trace=answering.trace,
         stores=stores,
         links=links,
         images=images,
