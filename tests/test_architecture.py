@@ -227,7 +227,7 @@ def is_within(name: str, homes: tuple[str, ...]) -> bool:
 
 def of_ours(module: Module) -> list[str]:
     """What a module imports of our own packages."""
-    return [name for name in sorted(module.imports()) if name.split(".")[0] in PROGRAMS]
+    return [name for name in sorted(module.imports) if name.split(".")[0] in PROGRAMS]
 
 
 def narrowest(name: str) -> str:
@@ -317,7 +317,7 @@ def test_what_computes_is_pure() -> None:
         f"{module} imports {name}"
         for module in modules()
         if is_within(module.name, PURE)
-        for name in sorted(module.imports())
+        for name in sorted(module.imports)
         if is_within(name, IMPURE)
     ]
     assert not found, "\n".join(found)
@@ -348,7 +348,7 @@ def test_an_sdk_lives_in_its_home_and_nowhere_else(sdk: str) -> None:
     guests = [
         f"{module} imports {name}"
         for module in modules()
-        for name in sorted(module.imports())
+        for name in sorted(module.imports)
         if is_within(name, (sdk,)) and not is_within(module.name, HOMES[sdk])
     ]
     assert not guests, "\n".join(guests)
@@ -359,7 +359,7 @@ def test_only_the_command_line_reaches_for_the_composition_root() -> None:
     users = [
         str(module)
         for module in modules()
-        if not is_within(module.name, ROOTS) and any(is_within(name, ROOTS) for name in module.imports())
+        if not is_within(module.name, ROOTS) and any(is_within(name, ROOTS) for name in module.imports)
     ]
     assert not users, "\n".join(users)
 
@@ -375,4 +375,4 @@ def test_relative_imports_are_seen_too() -> None:
     """Shows that the rules above cannot be walked around by writing an import another way."""
     text = "from . import base\nfrom ..models import Chunk\nimport pymupdf.utils as u\n"
     module = Module(Path("storage/index/x.py"), "storage.index.x", text, ast.parse(text))
-    assert module.imports() == {"storage.index.base", "storage.models.Chunk", "pymupdf.utils"}
+    assert module.imports == {"storage.index.base", "storage.models.Chunk", "pymupdf.utils"}

@@ -118,7 +118,7 @@ def measured() -> list[Module]:
 def importers(module: Module) -> int:
     """How many other modules import this one."""
     return sum(
-        any(name == module.name or name.startswith(f"{module.name}.") for name in other.imports())
+        any(name == module.name or name.startswith(f"{module.name}.") for name in other.imports)
         for other in modules()
         if other is not module
     )
@@ -268,7 +268,7 @@ def test_nothing_unpickles() -> None:
     found = [
         f"{module} imports {name}"
         for module in modules()
-        for name in module.imports()
+        for name in module.imports
         if name.split(".")[0] in UNPICKLERS
     ]
     assert not found, "\n".join(found)
