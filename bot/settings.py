@@ -343,6 +343,10 @@ class BotSettings(FootnoteSettings):
         return value
 
 
+ROOMS = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
+"""Every class of settings there is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of all three packages."""
@@ -381,8 +385,7 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     Raises:
         SettingsError: a setting is missing, unknown or out of bounds.
     """
-    rooms = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
-    refuse_unknown(rooms)
+    refuse_unknown(ROOMS)
     storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
     # A link opens what its citation says, so the one lives as long as the other.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})

@@ -1,0 +1,169 @@
+"""Where an installation is reached: its own server, the public URL, its certificate, and its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bot.core.citations.signed_links import KeyRing
+from bot.diagnostics.installation import Installation
+from bot.diagnostics.models import Finding, fail, ok, warn
+from storage.clock import utc_now
+from storage.errors import StorageError
+
+REQUEST_SECONDS = 4.0
+CERTIFICATE_WARN = timedelta(days=14)
+CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
+"""Slack and Microsoft refuse, and are refused, when clocks differ by five minutes."""
+
+PAGES = "docs/troubleshooting.md"
+LINKS_PAGE = f"{PAGES}#links-do-not-open"
+
+
+async def check_serve(installation: Installation) -> Finding:
+    """Whether the home's ``serve`` runs, and says that it is ready."""
+    url = installation.server_url
+    if url is None:
+        text = "`footnote serve` does not run on this home here"
+        return warn(text, "start it", f"{PAGES}#serve-is-not-running")
+    page = f"{PAGES}#something-is-not-ready"
+    try:
+        async with _session() as session, session.get(f"{url}/readyz") as response:
+            said = await response.json()
+    except (aiohttp.ClientError, TimeoutError, ValueError):
+        return fail(f"{url} does not answer", "see the log of `footnote serve`, and start it anew", page)
+    if missing := said.get("not_ready"):
+        return fail(f"{url} is not ready: {', '.join(map(str, missing))}", "see the lines below", page)
+    return ok(f"{url} is ready")
+
+
+async def check_public_url(installation: Installation) -> Finding:
+    """Whether the public URL leads to this very installation, and may stand in chats."""
+    url, bot = installation.public_url, installation.settings.bot
+    if url is None:
+        return ok("where `footnote serve` listens, when it runs")
+    if problem := bot.links_problem(url):
+        return fail(problem, "set FOOTNOTE_PUBLIC_URL", LINKS_PAGE)
+    try:
+        said = await _get_json(f"{url}/healthz")
+    except ssl.SSLError as error:
+        return fail(f"{url}: {_tls_fault(error)}", "see the line tls", f"{PAGES}#the-certificate-ends-soon")
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+        text = f"{url}/healthz does not answer as ours: {type(error).__name__}"
+        if installation.server_url is None:
+            return warn(text, "start `footnote serve`", LINKS_PAGE)
+        mend = "point DNS, proxy and firewall to where `footnote serve` listens (docs/proxy.md)"
+        return fail(text, mend, LINKS_PAGE)
+    return _is_ours(installation, url, said)
+
+
+def _is_ours(installation: Installation, url: str, said: Mapping[str, object]) -> Finding:
+    """Whether what answered has the keys of this home."""
+    ring = installation.settings.home / "link_keys.json"
+    if not ring.exists():
+        return warn(f"{url} answers, but this home has no keys yet", "start `footnote serve`", LINKS_PAGE)
+    if said.get("installation") != _fingerprint(KeyRing(ring)):
+        mend = "point the URL to this installation, or give its replicas the same link_keys.json"
+        return fail(f"{url} leads to another installation", mend, LINKS_PAGE)
+    return ok(f"{url} leads here")
+
+
+def _fingerprint(ring: KeyRing) -> str | None:
+    try:
+        return ring.fingerprint()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def _get_json(url: str) -> dict[str, object]:
+    """Raises ssl.SSLError for a certificate that is not trusted, ValueError for what is no JSON object."""
+    try:
+        async with _session() as session, session.get(url, allow_redirects=False) as response:
+            response.raise_for_status()
+            said = await response.json(content_type=None)
+    except aiohttp.ClientConnectorCertificateError as error:
+        raise ssl.SSLError(str(error.certificate_error)) from error
+    if not isinstance(said, dict):
+        raise ValueError
+    return said
+
+
+async def check_certificate(installation: Installation) -> Finding:
+    """Whether browsers trust the public URL's certificate, and for how long."""
+    url = urlsplit(installation.public_url or "")
+    if url.scheme != "https":
+        return ok("none: the public URL is no https")
+    page = f"{PAGES}#the-certificate-ends-soon"
+    try:
+        ends = await _certificate_end(url.hostname or "", url.port or 443)
+    except ssl.SSLError as error:
+        return fail(_tls_fault(error), "give the proxy a certificate that browsers trust", page)
+    except (OSError, TimeoutError) as error:
+        return fail(
+            f"{url.hostname} is not reached: {type(error).__name__}", "see the line public-url", LINKS_PAGE
+        )
+    left = ends - utc_now()
+    text = f"the certificate ends on {ends.date()}, in {left.days} days"
+    mend = "renew it, and see that renewal runs by itself"
+    return warn(text, mend, page) if left < CERTIFICATE_WARN else ok(text)
+
+
+async def _certificate_end(host: str, port: int) -> datetime:
+    async with asyncio.timeout(REQUEST_SECONDS):
+        _, writer = await asyncio.open_connection(host, port, ssl=ssl.create_default_context())
+    held = writer.get_extra_info("peercert")
+    writer.close()
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(held["notAfter"]), UTC)
+
+
+def _tls_fault(error: ssl.SSLError) -> str:
+    said = getattr(error, "verify_message", "") or error.reason or (error.args[-1] if error.args else "")
+    return f"the certificate is not trusted: {said}"
+
+
+async def check_clock(installation: Installation, urls: Iterable[str]) -> Finding:
+    """How far our clock is from others': the database server's, else one that answers over HTTP."""
+    other = await _database_clock(installation)
+    for url in urls:
+        other = other or await _http_clock(url)
+    if other is None:
+        return ok("compared with none: nothing on another machine is connected")
+    place, off = other
+    text = f"{abs(off.total_seconds()):.0f} s {'behind' if off > timedelta() else 'ahead of'} {place}"
+    mend, page = "let the clock be set by NTP (`timedatectl set-ntp true`)", f"{PAGES}#the-clock-is-wrong"
+    if abs(off) >= CLOCK_FAIL:
+        return fail(text, mend, page)
+    return warn(text, mend, page) if abs(off) >= CLOCK_WARN else ok(f"as {place}")
+
+
+async def _database_clock(installation: Installation) -> tuple[str, timedelta] | None:
+    if installation.settings.storage.database_url is None:
+        return None
+    try:
+        clock = (await (await installation.database()).status()).clock
+    except StorageError:  # which its own check tells
+        return None
+    return ("the database server's", clock - utc_now()) if clock else None
+
+
+async def _http_clock(url: str) -> tuple[str, timedelta] | None:
+    """By the header Date of any answer, in whole seconds."""
+    try:
+        async with _session() as session:
+            asked = utc_now()
+            async with session.head(url, allow_redirects=False) as response:
+                said = parsedate_to_datetime(response.headers["Date"])
+        middle = asked + (utc_now() - asked) / 2
+        return f"{urlsplit(url).hostname}'s", said - middle + timedelta(seconds=0.5)
+    except (aiohttp.ClientError, TimeoutError, KeyError, ValueError, TypeError):
+        return None
+
+
+def _session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS))
