@@ -46,6 +46,12 @@ class BotSettings(FootnoteSettings):
     public_url: str | None = Field(
         None, description="Base of every link, as people's browsers reach it; unset: where `serve` listens."
     )
+    metrics_listen: str | None = Field(
+        None,
+        pattern=r"^(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}$",
+        description="Where /metrics has a port of its own, as in 10.0.0.5:9464; unset: it is beside the "
+        "console, to this machine alone.",
+    )
     link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
     button_opens: str = Field(
         "viewer",

@@ -76,7 +76,7 @@ class TeamsAdapter:
 
     def add_routes(self, app: web.Application) -> None:
         """Take activities."""
-        app.router.add_post(PATH, self._handle)
+        app.router.add_post(PATH, self._handle, name="teams_messages")
 
     async def stop(self) -> None:
         """Close the connections to Microsoft."""

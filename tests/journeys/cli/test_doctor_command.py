@@ -10,12 +10,14 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from engines.slack import StartSlack, slack_settings
+from engines.support.ports import free_port
 from engines.weaviate import RealWeaviate
 from harness.program import Program
 
@@ -36,8 +38,10 @@ def lines(program: Program, *names: str) -> dict[str, dict[str, Any]]:
 
 
 async def test_a_running_installation_is_well(with_samples: Program) -> None:
-    """Shows every line of a home that serves, and a tenant's file that is lost under it."""
+    """Shows every line of a home that serves, its metrics, and a tenant's file that is lost under it."""
     program = with_samples
+    elsewhere = f"127.0.0.1:{free_port()}"
+    program.environment["FOOTNOTE_METRICS_LISTEN"] = elsewhere
     async with program.serving():
         report = lines(program)
         assert {name: one["text"] for name, one in report.items() if one["state"] == "fail"} == {}
@@ -46,6 +50,12 @@ async def test_a_running_installation_is_well(with_samples: Program) -> None:
         )
         assert "leads here" in report["public-url"]["text"]
         assert "no files" in report["pdf"]["text"] or report["pdf"]["state"] == "warn"
+        await program.ask_console("it", "When do backups run?")
+        for place in (program.url, f"http://{elsewhere}"):
+            async with aiohttp.ClientSession() as session, session.get(f"{place}/metrics") as response:
+                page = await response.text()
+            assert 'footnote_questions_total{door="local",outcome="grounded"} 1.0' in page
+            assert 'footnote_documents{state="present"} 2.0' in page
     for file in (program.home / "index").iterdir():
         file.unlink()
     assert "lacks" in lines(program, "contents")["contents"]["text"]
