@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing, asynccontextmanager
+import asyncio
+from collections.abc import Iterable
+from contextlib import aclosing
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -16,7 +17,7 @@ from bot.settings import BotSettings, revealed
 from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal
 from bot.slack.web_api import call, web_client
 from bot.slack.workspace.app_manifest import SCOPES
-from bot.teams.connector import app_credentials
+from bot.teams.connector import AppCredentials, app_credentials
 from storage.clock import utc_now
 from storage.errors import SettingsError
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
@@ -26,6 +27,8 @@ from storage.stores import open_embedder
 MODEL_SECONDS = 15.0
 """A model of one's own may be loaded first."""
 REPLY_TOKENS = 16
+TOKEN_SECONDS = 4.0
+TEAMS_MEND = "see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: docs/teams.md"
 MAX_WORKSPACES = 20
 """Workspaces that are asked for, newest installations or not."""
 
@@ -94,7 +97,8 @@ async def _check_workspaces(installation: Installation) -> list[Finding]:
     ring = installation.settings.home / "token_keys.json"
     seal = TokenSeal(ring) if ring.exists() else None
     api_url = installation.settings.bot.slack_api_url
-    return [await _check_workspace(one, seal, api_url) for one in installed[:MAX_WORKSPACES]]
+    asked = [_check_workspace(one, seal, api_url) for one in installed[:MAX_WORKSPACES]]
+    return list(await asyncio.gather(*asked))
 
 
 async def _check_workspace(held: SlackInstallation, seal: TokenSeal | None, api_url: str) -> Finding:
@@ -122,19 +126,19 @@ async def check_teams(installation: Installation) -> Finding:
     if not (bot.teams_app_id or bot.teams_app_password):
         return ok("not connected")
     try:
-        credentials = app_credentials(bot)
-        async with _session() as session:
+        return await check_app_token(app_credentials(bot))
+    except SettingsError as error:
+        return fail(str(error), TEAMS_MEND, page)
+
+
+async def check_app_token(credentials: AppCredentials) -> Finding:
+    """Whether Microsoft gives a token for these credentials."""
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS)) as session:
             await credentials.token(session)
-    except (SettingsError, DeliveryError) as error:
-        mend = "see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: docs/teams.md"
-        return fail(str(error), mend, page)
+    except DeliveryError as error:
+        return fail(str(error), TEAMS_MEND, f"{PAGES}#teams-gives-no-token")
     return ok("Microsoft gives the bot its token")
-
-
-@asynccontextmanager
-async def _session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=4)) as session:
-        yield session
 
 
 async def check_models(installation: Installation) -> list[Finding]:

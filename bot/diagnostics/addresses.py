@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
 
-from bot.core.citations.signed_links import KeyRing
+from bot.core.citations.signed_links import KeyRing, Links
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
 from storage.clock import utc_now
@@ -44,54 +46,47 @@ async def check_serve(installation: Installation) -> Finding:
 
 
 async def check_public_url(installation: Installation) -> Finding:
-    """Whether the public URL leads to this very installation, and may stand in chats."""
+    """Whether links open this very installation: one that has ended is known to whoever has our keys."""
     url, bot = installation.public_url, installation.settings.bot
     if url is None:
         return ok("where `footnote serve` listens, when it runs")
     if problem := bot.links_problem(url):
         return fail(problem, "set FOOTNOTE_PUBLIC_URL", LINKS_PAGE)
+    keys = installation.settings.home / "link_keys.json"
+    if not keys.exists():
+        return warn("this home has no keys yet that sign links", "start `footnote serve`", LINKS_PAGE)
+    return await _open_ended_link(url, keys, is_served=installation.server_url is not None)
+
+
+async def _open_ended_link(url: str, keys: Path, *, is_served: bool) -> Finding:
     try:
-        said = await _get_json(f"{url}/healthz")
-    except ssl.SSLError as error:
-        return fail(f"{url}: {_tls_fault(error)}", "see the line tls", f"{PAGES}#the-certificate-ends-soon")
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        text = f"{url}/healthz does not answer as ours: {type(error).__name__}"
-        if installation.server_url is None:
-            return warn(text, "start `footnote serve`", LINKS_PAGE)
-        mend = "point DNS, proxy and firewall to where `footnote serve` listens (docs/proxy.md)"
-        return fail(text, mend, LINKS_PAGE)
-    return _is_ours(installation, url, said)
-
-
-def _is_ours(installation: Installation, url: str, said: Mapping[str, object]) -> Finding:
-    """Whether what answered has the keys of this home."""
-    ring = installation.settings.home / "link_keys.json"
-    if not ring.exists():
-        return warn(f"{url} answers, but this home has no keys yet", "start `footnote serve`", LINKS_PAGE)
-    if said.get("installation") != _fingerprint(KeyRing(ring)):
-        mend = "point the URL to this installation, or give its replicas the same link_keys.json"
-        return fail(f"{url} leads to another installation", mend, LINKS_PAGE)
-    return ok(f"{url} leads here")
-
-
-def _fingerprint(ring: KeyRing) -> str | None:
-    try:
-        return ring.fingerprint()
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-async def _get_json(url: str) -> dict[str, object]:
-    """Raises ssl.SSLError for a certificate that is not trusted, ValueError for what is no JSON object."""
-    try:
-        async with _session() as session, session.get(url, allow_redirects=False) as response:
-            response.raise_for_status()
-            said = await response.json(content_type=None)
+        link = Links(KeyRing(keys), url, timedelta(), utc_now).ended_url()
+        async with _session() as session, session.get(link, allow_redirects=False) as response:
+            return _leads_here(url, response.status)
+    except (KeyError, TypeError, ValueError):
+        text = "link_keys.json is damaged"
+        return fail(text, "put back a copy, or delete it, which ends all links", LINKS_PAGE)
     except aiohttp.ClientConnectorCertificateError as error:
-        raise ssl.SSLError(str(error.certificate_error)) from error
-    if not isinstance(said, dict):
-        raise ValueError
-    return said
+        text = f"{url}: {_tls_fault(error.certificate_error)}"
+        return fail(text, "see the line tls", f"{PAGES}#the-certificate-ends-soon")
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        text = f"{url} is not reached from here: {type(error).__name__}"
+        if not is_served:
+            return warn(text, "start `footnote serve`", LINKS_PAGE)
+        mend = "point DNS, proxy and firewall to where `footnote serve` listens: docs/proxy.md"
+        return fail(text, mend, LINKS_PAGE)
+
+
+def _leads_here(url: str, status: int) -> Finding:
+    """What a link of ours that has ended was answered by."""
+    if status == HTTPStatus.GONE:
+        return ok(f"{url} leads here")
+    if status == HTTPStatus.NOT_FOUND:
+        text = f"{url} leads to another installation, or /v/ is not passed on"
+        return fail(text, "point it here, pass /v/ on, give replicas the same link_keys.json", LINKS_PAGE)
+    return fail(
+        f"{url} answers links by status {status}", "see what the proxy says: docs/proxy.md", LINKS_PAGE
+    )
 
 
 async def check_certificate(installation: Installation) -> Finding:
@@ -122,8 +117,8 @@ async def _certificate_end(host: str, port: int) -> datetime:
     return datetime.fromtimestamp(ssl.cert_time_to_seconds(held["notAfter"]), UTC)
 
 
-def _tls_fault(error: ssl.SSLError) -> str:
-    said = getattr(error, "verify_message", "") or error.reason or (error.args[-1] if error.args else "")
+def _tls_fault(error: Exception) -> str:
+    said = getattr(error, "verify_message", "") or (error.args[-1] if error.args else type(error).__name__)
     return f"the certificate is not trusted: {said}"
 
 

@@ -208,7 +208,7 @@ def app_credentials(settings: BotSettings) -> AppCredentials:
     tenant = "botframework.com" if settings.teams_app_type == "MultiTenant" else settings.teams_tenant_id
     if not tenant:
         raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
-    return AppCredentials(app_id, password.get_secret_value(), tenant, AUTHORITY)
+    return AppCredentials(app_id, password.get_secret_value(), tenant)
 
 
 class Connector:

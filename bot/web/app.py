@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -63,7 +62,7 @@ def build_web(
         middlewares=[log_access(count_request), answer_failures(pages)], client_max_size=BODY_BYTES
     )
     app.on_response_prepare.append(add_headers(links.public_url))
-    app.add_routes(_common_routes(assets, readiness, links))
+    app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
     app.add_routes(Viewer(links, stores, images, pages).routes())
@@ -93,12 +92,9 @@ def make_runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(app, access_log=None, shutdown_timeout=10)
 
 
-def _common_routes(assets: Assets, readiness: Readiness, links: Links) -> list[web.RouteDef]:
+def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
     async def tell_alive(request: web.Request) -> web.Response:
-        # By it `footnote doctor` sees that the public URL leads here, and not to something else.
-        with suppress(OSError, ValueError):
-            return web.json_response({"alive": True, "installation": links.fingerprint})
-        return web.json_response({"alive": True})  # the file of keys is not to be read just now
+        return web.json_response({"alive": True})
 
     async def tell_ready(request: web.Request) -> web.Response:
         not_ready = await readiness.not_ready()

@@ -33,7 +33,6 @@ _KEY_BYTES = 32
 
 _FORMAT = 1
 _DOMAIN = b"footnote link\x00"
-_FINGERPRINT = b"footnote installation\x00"
 _BODY = struct.Struct(">4B6Q")
 """Format, key id, purpose, audience; channel, version, page, citation, expiry, channel epoch."""
 _MAC_BYTES = 32
@@ -73,14 +72,6 @@ class KeyRing:
         if stat != self._stat:
             self._keys, self._stat = _parse_keys(self._path.read_bytes()), stat
         return self._keys
-
-    def fingerprint(self) -> str:
-        """Tells this installation from others to whoever has its keys, and nothing of them to anybody.
-
-        Raises:
-            OSError, ValueError: as ``keys``.
-        """
-        return hmac.digest(self.keys()[0].secret, _FINGERPRINT, "sha256").hex()[:16]
 
     def rotate(self) -> None:
         """Sign with a new key from now on; links of the key before it still open, older ones end."""
@@ -171,10 +162,14 @@ class Links:
         self._keys = keys
         self._opens = opens
 
-    @property
-    def fingerprint(self) -> str:
-        """As ``KeyRing.fingerprint``."""
-        return self._keys.fingerprint()
+    def ended_url(self) -> str:
+        """A URL of a link that ended long ago: whoever has our keys answers it by 410, everybody else by 404.
+
+        Raises:
+            OSError, ValueError: as ``KeyRing.keys``.
+        """
+        claims = LinkClaims(0, 0, 0, 0, expires=0, epoch=0)
+        return f"{self.public_url}/v/{_token(self._keys.keys()[0], Purpose.PAGE, claims)}"
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""

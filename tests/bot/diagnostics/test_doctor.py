@@ -21,11 +21,14 @@ from engines.support.ports import free_port
 from fakes.oauth_slack import oauth_slack
 from harness.doctor import CANARY, Answer, Doctor, Serve
 
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.errors import LinkForged
+from bot.diagnostics.accounts import check_app_token
 from bot.diagnostics.models import CheckState, HealthCheck, ok
 from bot.diagnostics.redaction import HIDDEN, Redactor
 from bot.diagnostics.report import TOO_LONG, run_checks
 from bot.slack.workspace.app_manifest import SCOPES
-from bot.teams import connector
+from bot.teams.connector import AppCredentials
 from storage.clock import utc_now
 from storage.sql.database import Database
 from storage.sql.migrations.revisions import newest_revision
@@ -173,25 +176,46 @@ async def test_slack_without_a_way_for_events_is_told(doctor: Doctor, serve: Ser
 
 
 @pytest.mark.parametrize("status", [200, 401])
-async def test_teams_token_is_asked_for(doctor: Doctor, serve: Serve, status: int) -> None:
+async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
     """Shows that a secret which has ended is found before the first message."""
     given = {"access_token": CANARY, "expires_in": 3600} if status == 200 else {"error": "invalid_client"}
-    doctor.patch.setattr(connector, "AUTHORITY", await serve(json_answer(given, status)))
-    app = {"MicrosoftAppId": "app", "MicrosoftAppPassword": CANARY, "MicrosoftAppTenantId": "tenant"}
-    (told,) = await doctor.look("teams", **app)
+    authority = await serve(json_answer(given, status))
+    told = await check_app_token(AppCredentials("app", CANARY, "tenant", authority))
     assert told.state is (CheckState.OK if status == 200 else CheckState.FAIL)
+    assert CANARY not in str(told)
+
+
+async def test_half_of_teams_settings_is_told(doctor: Doctor) -> None:
+    """Shows what is missing where only the secret is set."""
+    assert "MicrosoftAppId" in (await doctor.fault("teams", MicrosoftAppPassword=CANARY)).text
 
 
 async def test_a_public_url_that_leads_nowhere_is_told(doctor: Doctor) -> None:
     """Shows that it is really asked."""
     told = await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=nowhere())
-    assert "does not answer as ours" in told.text
+    assert "is not reached from here" in told.text
 
 
 async def test_a_public_url_that_leads_to_another_installation_is_told(doctor: Doctor, serve: Serve) -> None:
-    """Shows that something which is alive there is not enough."""
-    url = await serve(json_answer({"alive": True, "installation": "another"}))
+    """Shows that a link of this home is known by its own keys alone; the journey shows the right one."""
+    others = Links(KeyRing(doctor.home / "other_keys.json"), "http://x", timedelta(days=1), utc_now)
+
+    async def answer(request: web.Request) -> web.Response:
+        try:
+            others.read(request.path.removeprefix("/v/"))
+        except LinkForged:
+            return web.Response(status=404)
+        return web.Response(status=410)
+
+    url = await serve(answer)
     assert "another installation" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
+
+
+async def test_a_proxy_that_answers_itself_is_told(doctor: Doctor, serve: Serve) -> None:
+    """Shows a gateway whose service is down, and a page that says yes to everything."""
+    for status in (502, 200):
+        url = await serve(json_answer({}, status))
+        assert f"status {status}" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
 
 
 async def test_links_of_chats_to_this_machine_are_told(doctor: Doctor) -> None:
