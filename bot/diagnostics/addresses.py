@@ -128,7 +128,7 @@ async def check_clock(installation: Installation, urls: Iterable[str]) -> Findin
     for url in urls:
         other = other or await _http_clock(url)
     if other is None:
-        return ok("compared with none: nothing on another machine is connected")
+        return ok("not compared: no other machine is connected, or none answered")
     place, off = other
     text = f"{abs(off.total_seconds()):.0f} s {'behind' if off > timedelta() else 'ahead of'} {place}"
     mend, page = "let the clock be set by NTP (`timedatectl set-ntp true`)", f"{PAGES}#the-clock-is-wrong"

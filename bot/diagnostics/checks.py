@@ -25,7 +25,9 @@ def broken_checks(home: Path, storage: StorageSettings | None, error: str) -> It
     """What can be looked at although the settings are refused with this ``error``."""
 
     async def tell() -> Finding:
-        mend = "mend it where it is set: the environment, .env or footnote.toml; deploy/env.example has all"
+        mend = (
+            "correct it where it is set: the environment, .env or footnote.toml; deploy/env.example has all"
+        )
         return fail(error, mend, SETTINGS_PAGE)
 
     yield HealthCheck("settings", tell, SETTINGS_PAGE)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from bot.diagnostics.installation import Installation
+from bot.diagnostics.installation import Installation, NotReached
 from bot.diagnostics.models import Finding, fail, ok, warn
 from storage.errors import UnknownTenant
 from storage.folders.folders import Folders
@@ -39,7 +39,11 @@ async def check_folders(installation: Installation, map_mistakes: MapMistakes) -
         fail(str(one), "mend that line; `footnote folders --check` names all", page)
         for one in (await run_in_thread(map_mistakes))[:MAX_NAMED]
     ]
-    database = await installation.database_for("folders")
+    try:
+        database = await installation.database_for("what the last scans saw")
+    except NotReached as error:
+        found.append(warn(str(error), "mend the line sql first", page))
+        database = None
     folders = [one for one in await Folders(database).status() if one.watched] if database else []
     inbox = str(installation.settings.inbox)
     local = dict.fromkeys([inbox, *(one.location for one in folders if "://" not in one.location)])
@@ -56,7 +60,7 @@ async def check_folders(installation: Installation, map_mistakes: MapMistakes) -
     if asking:
         mend = "look at them with `footnote folders`, then `footnote folders approve ID`"
         found.append(warn(f"{asking} folders ask whether vanished files may go", mend, page))
-    return found or [ok(f"{len(folders)} watched, all can be read")]
+    return found or [ok(f"watched: {len(folders)}; all that lie on this machine can be read")]
 
 
 async def _read_fault(location: str) -> str | None:
@@ -93,7 +97,7 @@ async def check_contents(installation: Installation) -> list[Finding]:
         found.append(warn(text, "`footnote reconcile` removes them", page))
     of_all = "" if compared == len(sizes) else f"; {compared} of {len(sizes)} channels were compared"
     documents = sum(publications for publications, _ in sizes.values())
-    return found or [ok(f"{documents} documents in {len(sizes)} channels, as SQL says{of_all}")]
+    return found or [ok(f"documents {documents}, channels {len(sizes)}: as SQL says{of_all}")]
 
 
 async def _compare(

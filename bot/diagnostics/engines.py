@@ -104,7 +104,7 @@ def _weaviate(version: str, nodes: dict[str, str], replicas: int | None, *, is_o
             )
         )
     copies = "the collection is not made yet" if replicas is None else f"replication factor {replicas}"
-    return found or [ok(f"Weaviate {version}, {len(nodes)} nodes, {copies}")]
+    return found or [ok(f"Weaviate {version}, nodes {len(nodes)}, {copies}")]
 
 
 async def _identity(installation: Installation) -> list[Finding]:

@@ -69,7 +69,7 @@ class Installation:
         except NothingYet:
             return None
         except StorageError:
-            raise NotReached(f"{what}: nobody can tell while the database does not work") from None
+            raise NotReached(f"not looked at: {what}, while the database does not work") from None
 
     async def index(self, database: Database) -> Index | None:
         """The index that the settings choose; None: our own Weaviate, which nobody runs just now.

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 
-from bot.diagnostics.models import CheckResult, CheckState, Finding, HealthCheck, fail
+from bot.diagnostics.installation import NotReached
+from bot.diagnostics.models import CheckResult, CheckState, Finding, HealthCheck, fail, warn
 from bot.diagnostics.redaction import Redactor
 from storage.errors import StorageError, raised_at
 
@@ -38,6 +39,8 @@ async def _findings(check: HealthCheck) -> Sequence[Finding]:
     except TimeoutError:
         text = f"no answer within {check.seconds:g} s"
         return [fail(text, "see whether what it asks is there, or busy", TOO_LONG)]
+    except NotReached as error:
+        return [warn(str(error), "mend the line sql first", check.page)]
     except StorageError as error:
         return [fail(str(error), "do what the sentence says, and run `footnote doctor` again", check.page)]
     except Exception as error:  # the others go on; its text may name a secret, so the place has to do

@@ -126,3 +126,17 @@ def test_a_weaviate_server_is_looked_at(program: Program, weaviate: RealWeaviate
     assert (report["index"]["state"], report["contents"]["state"]) == ("ok", "ok"), report
     program.environment["WEAVIATE_API_KEY"] = "another"
     assert "refuses the key" in lines(program, "index")["index"]["text"]
+
+
+@pytest.mark.engine("postgres")
+def test_a_postgresql_server_is_looked_at(program: Program, postgres_url: str) -> None:
+    """Shows a database that no release was started on, its version and clock once one was, and none."""
+    program.environment["DATABASE_URL"] = postgres_url
+    told = lines(program, "sql")["sql"]
+    assert (told["state"], "revision none" in told["text"]) == ("fail", True)
+    assert program.run("channels").returncode == 0
+    report = lines(program, "sql", "clock")
+    assert "PostgreSQL" in report["sql"]["text"]
+    assert report["clock"] == report["clock"] | {"state": "ok", "text": "as the database server's"}
+    program.environment["DATABASE_URL"] = f"{postgres_url}-of-nobody"
+    assert lines(program, "sql")["sql"]["state"] == "fail"
