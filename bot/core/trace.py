@@ -224,7 +224,8 @@ class QuestionRecord:
         question, answer = self.question, self.answer
         spent = answer.milliseconds
         return (
-            f"question={question.id} channel={question.channel.id} state={answer.state} "
+            f"question={question.id} channel={question.channel.id} "
+            f"door={(question.chat or question.channel).platform} state={answer.state} "
             f"candidates={len(answer.passages)} citations={len(answer.citations)} "
             f"figures={len(answer.figures)} retrieve_ms={spent.retrieve} answer_ms={spent.answer} "
             f"total_ms={spent.total}"
