@@ -139,7 +139,7 @@ def _signals(verdict: Json) -> Iterator[tuple[str, float | None, float | None, f
     weights = verdict.get("weights", {})
     for name, value in ({"bias": 1.0} | verdict.get("signals", {})).items():
         weight = weights.get(name)
-        adds = None if weight is None or value is None else weight * float(value)
+        adds = None if weight is None or value is None else weight * float(value) + 0.0  # of -0.0: 0.0
         yield name, None if value is None else float(value), weight, adds
 
 
