@@ -93,7 +93,7 @@ LAYERS = {
         ("notifications",),
         ("trace",),
         ("trace_writer",),
-        ("answering",),
+        ("answering", "quality"),
     ),
     "ingestion": (
         ("errors", "settings"),

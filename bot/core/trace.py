@@ -44,6 +44,8 @@ MAX_PROMPT_CHARS = 400_000
 """Of all prompts of a record together; what goes beyond is cut off, and the record says so."""
 MAX_QUESTION_CHARS = 10_000
 """Characters kept of a question, however long it was."""
+LEADING = 5
+"""First candidates that say how varied and how recent an answer's sources are."""
 PREVIEW_CHARS = 160
 """Characters kept of a passage that was found."""
 
@@ -208,6 +210,7 @@ class QuestionRecord:
                 "state": answer.state.value,
                 "answer": answer.text,
                 "looks": [trace.search_as_json(search) for search in trace.searches],
+                "leading": [_leader(one) for one in _leading(trace.judged)],
                 "helps": helps,
                 "drafts": drafts,
                 "citations": [_citation(one) for one in answer.citations],
@@ -247,6 +250,20 @@ def _citation(citation: Citation) -> Json:
         "boxes": len(citation.boxes),
         **({"host": citation.host, "fetched": citation.fetched} if citation.host else {}),
     }
+
+
+def _leading(judged: SearchAttempt | None) -> Sequence[Passage]:
+    return judged.retrieval.passages[:LEADING] if judged else ()
+
+
+def _leader(passage: Passage) -> Json:
+    return {"file": passage.publication.file, "day": _day(passage)}
+
+
+def _day(passage: Passage) -> str | None:
+    """What its document counts as of, in ISO 8601."""
+    day = document_day(passage.publication.metadata, passage.publication.arrived_at)
+    return day.day.isoformat() if day else None
 
 
 def _has_pages(publication: LivePublication) -> bool:
@@ -295,12 +312,11 @@ def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[st
 
     ``fate``: ``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ...
     """
-    day = document_day(passage.publication.metadata, passage.publication.arrived_at)
     return {
         **_origin(passage),
         "heading": list(passage.heading_path),
         "preview": shorten(passage.text, PREVIEW_CHARS),
-        "day": day.day.isoformat() if day else None,
+        "day": _day(passage),
         "places": dict(places),
         "score": passage.score,
         "bm25": passage.bm25,

@@ -13,6 +13,7 @@ from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings, is_loopback_host
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.page_browser import PageBrowser
+from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
@@ -89,6 +90,7 @@ def build_web(
         app.add_routes(FeedbackPanel(stores).routes())
         admin = AdminPages(stores.channels, pages)
         app.add_routes(SearchDebugger(admin, stores.records, trace, settings.question_chars).routes())
+        app.add_routes(QualityPage(admin, stores.records).routes())
         app.add_routes(PageBrowser(stores, images, pages).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)

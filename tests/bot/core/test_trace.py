@@ -77,6 +77,7 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     origin = answer.passages[0].publication
     assert (first["version"], first["reading"]) == (origin.version_id, origin.reading_id.hex)
     assert second["rank"] == 2
+    assert [one["file"] for one in record["leading"]] == [first["file"], second["file"]]
     (written,) = record["drafts"]
     tokens = {"system": 1, "user": 4, "markers": 0}
     assert written["prompts"] == [asdict(prompt) | {"tokens": tokens}]
