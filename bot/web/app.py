@@ -12,6 +12,7 @@ from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings, is_loopback_host
 from bot.web.admin.admin_pages import AdminPages
+from bot.web.admin.conversations_page import ConversationsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
@@ -90,6 +91,7 @@ def build_web(
         app.add_routes(FeedbackPanel(stores).routes())
         admin = AdminPages(stores.channels, pages)
         app.add_routes(SearchDebugger(admin, stores.records, trace, settings.question_chars).routes())
+        app.add_routes(ConversationsPage(admin, stores.records).routes())
         app.add_routes(QualityPage(admin, stores.records).routes())
         app.add_routes(PageBrowser(stores, images, pages).routes())
         app.add_routes(console_routes)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, cast, exists, select
+from sqlalchemy import ColumnElement, String, cast, exists, or_, select
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlmodel import col
 
@@ -107,6 +107,23 @@ class QuestionRecords:
     async def latest(self, channel_id: int) -> list[StoredRecord]:
         """The last records of a channel, newest first."""
         return await self._select(channel_id)
+
+    async def search(
+        self, channel_id: int, words: str = "", before: datetime | None = None
+    ) -> list[StoredRecord]:
+        """The last records of a channel whose question or answer holds these words, newest first.
+
+        ``before``: only those of questions that were asked earlier.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        record = col(QuestionRecordRow.record)
+        holds = [
+            record[part].as_string().icontains(words, autoescape=True) for part in ("question", "answer")
+        ]
+        more = [] if before is None else [col(QuestionRecordRow.asked_at) < before]
+        return await self._select(channel_id, *([or_(*holds)] if words else []), *more)
 
     async def asked_since(
         self, channel_id: int, since: datetime, *, openly: bool = False

@@ -47,6 +47,36 @@ def find_gaps(asked: Sequence[AskedQuestion]) -> list[QuestionGap]:
     return sorted(gaps, key=lambda gap: (gap.count, gap.last_asked), reverse=True)
 
 
+@dataclass(frozen=True, slots=True)
+class AskedOften:
+    """Like questions to one channel."""
+
+    question: str
+    """The newest of them."""
+    count: int
+    states: Mapping[str, int]
+    """How the answers ended."""
+    last_asked: datetime
+    id: str
+    """Of the newest."""
+
+
+def most_asked(asked: Sequence[AskedQuestion], most: int) -> list[AskedOften]:
+    """What was asked more than once, most often first; ``asked`` is in the order of time."""
+    often = [
+        AskedOften(
+            group[-1].question,
+            len(group),
+            Counter(one.state for one in group),
+            group[-1].asked_at,
+            group[-1].key,
+        )
+        for group in _groups(asked)
+        if len(group) > 1
+    ]
+    return sorted(often, key=lambda one: (one.count, one.last_asked), reverse=True)[:most]
+
+
 def _groups(asked: Sequence[AskedQuestion]) -> Iterator[list[AskedQuestion]]:
     groups: list[tuple[set[str], list[AskedQuestion]]] = []
     for one in asked:

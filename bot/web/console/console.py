@@ -31,6 +31,7 @@ from storage.config_file import MAP_NAME
 from storage.documents.progress import Progress
 from storage.errors import UnknownChannel
 from storage.models import Channel, Platform
+from storage.sql.audit import AuditedAction
 from storage.stores import Stores
 from storage.web_pages.page_store import count_pages, listed_pages
 
@@ -40,6 +41,8 @@ MAX_LISTED = 60
 MAX_RECEIPTS = 12
 MAX_SUGGESTIONS = 6
 LABEL_CHARS = 140
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What a request raises that our own script did not make."""
 LINES = "application/x-ndjson"
 LINES_INTERVAL_SECONDS = 0.1
 """Seconds between two beginnings of an answer."""
@@ -72,6 +75,7 @@ class Console:
             web.get(r"/console/channels/{id:\d{1,9}}", self.send_channel, name="console_channel"),
             web.get("/console/channels", self.send_channels, name="console_channels"),
             web.post("/console/ask", self.ask, name="console_ask"),
+            web.post("/console/forget", self.forget, name="console_forget"),
         ]
 
     async def show(self, request: web.Request) -> web.Response:
@@ -146,6 +150,18 @@ class Console:
         view = await self._answer(request, question, thread)
         return _json(view, status=200 if "text" in view else 500)
 
+    async def forget(self, request: web.Request) -> web.Response:
+        """Erase what a thread of our page remembers; the records of its questions are kept as any."""
+        require_own_page(request)
+        try:
+            asked = await request.json()
+            channel_id, thread = int(asked["channel"]), _thread_name(asked["thread"])
+        except MALFORMED:
+            raise web.HTTPBadRequest from None
+        channel = await self._channel(channel_id)
+        action = AuditedAction(LOCAL_ASKER, "forget", channel.tenant, thread)
+        return _json({"forgotten": await self._stores.memory.forget(channel.id, thread, action)})
+
     async def _answer(
         self,
         request: web.Request,
@@ -170,9 +186,9 @@ class Console:
         try:
             asked = await request.json()
             channel_id, text = int(asked["channel"]), str(asked["question"]).strip()
-            thread = f"console {UUID(asked['thread'])}" if "thread" in asked else None
+            thread = _thread_name(asked["thread"]) if "thread" in asked else None
             text.encode()
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        except MALFORMED:
             raise web.HTTPBadRequest from None
         if not text or len(text) > self._question_chars or not 0 < channel_id <= MAX_ID:
             raise web.HTTPBadRequest
@@ -254,6 +270,10 @@ class Console:
     def _place(self, url: str, *, is_web: bool) -> dict[str, str]:
         """Where a control leads: into our viewer, or to a web page, which opens by itself."""
         return {"web": url} if is_web else {"view": self._links.viewer_path(url)}
+
+
+def _thread_name(id_: Any) -> str:
+    return f"console {UUID(id_)}"
 
 
 def _suggestions(tried: Sequence[tuple[Notice, str]]) -> list[dict[str, str]]:

@@ -297,7 +297,7 @@
   };
   let turns = 0;
   const showBeginning = (turn, text) => { turn.querySelector(".answer").textContent = text; };
-  const showAnswer = (turn, answer) => {
+  const showAnswer = (turn, answer, isRestored = false) => {
     showBeginning(turn, "");
     const key = ++turns;
     turn.classList.add(answer.state);
@@ -314,6 +314,7 @@
     writeFigures(turn.querySelector(".sources"), answer.figures, key);
     writeAside(turn, answer, key);
     writeFeedback(turn, answer);
+    if (isRestored) return;
     // What may not answer is marked, and opened by the person only.
     if (!answer.citations.length || answer.state === "closest") closePage();
     else if (matchMedia("(min-width: 70rem)").matches && sources[0].view) turn.querySelector(".source").click();
@@ -328,8 +329,38 @@
     return response;
   };
   const send = async (path, body) => (await request(path, body)).json();
-  // What was asked in this page so far, in this channel, is one thread; a new page or channel opens another.
-  let talk = crypto.randomUUID();
+  // What was asked in this tab so far, in this channel, is one thread. It outlives a reload, and ends with the tab.
+  const MAX_TURNS_KEPT = 30;
+  const slot = () => `thread ${channel.value}`;
+  let talk = "";
+  let said = [];
+  const keepThread = (text, view) => {
+    said = [...said, { text, view }].slice(-MAX_TURNS_KEPT);
+    at("tools").hidden = false;
+    try { sessionStorage.setItem(slot(), JSON.stringify({ talk, said })); } catch { /* It is full, or off: then a reload begins anew. */ }
+  };
+  const newTurn = (text) => {
+    const turn = at("turn").content.firstElementChild.cloneNode(true);
+    turn.querySelector(".question").textContent = text;
+    return turn;
+  };
+  const openThread = () => {
+    let kept = null;
+    try { kept = JSON.parse(sessionStorage.getItem(slot())); } catch { /* As if there was none. */ }
+    talk = kept?.talk ?? crypto.randomUUID();
+    said = kept?.said ?? [];
+    thread.replaceChildren(...said.map(({ text, view }) => {
+      const turn = newTurn(text);
+      turn.querySelector(".working").remove();
+      showAnswer(turn, view, true);
+      return turn;
+    }));
+    at("tools").hidden = !said.length;
+  };
+  const threadText = () => said.map(({ text, view }) => {
+    const sources = view.citations.map(({ number, file, page, quote }) => `[${number}] ${file}${page ? ` p. ${page}` : ""}: "${quote}"`);
+    return [text, "", view.text, ...sources].join("\n");
+  }).join("\n\n");
   const lines = async function* (response) {
     let rest = "";
     for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()).getReader())) {
@@ -363,14 +394,16 @@
     return setInterval(tick, 1000);
   };
   const ask = async (text) => {
-    const turn = at("turn").content.firstElementChild.cloneNode(true);
-    turn.querySelector(".question").textContent = text;
+    const turn = newTurn(text);
     thread.append(turn);
     showOpening();
     turn.scrollIntoView({ block: "start" });
     const timer = wait(turn);
+    const asked = talk;
     try {
-      showAnswer(turn, await post(text, (beginning) => showBeginning(turn, beginning)));
+      const view = await post(text, (beginning) => showBeginning(turn, beginning));
+      showAnswer(turn, view);
+      if (talk === asked) keepThread(text, view); // else it was cleared, or another channel was chosen
     } catch {
       turn.classList.add("failed");
       turn.querySelector(".answer").textContent = "That did not work. Please ask again in a minute.";
@@ -397,19 +430,32 @@
     at("ask").requestSubmit();
   });
   channel.addEventListener("change", () => {
-    talk = crypto.randomUUID();
-    thread.replaceChildren(); closePage(); refresh();
+    openThread(); closePage(); refresh();
+  });
+  at("clear").addEventListener("click", async () => {
+    await send("console/forget", { channel: Number(channel.value), thread: talk });
+    sessionStorage.removeItem(slot());
+    openThread(); closePage(); refresh();
+    question.focus();
   });
 
-  // Copying a path.
+  // Copying a path, or the thread.
+  const showCopied = (button, label) => {
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 1500);
+  };
+  at("copy-thread").addEventListener("click", async ({ target }) => {
+    await navigator.clipboard.writeText(threadText());
+    showCopied(target, "Copy thread");
+  });
   const copies = [[at("copy"), at("folder")], [at("hole").querySelector("button"), at("hole").querySelector("code")]];
   for (const [button, source] of copies) {
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(source.textContent);
-      button.textContent = "Copied";
-      setTimeout(() => { button.textContent = "Copy path"; }, 1500);
+      showCopied(button, "Copy path");
     });
   }
+  openThread();
   question.focus();
   keepFresh();
 })();

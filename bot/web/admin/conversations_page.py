@@ -1,0 +1,94 @@
+"""What was asked in a channel with the answers that were shown; what is asked most, in vain, or doubted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+
+from bot.core.notifications.question_gaps import find_gaps, most_asked
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.web.security import require_this_machine
+from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
+
+MAX_GROUPS = 12
+"""Of the questions asked most, and of the gaps."""
+MAX_WORDS_CHARS = 200
+
+
+class ConversationsPage:
+    """Serves the conversations of channels, for as long as their records are kept."""
+
+    def __init__(self, pages: AdminPages, records: QuestionRecords) -> None:
+        self._pages = pages
+        self._records = records
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the page."""
+        place = "/console/conversations"
+        return [
+            web.get(place, self.begin, name="admin_conversations"),
+            web.get(
+                place + r"/{channel:\d{1,9}}" + JSON_ENDING, self.show, name="admin_conversations_channel"
+            ),
+        ]
+
+    async def begin(self, request: web.Request) -> web.Response:
+        """The channel that the form chose, or all of them to choose from."""
+        require_this_machine(request)
+        if request.query.get("channel", "").isdecimal():
+            raise web.HTTPFound(f"conversations/{int(request.query['channel'])}")
+        channels = await self._pages.channels()
+        return self._pages.show(request, "conversations.html", channels=channels, channel=None)
+
+    async def show(self, request: web.Request) -> web.Response:
+        """A channel's questions, all or those that hold some words; the query's ``q`` and ``before``."""
+        channel, channels = await self._pages.channel(request)
+        words, before = request.query.get("q", "").strip()[:MAX_WORDS_CHARS], _moment(request)
+        kept = await self._records.search(channel.id, words, before)
+        if wants_json(request):
+            return json_page([_turn(one) for one in kept])
+        asked = await self._records.asked_since(channel.id, self._records.kept_since)
+        return self._pages.show(
+            request,
+            "conversations.html",
+            channel=channel,
+            channels=channels,
+            words=words,
+            is_first=before is None,
+            turns=[_turn(one) for one in kept],
+            older=kept[-1].asked_at.isoformat() if len(kept) == MAX_LISTED else None,
+            often=most_asked(asked, MAX_GROUPS),
+            gaps=find_gaps(asked)[:MAX_GROUPS],
+        )
+
+
+def _moment(request: web.Request) -> datetime | None:
+    """Before which questions are listed.
+
+    Raises:
+        web.HTTPBadRequest: it is no moment with its zone.
+    """
+    if not (said := request.query.get("before")):
+        return None
+    try:
+        moment = datetime.fromisoformat(said)
+    except ValueError:
+        raise web.HTTPBadRequest from None
+    if moment.tzinfo is None:
+        raise web.HTTPBadRequest
+    return moment
+
+
+def _turn(kept: StoredRecord) -> dict[str, Any]:
+    """A question with the answer that was shown, word for word."""
+    record = kept.record
+    return {
+        "id": kept.key,
+        "asked_at": kept.asked_at.isoformat(timespec="seconds"),
+        "state": kept.state,
+        "question": record["question"],
+        "answer": record["answer"],
+        "citations": record["citations"],
+    }

@@ -1,0 +1,73 @@
+"""Questions of a channel with the answers that were shown, found by their words; gaps beside them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House
+
+from storage.chat.traces import MAX_LISTED
+from storage.chat_models import NewTurn
+from storage.clock import utc_now
+from storage.models import Channel, ChannelKey, Platform
+from storage.sql.audit import AuditLog
+
+OWN = {"X-Footnote-Console": "1"}
+NOW = utc_now()
+
+
+async def keep(house: House, channel: Channel, key: str, minutes: int, said: tuple[str, str, str]) -> None:
+    """A record as an answer leaves it, as far as it is shown; ``said``: question, answer, state."""
+    asked, answer, state = said
+    cited = [{"number": 1, "file": "a.pdf", "page": 3, "quote": "every <night>"}]
+    record = {"question": asked, "searched": asked, "answer": answer, "citations": cited, "looks": []}
+    at = NOW - timedelta(minutes=minutes)
+    await house.stores.records.keep(key, channel.id, at, state, record)
+
+
+async def test_conversations_are_found_by_their_words(client: TestClient, house: House) -> None:
+    """Every word of the answer stands there; a per cent sign is a letter; older ones are a page away."""
+    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    for number in range(MAX_LISTED):
+        cleaning = (f"How do I clean oven {number}?", "Cold. [1]", "grounded")
+        await keep(house, channel, f"o{number}", number + 3, cleaning)
+    backups = ("When do backups run?", "At 50% load.\nEvery night. [1]", "closest")
+    await keep(house, channel, "b1", 1, backups)
+    await keep(house, channel, "b2", 2, backups)
+    await keep(house, await house.channel("other"), "x", 0, ("Other backups?", "No.", "closest"))
+    path = f"/console/conversations/{channel.id}"
+    page = " ".join((await (await client.get(path)).text()).split())
+    for said in (
+        "At 50% load. Every night. [1]", "a.pdf p. 3: <q>every &lt;night&gt;</q>", "<b>2×</b>",
+        "2 closest", "before=",
+    ):  # fmt: skip
+        assert said in page
+    assert page.count("<article") == MAX_LISTED
+    for words, found in (("BACKUPS", ["b1", "b2"]), ("50%", ["b1", "b2"]), ("5%", []), ("oven 7", ["o7"])):
+        response = await client.get(f"{path}.json", params={"q": words})
+        assert [one["id"] for one in await response.json()] == found
+    before = (NOW - timedelta(minutes=MAX_LISTED)).isoformat()
+    older = await (await client.get(f"{path}.json", params={"before": before})).json()
+    assert [one["id"] for one in older] == [f"o{number}" for number in range(MAX_LISTED - 2, MAX_LISTED)]
+    assert (await client.get(path, params={"before": "yesterday"})).status == 400
+    assert (await client.get(path, headers={"Via": "1.1 proxy"})).status == 403
+
+
+async def test_a_thread_of_the_console_is_forgotten_on_demand(client: TestClient, house: House) -> None:
+    """Its turns go, and the audit says so; another site, a chat and what is no thread get nothing."""
+    channel, thread = await house.channel("alpha"), uuid4()
+    turn = NewTurn("q1", channel.id, f"console {thread}", "When?", "When?", "At night.", (), utc_now())
+    await house.memory.keep(turn)
+    body = {"channel": channel.id, "thread": str(thread)}
+    for status, headers, said in (
+        (403, {}, body),
+        (400, OWN, body | {"thread": "t"}),
+        (404, OWN, body | {"channel": 99}),
+        (200, OWN, body),
+    ):
+        assert (await client.post("/console/forget", json=said, headers=headers)).status == status
+    assert await house.memory.recall(channel.id, f"console {thread}", utc_now()) == ()
+    (entry,) = await AuditLog(house.database).latest()
+    assert (entry.actor, entry.action) == ("local", "forget")
