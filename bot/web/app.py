@@ -13,6 +13,7 @@ from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings, is_loopback_host
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.conversations_page import ConversationsPage
+from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
@@ -26,6 +27,7 @@ from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
 from bot.web.viewer import Viewer
+from storage.documents.document_overview import DocumentOverview
 from storage.settings import StorageSettings
 from storage.stores import Stores
 
@@ -93,6 +95,8 @@ def build_web(
         app.add_routes(SearchDebugger(admin, stores.records, trace, settings.question_chars).routes())
         app.add_routes(ConversationsPage(admin, stores.records).routes())
         app.add_routes(QualityPage(admin, stores.records).routes())
+        overview = DocumentOverview(stores.database, stores.catalog)
+        app.add_routes(DocumentsPage(admin, overview, stores.database).routes())
         app.add_routes(PageBrowser(stores, images, pages).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)

@@ -1,0 +1,142 @@
+"""Every document of every channel: how it stands, what was read of it, every kept version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from aiohttp import web
+
+from bot.core.models import LOCAL_ASKER
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.web.security import require_own_form, require_this_machine
+from storage.documents.document_overview import DocumentOverview, ListedDocument
+from storage.models import Channel, self_description
+from storage.queues.reading_repair import retry_failed
+from storage.sql.audit import AuditedAction
+from storage.sql.database import Database
+
+Json = dict[str, Any]
+STATES = ("live", "reading", "waiting", "quarantined")
+MAX_SHOWN = 500
+"""Documents on a page; the others are counted."""
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
+    "file": ("file", lambda one: one.status.file.casefold(), False),
+    "channel": ("channel", lambda one: one.status.channel.casefold(), False),
+    "state": ("state", lambda one: (one.status.state != "quarantined", one.status.state), False),
+    "pages": ("most pages", lambda one: one.status.pages, True),
+    "arrived": ("newest", lambda one: one.versions[0].arrived_at if one.versions else _LONG_AGO, True),
+    "answered": ("answered last", lambda one: one.answered_at or _LONG_AGO, True),
+}
+"""Name in the query -> what people call the order, its key, whether the highest come first."""
+
+
+class DocumentsPage:
+    """Serves the documents of all channels."""
+
+    def __init__(self, pages: AdminPages, overview: DocumentOverview, database: Database) -> None:
+        self._pages = pages
+        self._overview = overview
+        self._database = database
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the page."""
+        again = r"/console/documents/{channel:\d{1,9}}/{document:[0-9a-f-]{36}}/again"
+        return [
+            web.get("/console/documents" + JSON_ENDING, self.show, name="admin_documents"),
+            web.post(again, self.read_again, name="admin_documents_again"),
+        ]
+
+    async def show(self, request: web.Request) -> web.Response:
+        """The documents that the query's ``channel``, ``state`` and ``q`` let through, in its ``order``."""
+        require_this_machine(request)
+        channels = await self._pages.channels()
+        chosen = {name: request.query.get(name, "") for name in ("channel", "state", "q", "order")}
+        found = [
+            (channel, one)
+            for channel in channels
+            if chosen["channel"] in {"", str(channel.id)}
+            for one in await self._overview.of(channel.id)
+            if _is_asked_for(one, chosen)
+        ]
+        _, key, is_falling = ORDERS.get(chosen["order"], ORDERS["file"])
+        found.sort(key=lambda pair: key(pair[1]), reverse=is_falling)
+        rows = [_row(channel, one) for channel, one in found[:MAX_SHOWN]]
+        if wants_json(request):
+            return json_page(rows)
+        return self._pages.show(
+            request,
+            "documents.html",
+            channels=channels,
+            chosen=chosen,
+            states=STATES,
+            orders={name: label for name, (label, _, _) in ORDERS.items()},
+            rows=rows,
+            count=len(found),
+        )
+
+    async def read_again(self, request: web.Request) -> web.Response:
+        """Have a document read again that could not be; then the list is shown.
+
+        Raises:
+            web.HTTPSeeOther: to the list.
+        """
+        require_own_form(request)
+        channel, _ = await self._pages.channel(request)
+        try:
+            document = UUID(request.match_info["document"])
+        except ValueError:
+            raise web.HTTPNotFound from None
+        if document not in {one.status.document for one in await self._overview.of(channel.id)}:
+            raise web.HTTPNotFound
+        action = AuditedAction(LOCAL_ASKER, "retry", channel.tenant, str(document))
+        await retry_failed(self._database, [document], action)
+        raise web.HTTPSeeOther(f"../../../documents?channel={channel.id}")
+
+
+def _is_asked_for(one: ListedDocument, chosen: Json) -> bool:
+    status = one.status
+    texts = (status.file, status.title, *_metadata(one).values())
+    is_named = any(chosen["q"].casefold() in text.casefold() for text in texts)
+    return chosen["state"] in {"", status.state} and is_named
+
+
+def _metadata(one: ListedDocument) -> dict[str, str]:
+    return {name: field.value for name, field in one.status.metadata.items()}
+
+
+def _row(channel: Channel, one: ListedDocument) -> Json:
+    status, live = one.status, one.live
+    metadata = _metadata(one)
+    return {
+        "channel": channel.name,
+        "channel_id": channel.id,
+        "document": str(status.document),
+        "file": status.file,
+        "title": status.title,
+        "state": status.state,
+        "rung": status.rung.value if status.rung else None,
+        "reason": status.reason,
+        "pages": status.pages,
+        "chunks": live.chunks if live else 0,
+        "figures": live.figures if live else 0,
+        "language": metadata.get("language"),
+        "metadata": metadata,
+        "says": self_description(status.metadata),
+        "versions": list(_versions(one)),
+        "answered_at": one.answered_at.isoformat(timespec="seconds") if one.answered_at else None,
+    }
+
+
+def _versions(one: ListedDocument) -> Iterator[Json]:
+    for version in one.versions:
+        yield {
+            "id": version.id,
+            "number": version.number,
+            "is_live": version.is_live,
+            "arrived_at": version.arrived_at.isoformat(timespec="seconds"),
+        }

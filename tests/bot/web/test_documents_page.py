@@ -1,0 +1,87 @@
+"""All documents of all channels, found and ordered; each version opens; an unreadable one is read again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House, Shelved, make_pdf
+from sqlalchemy import update
+from sqlmodel import col
+
+from storage.models import Channel, ChannelKey, Platform
+from storage.sql.audit import AuditLog
+from storage.sql.tables import PublicationRow, ReadingRow
+
+
+@pytest.fixture
+async def shelf(house: House) -> tuple[Channel, Shelved, Shelved]:
+    """Two versions of a document in a chat's channel, and one in a local channel that was cited."""
+    chat = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    first = await house.shelve(chat, "oven.pdf", make_pdf([["Hot"]]), "Oven manual")
+    await house.shelve(chat, "oven.pdf", make_pdf([["Cold"], ["Off"]]), "Oven manual", replaces=first)
+    local = await house.channel("alpha")
+    backup = await house.shelve(local, "backup.pdf", make_pdf([["Nightly backups"]]), "Backups")
+    await house.cite(local, backup, 1, "backups")
+    return chat, first, backup
+
+
+async def listed(client: TestClient, **query: str) -> list[dict[str, Any]]:
+    """The documents that a query lets through."""
+    response = await client.get("/console/documents.json", params=query)
+    found: list[dict[str, Any]] = await response.json()
+    return found
+
+
+async def test_documents_are_found_and_ordered(
+    client: TestClient, shelf: tuple[Channel, Shelved, Shelved]
+) -> None:
+    """By channel, state and words; with pages, versions and the last answer, as table and as JSON."""
+    chat, first, _ = shelf
+    files = [one["file"] for one in await listed(client)]
+    assert files == ["backup.pdf", "oven.pdf"]
+    assert [one["file"] for one in await listed(client, order="pages")] == ["oven.pdf", "backup.pdf"]
+    assert [one["file"] for one in await listed(client, q="OVEN man")] == ["oven.pdf"]
+    assert await listed(client, state="quarantined") == []
+    (oven,) = await listed(client, channel=str(chat.id))
+    assert (oven["channel"], oven["state"], oven["pages"], oven["answered_at"]) == (
+        "kitchen",
+        "live",
+        2,
+        None,
+    )
+    assert [(one["number"], one["is_live"]) for one in oven["versions"]] == [(2, True), (1, False)]
+    assert (await listed(client, order="answered"))[0]["answered_at"]
+    page = await (await client.get("/console/documents")).text()
+    assert f'console/pages/{first.version}"' in page
+    old = await client.get(f"/console/pages/{first.version}")
+    assert "Page <b>1</b> of 1" in await old.text()
+    assert (await client.get("/console/documents", headers={"Host": "evil.example"})).status == 403
+
+
+async def test_an_unreadable_document_is_read_again(
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
+) -> None:
+    """By our own form alone; it says why it could not be read, waits then, and the audit has it."""
+    backup = shelf[2]
+    async with house.database.transaction() as session:
+        failed = {"state": "failed", "reason": "It is <locked>."}
+        await session.execute(update(ReadingRow).where(col(ReadingRow.id) == backup.reading).values(**failed))
+        gone = update(PublicationRow).where(col(PublicationRow.version_id) == backup.version)
+        await session.execute(gone.values(state="retired"))
+    (row,) = await listed(client, state="quarantined")
+    assert row["reason"] == "It is <locked>."
+    page = await (await client.get("/console/documents")).text()
+    assert "It is &lt;locked&gt;." in page
+    path = f"/console/documents/{row['channel_id']}/{backup.document}/again"
+    assert f'action="../{path.removeprefix("/")}"' in page
+    assert (await client.post(path)).status == 403
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    elsewhere = path.replace(f"/{row['channel_id']}/", f"/{shelf[0].id}/")
+    assert (await client.post(elsewhere, headers=headers)).status == 404
+    shown = await client.post(path, headers=headers)
+    assert (shown.status, shown.url.query["channel"]) == (200, str(row["channel_id"]))
+    assert [one["state"] for one in await listed(client, q="backup")] == ["waiting"]
+    (entry,) = await AuditLog(house.database).latest()
+    assert (entry.action, entry.subject) == ("retry", str(backup.document))
