@@ -55,6 +55,25 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
     assert (await client.get(path, headers={"Via": "1.1 proxy"})).status == 403
 
 
+async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
+    client: TestClient, house: House
+) -> None:
+    """Whether the record's row was removed yet or not; and only a browser of this machine sees a page."""
+    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    said = ("Is it <secret>?", "Yes.", "grounded")
+    await keep(house, channel, "old", 60 * 24 * 400, said)
+    await keep(house, direct, "mine", 1, said)
+    for name in ("search", "conversations", "quality"):
+        assert (await client.get(f"/console/{name}/{direct.id}")).status == 404
+        for path in (f"/console/{name}", f"/console/{name}/{channel.id}"):
+            shown = await client.get(path)
+            assert (shown.status, "secret" in await shown.text()) == (200, False)
+            assert (await client.get(path, headers={"Host": "evil.example"})).status == 403
+    for key, place in (("old", channel), ("mine", direct)):
+        assert (await client.get(f"/console/search/{place.id}/{key}.json")).status == 404
+
+
 async def test_a_thread_of_the_console_is_forgotten_on_demand(client: TestClient, house: House) -> None:
     """Its turns go, and the audit says so; another site, a chat and what is no thread get nothing."""
     channel, thread = await house.channel("alpha"), uuid4()
