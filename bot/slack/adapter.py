@@ -273,7 +273,7 @@ class SlackAdapter:
                 await self.messenger.delete(withdrawn)
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
-        elif messages := read_messages(body, self._uploads.allows, follow_ups=follow_ups):
+        elif messages := read_messages(body, self._uploads.takes, follow_ups=follow_ups):
             for message in messages:
                 await self._keep(message)
         else:
