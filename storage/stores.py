@@ -54,6 +54,8 @@ _EMBEDDER = "embedder"
 """Written by the first release only."""
 _INDEX = "index"
 _ADDRESS = "index address"
+INDEX_FACTS = frozenset({_INDEX, _ADDRESS})
+"""Which index a home is held to: facts that no other home may take over."""
 _log = logging.getLogger(__name__)
 
 
