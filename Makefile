@@ -37,7 +37,7 @@ test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="fold
 
 test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
 	@echo "SEED=$(SEED)"
-	@$(BIN)/python tests/fetch.py
+	@$(BIN)/python tests/fetch.py --all
 	@$(MAKE) --no-print-directory -j2 lint types collect
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate

@@ -33,12 +33,16 @@ from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, DrawFigure, Messenger
 from bot.core.uploads.file_host import FileHost
+from bot.metrics.service_metrics import ServiceMetrics
+from bot.metrics.state_collector import CountSources, StateCollector
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
 from bot.web.figure_images import FigureImages
+from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
 from bot.web.readiness import Check, Readiness
+from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
 from storage.index.base import Index
 from storage.models import Platform
@@ -78,8 +82,17 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(expiring(stores.retention))
         links = make_links(settings)
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
+        metrics = ServiceMetrics()
         answering = await stack.enter_async_context(
-            build_answering(settings, stores, embedder, index, links, fetch_pages=ingestion.fetch_web_pages)
+            build_answering(
+                settings,
+                stores,
+                embedder,
+                index,
+                links,
+                fetch_pages=ingestion.fetch_web_pages,
+                count=metrics.count_question,
+            )
         )
         stack.push_async_callback(ingestion.stop)
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
@@ -97,6 +110,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 platforms=platforms,
                 server_socket=server_socket,
                 index=index,
+                metrics=metrics,
+                ingestion=ingestion,
             )
         )
         await platforms.start()
@@ -209,6 +224,8 @@ async def _open_web(
     platforms: ChatPlatforms,
     server_socket: ServerSocket,
     index: Index,
+    metrics: ServiceMetrics,
+    ingestion: Ingestion,
 ) -> AsyncIterator[None]:
     checks: dict[str, Check] = {
         "sql": stores.database.ping,
@@ -216,6 +233,13 @@ async def _open_web(
         "blobs": lambda: asyncio.to_thread(stores.blobs.ping),
     }
     readiness = Readiness(checks | platforms.checks)
+    sources = CountSources(
+        lambda: {"page images": (images.hits, images.misses), "vectors": ingestion.vector_lookups},
+        lambda: ingestion.web_fetches,
+        readiness.not_ready,
+        [*checks, *platforms.checks],
+    )
+    render = StateCollector(stores.database, sources, metrics.registry).render
     app = build_web(
         answering=answering,
         stores=stores,
@@ -226,13 +250,16 @@ async def _open_web(
         model_hosts=settings.model_hosts,
         inbox=settings.inbox,
         readiness=readiness,
+        console_routes=metrics_routes(render),
+        count_request=metrics.count_request,
     )
     platforms.add_routes(app)
     runner = make_runner(app)
     await runner.setup()
     try:
         await web.SockSite(runner, server_socket.socket).start()
-        yield
+        async with serving_metrics(render, settings.bot.metrics_listen):
+            yield
     finally:
         await runner.cleanup()
         await readiness.aclose()

@@ -57,7 +57,7 @@ from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
-from bot.core.trace_writer import writing_traces
+from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.uploads.file_host import FileHost
@@ -266,10 +266,12 @@ async def build_answering(
     links: Links,
     *,
     fetch_pages: FetchPages | None = None,
+    count: CountQuestion | None = None,
 ) -> AsyncIterator[Answering]:
     """Put the use case together; a model's connections are closed at the end.
 
     ``fetch_pages``: fetches approved web pages that are missing; None: nobody does before `serve` runs.
+    ``count``: gets the record of every question.
     """
     bot, kept = settings.bot, settings.storage
     search = LiveIndex(index, stores.catalog, embedder.space)
@@ -300,7 +302,7 @@ async def build_answering(
             expansion_tokens=bot.expansion_tokens,
             question_chars=bot.question_chars,
             answer_seconds=bot.answer_seconds,
-            records=await stack.enter_async_context(writing_traces(stores.records)),
+            records=await stack.enter_async_context(writing_traces(stores.records, count)),
             commands=ChatCommands(
                 stores.notices,
                 has_model=bool(models),

@@ -46,6 +46,12 @@ class BotSettings(FootnoteSettings):
     public_url: str | None = Field(
         None, description="Base of every link, as people's browsers reach it; unset: where `serve` listens."
     )
+    metrics_listen: str | None = Field(
+        None,
+        pattern=r"^(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}$",
+        description="Where /metrics has a port of its own, as in 10.0.0.5:9464; unset: it is beside the "
+        "console, to this machine alone.",
+    )
     link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
     button_opens: str = Field(
         "viewer",
@@ -343,6 +349,10 @@ class BotSettings(FootnoteSettings):
         return value
 
 
+ROOMS = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
+"""Every class of settings there is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of all three packages."""
@@ -381,8 +391,7 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     Raises:
         SettingsError: a setting is missing, unknown or out of bounds.
     """
-    rooms = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
-    refuse_unknown(rooms)
+    refuse_unknown(ROOMS)
     storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
     # A link opens what its citation says, so the one lives as long as the other.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})

@@ -241,6 +241,16 @@ class Ingestion:
         schedule.every(WEB_SECONDS, "web pages", self._web_pages.tick)
         schedule.every(WEB_SOURCES_SECONDS, "web sources", self._web_sources.current)
 
+    @property
+    def web_fetches(self) -> dict[str, int]:
+        """Outcome -> fetches of approved web pages since this process began."""
+        return self._web_pages.fetches
+
+    @property
+    def vector_lookups(self) -> tuple[int, int]:
+        """(chunks whose vectors were kept, those that were embedded) since this process began."""
+        return self._vectors.hits, self._vectors.misses
+
     def fetch_web_pages(self, domain: WebDomain) -> asyncio.Task[None]:
         """Have what is due of a domain fetched now, for questions; see ``WebPageRenewal.fetch_soon``."""
         return self._web_pages.fetch_soon(domain)

@@ -102,6 +102,10 @@ class NewerDatabase(StorageError):
     """The database was written by a newer release, whose tables this one does not know."""
 
 
+class OlderDatabase(StorageError):
+    """The database lacks this release's changes of tables, and whoever looks may not make them."""
+
+
 class ChangedIndex(StorageError):
     """The documents in this home were published to another index than the configured one."""
 

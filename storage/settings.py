@@ -262,6 +262,11 @@ class StorageSettings(FootnoteSettings):
         """The home as an absolute path."""
         return self.home.expanduser().absolute()
 
+    @property
+    def is_empty_home(self) -> bool:
+        """Whether the home's own database was never made; of one at a DATABASE_URL nobody can say."""
+        return self.database_url is None and not (self.home_path / "footnote.db").exists()
+
     @field_validator("pdf_passwords")
     @classmethod
     def _refuse_plain(cls, value: SecretStr | None) -> SecretStr | None:

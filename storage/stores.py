@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sqlalchemy import select
 from sqlmodel import col
@@ -56,6 +56,10 @@ _INDEX = "index"
 _ADDRESS = "index address"
 INDEX_FACTS = frozenset({_INDEX, _ADDRESS})
 """Which index a home is held to: facts that no other home may take over."""
+_ANOTHER_INDEX = (
+    "this home's documents are in another index than the one WEAVIATE_URL chooses now: set "
+    "WEAVIATE_URL back, or start with an empty FOOTNOTE_HOME and the same inbox"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -98,10 +102,7 @@ async def require_same_index(database: Database, index: NamedIndex, address: str
     if held[_INDEX] == index.identity:
         return
     if held[_ADDRESS] != address or await index.tenants():
-        raise ChangedIndex(
-            "this home's documents are in another index than the one WEAVIATE_URL chooses now: set "
-            "WEAVIATE_URL back, or start with an empty FOOTNOTE_HOME and the same inbox"
-        )
+        raise ChangedIndex(_ANOTHER_INDEX)
     _log.warning("the index was emptied: everything is published to it again")
     async with database.transaction() as session:
         await session.merge(FactRow(name=_INDEX, value=index.identity))
@@ -118,6 +119,11 @@ async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, s
         held = {fact.name: fact.value for fact in await session.scalars(query)}
         session.add_all(FactRow(name=name, value=value) for name, value in values.items() if name not in held)
     return values | held
+
+
+def _database_url(settings: StorageSettings) -> str:
+    url = settings.database_url
+    return url.get_secret_value() if url else f"sqlite:///{settings.home_path / 'footnote.db'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +164,7 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
     """
     home = settings.home_path
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    url = settings.database_url
-    database = await Database.open(url.get_secret_value() if url else f"sqlite:///{home / 'footnote.db'}")
+    database = await Database.open(_database_url(settings))
     files = ReadingFiles(home / "readings")
     catalog = Catalog(database, last_rung)
     async with contextlib.aclosing(database):
@@ -271,6 +276,67 @@ async def _connect(
             _log.warning("%s; trying again in %g s", error, rest)
         await asyncio.sleep(rest)
         rest = min(2 * rest, MAX_REST_SECONDS)
+
+
+@asynccontextmanager
+async def attach_database(settings: StorageSettings) -> AsyncIterator[Database]:
+    """SQL for who only looks: neither the home nor its tables are made or changed.
+
+    Raises:
+        StorageError: it cannot be opened, or its tables are another release's.
+    """
+    database = await Database.attach(_database_url(settings))
+    async with contextlib.aclosing(database):
+        yield database
+
+
+class WeaviateAddress(NamedTuple):
+    """Where a Weaviate server is reached."""
+
+    url: str
+    api_key: str | None
+    grpc_port: int
+
+
+def weaviate_address(settings: StorageSettings) -> WeaviateAddress | None:
+    """The server that WEAVIATE_URL names; None: our own child is chosen, and nobody runs it just now."""
+    from storage.index.weaviate.server import read_identity
+
+    if settings.weaviate_url != "embedded":
+        key = settings.weaviate_api_key
+        secret = key.get_secret_value() if key else None
+        return WeaviateAddress(settings.weaviate_url or "", secret, settings.weaviate_grpc_port)
+    identity = read_identity(settings.home_path / "weaviate")
+    if identity is None or not identity.is_alive():
+        return None
+    return WeaviateAddress(identity.url, identity.api_key, identity.ports.grpc)
+
+
+@asynccontextmanager
+async def attach_index(settings: StorageSettings, database: Database) -> AsyncIterator[Index | None]:
+    """The index as it is, for who only looks; None: our own Weaviate, which nobody runs just now.
+
+    Raises:
+        IndexUnavailable: the server does not answer.
+        ChangedIndex: the home's documents are in another index.
+    """
+    first = await first_space(database)
+    index: EmbeddedIndex | WeaviateIndex
+    if settings.weaviate_url is None:
+        index = EmbeddedIndex(settings.home_path / "index", settings.index_timeout, first)
+    elif address := weaviate_address(settings):
+        from storage.index.weaviate.index import WeaviateIndex
+
+        index = await WeaviateIndex.connect(*address, settings.index_timeout, first)
+    else:
+        yield None
+        return
+    async with contextlib.aclosing(index):
+        async with database.snapshot() as session:
+            held = await session.get(FactRow, _INDEX)
+        if held and held.value != index.identity:
+            raise ChangedIndex(_ANOTHER_INDEX)
+        yield index
 
 
 @asynccontextmanager

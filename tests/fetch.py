@@ -1,4 +1,6 @@
-"""Fetches every engine that pip, npm and Go can give: ``python tests/fetch.py [name ...]``.
+"""Fetches every engine that pip, npm and Go can give: ``python tests/fetch.py [name ... | --all]``.
+
+Without a name those of ``make test``; with ``--all`` also those that only ``make test-all`` needs.
 
 An engine that cannot be fetched is reported and leaves the others alone: the tests themselves say
 loudly what they did without, and fail for it under ``--require-engines``.
@@ -11,7 +13,7 @@ import sys
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from engines import MODULES, Engine, FetchError, cache, load
+from engines import LONG_ONLY, MODULES, Engine, FetchError, cache, load
 
 
 def main(names: list[str]) -> None:
@@ -19,7 +21,8 @@ def main(names: list[str]) -> None:
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / "fetch.lock").open("w") as lock:
         flock(lock, LOCK_EX)  # whoever comes second finds everything there
-        for name in names or MODULES:
+        daily = [name for name in MODULES if name not in LONG_ONLY]
+        for name in [*daily, *LONG_ONLY] if names == ["--all"] else names or daily:
             engine = load(name)
             if engine.missing():
                 print(f"fetching {name} ...", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +31,7 @@ class Module:
         """The package that relative imports start from."""
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
+    @cached_property
     def imports(self) -> set[str]:
         """Every module this one imports, anywhere in it, as dotted names; for types alone counts too."""
         found: set[str] = set()

@@ -17,7 +17,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 
 from bot.bootstrap import make_links, open_home, open_ingestion
-from bot.cli.home import channel_option, is_confirmed, is_empty, open_existing_home
+from bot.cli.home import channel_option, is_confirmed, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import check_map
@@ -80,7 +80,7 @@ async def check_folders(options: argparse.Namespace) -> int:
 async def _open_previewer(settings: Settings) -> AsyncIterator[Previewer]:
     """On the home as it is; an empty one elsewhere stands in for one that is not there yet."""
     with TemporaryDirectory(prefix="footnote-") as empty:
-        if is_empty(settings):
+        if settings.storage.is_empty_home:
             elsewhere = settings.storage.model_copy(update={"home": Path(empty)})
             settings = Settings(elsewhere, settings.bot, settings.ingestion)
         async with open_home(settings) as stores:

@@ -22,18 +22,13 @@ class EmptyHome(SettingsError):
     """Nothing was ever put into the home; the message says how that is done."""
 
 
-def is_empty(settings: Settings) -> bool:
-    """Whether the home's own database was never made; of one at a DATABASE_URL nobody can say."""
-    return settings.storage.database_url is None and not (settings.home / "footnote.db").exists()
-
-
 def require_home(settings: Settings) -> None:
     """Make sure that there is something to read, and make nothing.
 
     Raises:
         EmptyHome: there is not.
     """
-    if is_empty(settings):
+    if settings.storage.is_empty_home:
         raise EmptyHome(
             f"there is nothing in {settings.home} yet: start `footnote serve` and drop PDFs into "
             f"{settings.inbox}/<channel>/, or read a folder once with `footnote ingest DIR --channel NAME`; "

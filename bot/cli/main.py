@@ -48,6 +48,17 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sources(commands)
     _add_erase(commands)
     _add_backup(commands)
+    doctor = commands.add_parser(
+        "doctor",
+        help="look at everything this needs, and say how what is broken is mended",
+        description="Looks and changes nothing, also beside a running `footnote serve`, and where settings "
+        "are wrong. Each line is ok, warn or fail; it ends with 1 when one is fail. No secret is printed.",
+    )
+    doctor.add_argument(
+        "checks", nargs="*", metavar="LINE", help="only these lines, as in `doctor slack sql`"
+    )
+    doctor.add_argument("--json", action="store_true", help="one JSON line per finding")
+    doctor.set_defaults(run="bot.cli.diagnosis.doctor:doctor")
     reconcile = commands.add_parser(
         "reconcile", help="compare database, index and stored files now, and mend what differs"
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.bootstrap import embedding_key, open_home
-from bot.cli.home import chosen_channel, is_empty
+from bot.cli.home import chosen_channel
 from bot.cli.json_output import dump, source_line
 from bot.settings import Settings, load_settings
 from ingestion.jobs.compute_pool import ComputePool
@@ -40,7 +40,7 @@ async def check_sources(options: argparse.Namespace) -> int:
         return 0
     if await _are_mistaken(settings):
         return 2
-    if not is_empty(settings):
+    if not settings.storage.is_empty_home:
         async with open_home(settings) as stores:
             sources = await stores.web_sources.current()
             for mistake in sources.unknown(await stores.channels.all()):
@@ -124,7 +124,7 @@ async def _are_mistaken(settings: Settings) -> bool:
 
 async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:
     """The pages in the order of the file; in a home that was never used, nobody has fetched any."""
-    if is_empty(settings) and channel is None:
+    if settings.storage.is_empty_home and channel is None:
         domains = (await WebSourcesFile(settings.home).current()).domains
         return [_Approved(one.name, WebPage(url, PageState.NEVER)) for one in domains for url in _named(one)]
     async with open_home(settings) as stores:

@@ -385,10 +385,11 @@ def _milliseconds(since: float) -> int:
 def _log(question: Question, answer: Answer) -> None:
     """One line per question: ids and counts, never a word of question or document."""
     log.info(
-        "question=%s channel=%d state=%s candidates=%d citations=%d figures=%d retrieve_ms=%d "
+        "question=%s channel=%d door=%s state=%s candidates=%d citations=%d figures=%d retrieve_ms=%d "
         "answer_ms=%d total_ms=%d",
         question.id,
         question.channel.id,
+        (question.chat or question.channel).platform,
         answer.state,
         len(answer.passages),
         len(answer.citations),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from bot.core.trace import QuestionRecord
 from storage.chat.traces import QuestionRecords
@@ -17,18 +17,24 @@ MAX_QUEUED = 200
 DRAIN_SECONDS = 5.0
 """How long the end waits for those that are not kept yet."""
 
+CountQuestion = Callable[[QuestionRecord], None]
+
 log = logging.getLogger(__name__)
 
 
 class TraceWriter:
     """Takes records and has them kept one after the other."""
 
-    def __init__(self, store: QuestionRecords) -> None:
+    def __init__(self, store: QuestionRecords, count: CountQuestion | None = None) -> None:
+        """``count`` gets each record as it is taken, kept or not; it must return at once."""
         self._store = store
+        self._count = count
         self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MAX_QUEUED)
 
     def take(self, record: QuestionRecord) -> None:
         """Have a record kept soon; returns at once."""
+        if self._count:
+            self._count(record)
         try:
             self._waiting.put_nowait(record)
         except asyncio.QueueFull:
@@ -54,9 +60,11 @@ class TraceWriter:
 
 
 @contextlib.asynccontextmanager
-async def writing_traces(store: QuestionRecords) -> AsyncIterator[TraceWriter]:
+async def writing_traces(
+    store: QuestionRecords, count: CountQuestion | None = None
+) -> AsyncIterator[TraceWriter]:
     """A recorder that works until the context ends, and then a little longer for what still waits."""
-    trace_writer = TraceWriter(store)
+    trace_writer = TraceWriter(store, count)
     running = asyncio.create_task(trace_writer.run(), name="recording")
     try:
         yield trace_writer

@@ -136,7 +136,7 @@ class SlackAdapter:
     def add_routes(self, app: web.Application) -> None:
         """Take signed events over HTTP, when there is a secret to check them by."""
         if self._secret:
-            app.router.add_post(PATH, self._handle)
+            app.router.add_post(PATH, self._handle, name="slack_events")
         if self._oauth:
             self._oauth.add_routes(app)
 

@@ -15,7 +15,7 @@ from bot.core.ports import JoinAt, LeaveChannel, Receive
 from bot.settings import BotSettings, is_loopback_host
 from bot.teams.activities import read_activity, read_join, read_leave, tenant_of
 from bot.teams.compose_extension import ComposeExtension, Given, is_compose
-from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
+from bot.teams.connector import Connector, app_credentials, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
@@ -76,7 +76,7 @@ class TeamsAdapter:
 
     def add_routes(self, app: web.Application) -> None:
         """Take activities."""
-        app.router.add_post(PATH, self._handle)
+        app.router.add_post(PATH, self._handle, name="teams_messages")
 
     async def stop(self) -> None:
         """Close the connections to Microsoft."""
@@ -167,12 +167,7 @@ def _connector(settings: BotSettings) -> Connector:
                 "FOOTNOTE_TEAMS_DEVELOPMENT works on loopback only: set FOOTNOTE_HOST=127.0.0.1"
             )
         return Connector(None, is_local)
-    if not (app_id and password):
-        raise SettingsError("Teams needs both MicrosoftAppId and MicrosoftAppPassword")
-    tenant = "botframework.com" if settings.teams_app_type == "MultiTenant" else settings.teams_tenant_id
-    if not tenant:
-        raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
-    return Connector(AppCredentials(app_id, password.get_secret_value(), tenant), is_microsofts)
+    return Connector(app_credentials(settings), is_microsofts)
 
 
 def _refused() -> web.Response:

@@ -19,8 +19,9 @@ from yarl import URL
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.plaintext import shorten_middle
-from bot.settings import is_loopback_host
+from bot.settings import BotSettings, is_loopback_host
 from bot.teams.cards import TeamsMessage
+from storage.errors import SettingsError
 
 ServiceUrlCheck = Callable[[str], bool]
 
@@ -193,6 +194,21 @@ class AppCredentials:
             self._token, self._ends_at = granted["access_token"], time.monotonic() + granted["expires_in"]
         except (aiohttp.ClientError, TimeoutError, KeyError, ValueError) as error:
             raise DeliveryError(f"Microsoft gives the bot no token: {type(error).__name__}") from error
+
+
+def app_credentials(settings: BotSettings) -> AppCredentials:
+    """What gets the bot its token, as the settings say.
+
+    Raises:
+        SettingsError: something is missing.
+    """
+    app_id, password = settings.teams_app_id, settings.teams_app_password
+    if not (app_id and password):
+        raise SettingsError("Teams needs both MicrosoftAppId and MicrosoftAppPassword")
+    tenant = "botframework.com" if settings.teams_app_type == "MultiTenant" else settings.teams_tenant_id
+    if not tenant:
+        raise SettingsError("a SingleTenant bot needs MicrosoftAppTenantId")
+    return AppCredentials(app_id, password.get_secret_value(), tenant)
 
 
 class Connector:

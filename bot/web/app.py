@@ -15,7 +15,7 @@ from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
 from bot.web.figure_images import FigureImages
-from bot.web.middleware import add_headers, answer_failures, log_access
+from bot.web.middleware import CountRequest, add_headers, answer_failures, log_access
 from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
@@ -40,6 +40,8 @@ def build_web(
     inbox: Path,
     readiness: Readiness,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
+    console_routes: Iterable[web.AbstractRouteDef] = (),
+    count_request: CountRequest | None = None,
 ) -> web.Application:
     """The whole web side as one application.
 
@@ -51,10 +53,14 @@ def build_web(
         inbox: the watched folder whose subfolders are the local channels.
         readiness: whether the service can answer questions right now.
         extra_routes: routes beside ours.
+        console_routes: routes that are there where the console is.
+        count_request: gets every request that was answered.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
-    app = web.Application(middlewares=[log_access, answer_failures(pages)], client_max_size=BODY_BYTES)
+    app = web.Application(
+        middlewares=[log_access(count_request), answer_failures(pages)], client_max_size=BODY_BYTES
+    )
     app.on_response_prepare.append(add_headers(links.public_url))
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
@@ -76,6 +82,7 @@ def build_web(
         app.add_routes(console.routes())
         app.add_routes(FolderPanel(stores).routes())
         app.add_routes(FeedbackPanel(stores).routes())
+        app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app
 

@@ -17,8 +17,19 @@ from bot.core.errors import LinkEnded, LinkForged
 from bot.web.security import EVERYWHERE, HTTPS_ONLY
 from bot.web.templates import Templates
 
+CountRequest = Callable[[str, int, float], None]
+"""Gets the name of the route, the status and the seconds of every request."""
+
 _log = logging.getLogger(__name__)
-_QUIET_ROUTES = {"healthz", "readyz", "static", "console_channel", "console_channels", "console_folders"}
+_QUIET_ROUTES = {
+    "healthz",
+    "readyz",
+    "static",
+    "console_channel",
+    "console_channels",
+    "console_folders",
+    "metrics",
+}
 """Routes that machines and open pages ask again and again: their successes are no news."""
 
 
@@ -33,19 +44,25 @@ def add_headers(public_url: str) -> Callable[[web.Request, web.StreamResponse], 
     return add
 
 
-@web.middleware
-async def log_access(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Log method, route name, status and milliseconds."""
-    started = time.monotonic()
-    status = 500
-    try:
-        response = await handler(request)
-        status = response.status
-        return response
-    finally:
-        name = request.match_info.route.name or "unnamed"
-        level = logging.DEBUG if name in _QUIET_ROUTES and status < 400 else logging.INFO
-        _log.log(level, "%s %s %d %.0f ms", request.method, name, status, (time.monotonic() - started) * 1000)
+def log_access(count: CountRequest | None = None) -> Middleware:
+    """A middleware that logs method, route name, status and milliseconds, and has them counted."""
+
+    @web.middleware
+    async def log(request: web.Request, handler: Handler) -> web.StreamResponse:
+        started = time.monotonic()
+        status = 500
+        try:
+            response = await handler(request)
+            status = response.status
+            return response
+        finally:
+            name, taken = request.match_info.route.name or "unnamed", time.monotonic() - started
+            level = logging.DEBUG if name in _QUIET_ROUTES and status < 400 else logging.INFO
+            _log.log(level, "%s %s %d %.0f ms", request.method, name, status, taken * 1000)
+            if count:
+                count(name, status, taken)
+
+    return log
 
 
 def answer_failures(pages: Templates) -> Middleware:

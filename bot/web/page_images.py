@@ -46,6 +46,8 @@ class PageImages:
         self._folder = folder
         self._renderer = renderer
         self._limit = limit_bytes
+        self.hits = self.misses = 0
+        """Pictures that were on the disk, and those that were drawn, since this process began."""
         # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -69,7 +71,9 @@ class PageImages:
         name = f"{sha256}-{page}-{dpi}{part}"
         async with self._locks.setdefault(name, asyncio.Lock()):
             if cached := await asyncio.to_thread(self._cached, name):
+                self.hits += 1
                 return cached
+            self.misses += 1
             drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
             await asyncio.to_thread(self._keep, name, image)

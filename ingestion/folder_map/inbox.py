@@ -7,7 +7,6 @@ import logging
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from ingestion.jobs.threads import run_in_thread
 from ingestion.settings import REMEMBERED_SECONDS
 from ingestion.sources.local import first_level, loose_files
 from ingestion.sources.watchdog import ShareTimeout, Watchdog
@@ -17,6 +16,7 @@ from storage.errors import UnknownChannel
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
 from storage.models import Channel
+from storage.threads import run_in_thread
 
 TIMEOUT_SECONDS = 20.0
 """How long an inbox may take to be listed: it may lie on a share, and shares hang."""

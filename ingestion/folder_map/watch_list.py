@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from ingestion.folder_map.folder_map import FolderMapEntry, read_map
 from ingestion.folder_map.inbox import WatchedInbox
-from ingestion.jobs.threads import run_in_thread
 from storage.chat.channels import Channels
 from storage.config_file import AdminFile, InvalidFile, Mistake
 from storage.errors import StorageError
 from storage.folders.folders import Folder, Folders
+from storage.threads import run_in_thread
 
 _log = logging.getLogger(__name__)
 

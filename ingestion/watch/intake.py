@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from ingestion.errors import FileChanged, FileRefused, NotAFile
-from ingestion.jobs.threads import run_for, run_in_thread
+from ingestion.jobs.threads import run_for
 from ingestion.sources import scan_location
 from ingestion.sources.base import FileStat, Scan, ScannedFile, Source
 from ingestion.watch.known_files import KnownFolder
@@ -26,6 +26,7 @@ from storage.documents.identity import Arrival, ScanContext
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folder
+from storage.threads import run_in_thread
 
 SCAN_SECONDS = 60.0
 PORTION_FILES = 16

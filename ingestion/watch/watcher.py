@@ -14,7 +14,6 @@ from pathlib import Path
 from ingestion.folder_map.inbox import WatchedInbox
 from ingestion.folder_map.watch_list import FolderMap, WatchList, WatchTarget
 from ingestion.jobs.scheduler import Scheduler
-from ingestion.jobs.threads import run_in_thread
 from ingestion.settings import IngestionSettings
 from ingestion.sources import Source, open_source
 from ingestion.sources.watchdog import real_path
@@ -27,6 +26,7 @@ from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
 from storage.sql.database import Database
 from storage.sql.leases import is_surely_dead
+from storage.threads import run_in_thread
 
 REST_FACTOR = 10
 """A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""

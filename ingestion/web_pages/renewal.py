@@ -130,6 +130,8 @@ class WebPageRenewal:
         self._fetcher = fetcher
         self._reader = reader
         self._embedder = embedder
+        self.fetches = dict.fromkeys(("read", "unchanged", "failed"), 0)
+        """Outcome -> fetches since this process began."""
         self._asked: dict[str, asyncio.Task[None]] = {}
         """By domain: what questions wait for."""
 
@@ -258,6 +260,7 @@ class WebPageRenewal:
                 validators=known.validators,
                 media_types=SITEMAPS if is_sitemap else PAGES,
             )
+            self.fetches["unchanged" if page is None else "read"] += 1
             if page is None:
                 await self._store.keep_unchanged(url)
             elif is_sitemap:
@@ -266,6 +269,7 @@ class WebPageRenewal:
                 await self._keep(url, page)
         except (WebPageError, DocumentError) as error:
             log.info("an approved page could not be renewed: %s", type(error).__name__)
+            self.fetches["failed"] += 1
             await self._store.keep_failure(url, str(error), await self._concerned(url, sources))
 
     async def _concerned(self, url: str, sources: WebSources) -> int | None:

@@ -43,6 +43,8 @@ class VectorCache:
         """``of_sentences``: keep them in a byte a number, apart from the others, for a day."""
         self._database = database
         self._of_sentences = of_sentences
+        self.hits = self.misses = 0
+        """Texts whose vectors were kept, and those that were embedded, since this process began."""
 
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         """Vectors of ``texts``, at least one, as ``Embedder.aembed``; what is new is kept at once.
@@ -54,6 +56,8 @@ class VectorCache:
         hashes = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
         vectors = await self._find(embedder, set(hashes))
         missing = {key: text for key, text in zip(hashes, texts, strict=True) if key not in vectors}
+        self.hits += len(vectors)
+        self.misses += len(missing)
         if missing:
             made = dict(zip(missing, await embedder.aembed(list(missing.values())), strict=True))
             await self._keep(self._space_key(embedder), made)

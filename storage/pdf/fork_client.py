@@ -253,6 +253,11 @@ class ForkServerPool:
         return self._server.pid if self._server else None
 
     @property
+    def isolation(self) -> dict[str, str]:
+        """What the fork server gave up, as ``sandbox.isolate`` says it; empty while there is none."""
+        return self._server.isolation if self._server else {}
+
+    @property
     def latest_peak(self) -> int:
         """Most bytes of memory that the child which ended last has held; 0 while there is no fork server."""
         return self._server.latest_peak if self._server else 0

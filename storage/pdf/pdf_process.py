@@ -65,6 +65,11 @@ class PdfProcess:
         """Most bytes of memory that the child which ended last has held, what it shares included."""
         return self._text.latest_peak
 
+    @property
+    def isolation(self) -> dict[str, str]:
+        """What the fork server that reads gave up, as ``sandbox.isolate``; empty before it was started."""
+        return self._text.isolation
+
     async def start(self) -> None:
         """Start the fork server that reads; it takes half a second and is started again whenever it ends.
 

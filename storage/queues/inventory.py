@@ -105,6 +105,21 @@ class Inventory:
         """Everything that answers in a channel, and what the index has to hold of it."""
         return await read_expected(self._database, LIVE.where(col(PublicationRow.channel_id) == channel_id))
 
+    async def sizes(self) -> dict[TenantName, tuple[int, int]]:
+        """(publications, chunks and figures) that answer, of every tenant in which anything does."""
+        objects = func.sum(col(ReadingRow.chunks) + col(ReadingRow.figures))
+        query = (
+            select(col(ChannelRow.tenant), func.count(), objects)
+            .select_from(PublicationRow)
+            .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "live")
+            .group_by(col(ChannelRow.tenant))
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        return {TenantName(tenant): (publications, int(held)) for tenant, publications, held in rows}
+
     async def orphans(self, held: Collection[UUID]) -> set[UUID]:
         """Those of ``held`` that SQL does not know, or knows as removed; ask after the index was listed.
 

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import SQLModel
 
 from storage.errors import DatabaseUnavailable, SettingsError
-from storage.sql.dialect import Dialect
+from storage.sql.dialect import Dialect, SqlStatus
 from storage.sql.postgres import PostgresDialect
 from storage.sql.sqlite import SqliteDialect
 
@@ -56,6 +56,32 @@ class Database:
         with database._translated_errors():
             await database._dialect.migrate(revision)
         return database
+
+    @classmethod
+    async def attach(cls, url: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open a database whose schema is current; where it is not, nothing is changed.
+
+        Raises:
+            OlderDatabase: this release has never been started on it.
+            SettingsError, NewerDatabase, DatabaseUnavailable: as ``open``.
+        """
+        database = cls(_dialect_of(url, busy_seconds))
+        try:
+            with database._translated_errors():
+                await database._dialect.require_current()
+        except BaseException:
+            await database.aclose()
+            raise
+        return database
+
+    async def status(self) -> SqlStatus:
+        """What the engine says of itself.
+
+        Raises:
+            DatabaseUnavailable: the database is gone.
+        """
+        with self._translated_errors():
+            return await self._dialect.status()
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool = True) -> AsyncIterator[AsyncSession]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 
 from storage.errors import DatabaseUnavailable
-from storage.sql.migrations.revisions import is_current
+from storage.sql.migrations.revisions import is_current, require_current
 
 QUEUE_SECONDS = 30
 """How long a task waits for its turn in this process."""
@@ -19,11 +21,31 @@ READERS = 8
 """Snapshots that one process reads at the same time."""
 
 
+@dataclass(frozen=True, slots=True)
+class SqlStatus:
+    """What an engine says of itself."""
+
+    engine: str
+    """Its name and version."""
+    is_replica: bool = False
+    """It only follows another server, and nothing can be written."""
+    followers: int | None = None
+    """Servers that follow it; None: it has none by its nature, or does not say."""
+    clock: datetime | None = None
+    """Its time, where its machine may be another one."""
+
+
 class Dialect(Protocol):
     """One SQL engine, opened; it raises SQLAlchemy's errors, and says what they mean."""
 
     async def migrate(self, revision: str | None) -> None:
         """Bring the schema up to date, or to a revision, while no other process does."""
+
+    async def require_current(self) -> None:
+        """Make sure that the schema is up to date, and change nothing; raises as ``require_current``."""
+
+    async def status(self) -> SqlStatus:
+        """What the engine says of itself."""
 
     def transaction(self, *, exclusive: bool) -> AbstractAsyncContextManager[AsyncSession]:
         """A session whose work is durable when the context has ended without an error."""
@@ -80,3 +102,9 @@ async def migrate(engine: AsyncEngine, revision: str | None) -> None:
                 await connection.run_sync(upgrade, revision or "head")
     finally:
         await engine.dispose()
+
+
+async def refuse_other_schema(engine: AsyncEngine) -> None:
+    """Raise as ``require_current`` unless the schema is this release's."""
+    async with engine.connect() as connection:
+        await connection.run_sync(require_current)

@@ -16,7 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, c
 from sqlmodel import SQLModel
 
 from storage.errors import SettingsError
-from storage.sql.dialect import QUEUE_SECONDS, READERS, WriterQueue, migrate
+from storage.sql.dialect import (
+    QUEUE_SECONDS,
+    READERS,
+    SqlStatus,
+    WriterQueue,
+    migrate,
+    refuse_other_schema,
+)
 
 ALONE = 0x666F6F746E6F7465
 """The advisory lock of whoever is alone among writers: "footnote" in ASCII."""
@@ -63,6 +70,10 @@ _REFUSALS = {
 }
 """By what the server says to a connection that it does not accept: there is no SQLSTATE then."""
 
+_STATUS = text(
+    "SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS is_replica, "
+    "(SELECT count(*) FROM pg_stat_replication) AS followers, clock_timestamp() AS clock"
+)
 _LOCK = select(func.pg_advisory_xact_lock(ALONE))
 
 
@@ -96,6 +107,16 @@ class PostgresDialect:
         engine = self._engine(1)
         event.listen(engine.sync_engine, "begin", _take_lock)
         await migrate(engine, revision)
+
+    async def require_current(self) -> None:
+        """By a reader."""
+        await refuse_other_schema(self._readers)
+
+    async def status(self) -> SqlStatus:
+        """Who may not see who follows the server is told of none."""
+        async with self.reader() as connection:
+            row = (await connection.execute(_STATUS)).one()
+        return SqlStatus(f"PostgreSQL {row.version.split()[0]}", row.is_replica, row.followers, row.clock)
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool) -> AsyncIterator[AsyncSession]:

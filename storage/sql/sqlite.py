@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, c
 
 from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
-from storage.sql.dialect import QUEUE_SECONDS, READERS, migrate
+from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, refuse_other_schema
 from storage.sql.group_commit import GroupCommit, connect
 from storage.sql.vacuum import vacuum
 
@@ -64,6 +64,16 @@ class SqliteDialect:
     async def migrate(self, revision: str | None) -> None:
         """With foreign keys off, as SQLite's own recipe for changing tables says."""
         await migrate(self._engine(foreign_keys="OFF"), revision)
+
+    async def require_current(self) -> None:
+        """By a reader; a file that is not there is not made."""
+        if not self._file.exists():
+            raise DatabaseUnavailable(f"there is no database at {self._file}")
+        await refuse_other_schema(self._statements)
+
+    async def status(self) -> SqlStatus:
+        """Its version; its machine is ours."""
+        return SqlStatus(f"SQLite {sqlite3.sqlite_version}")
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool) -> AsyncIterator[AsyncSession]:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Protocol, cast
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+LONG_ONLY = ("images", "promtool")
+"""Those that only tests of ``make test-all`` run on."""
 
 
 class Engine(Protocol):

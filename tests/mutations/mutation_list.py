@@ -426,4 +426,18 @@ MUTATIONS = (
         "return is_private(address)",
         "tests/bot/slack/test_private_questions.py::test_only_the_asker_may_share_and_only_where_it_was_asked",
     ),
+    Mutation(
+        "doctor prints the password of a URL",
+        "bot/diagnostics/report.py",
+        "redactor.clean(one.text)",
+        "one.text",
+        "tests/bot/diagnostics/test_doctor.py::test_an_absent_weaviate_is_told",
+    ),
+    Mutation(
+        "whoever comes through a proxy reads the metrics",
+        "bot/web/metrics_page.py",
+        "require_this_machine(request)",
+        "assert request.host",
+        "tests/bot/metrics/test_metrics.py::test_beside_the_console_only_this_machine_reads_it",
+    ),
 )

@@ -162,6 +162,15 @@ class Links:
         self._keys = keys
         self._opens = opens
 
+    def ended_url(self) -> str:
+        """A URL of a link that ended long ago: whoever has our keys answers it by 410, everybody else by 404.
+
+        Raises:
+            OSError, ValueError: as ``KeyRing.keys``.
+        """
+        claims = LinkClaims(0, 0, 0, 0, expires=0, epoch=0)
+        return f"{self.public_url}/v/{_token(self._keys.keys()[0], Purpose.PAGE, claims)}"
+
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
         url = f"{self.public_url}/v/{self._new_token(Purpose.PAGE, channel, citation)}"

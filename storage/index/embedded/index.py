@@ -1,7 +1,7 @@
 """The embedded index: one SQLite file per tenant, FTS5 for words and exact numpy for vectors.
 
 All work is done in threads and ends within the deadline; several processes may share the folder.
-Good to about 50,000 chunks a tenant.
+Good to about ``COMFORTABLE_CHUNKS`` a tenant.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from storage.index.embedded.term_frequencies import TermFrequencies
 from storage.index.embedded.vector_matrix import VectorMatrices
 from storage.models import TenantName
 
+COMFORTABLE_CHUNKS = 50_000
+"""Chunks of a tenant up to which a question is answered in a fraction of a second; a server bears more."""
 WRITE_BATCH_SIZE = 500
 EXAMINED_WITHIN = 120.0
 """Seconds for the file of a large tenant on a slow disk."""

@@ -68,6 +68,11 @@ class ServerIdentity:
     born: str | None = None
     """When the process started, as the kernel counts: a pid alone may be somebody else's by now."""
 
+    @property
+    def url(self) -> str:
+        """Base URL of the REST port."""
+        return f"http://{HOST}:{self.ports.rest}"
+
     def of_process(self, pid: int) -> ServerIdentity:
         """The same server, run by process ``pid`` from now on."""
         return replace(self, pid=pid, born=process_start_time(pid))

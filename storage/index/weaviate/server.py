@@ -19,7 +19,6 @@ from pathlib import Path
 
 from storage.errors import EngineStartError
 from storage.index.weaviate.process import (
-    HOST,
     ServerIdentity,
     ServerPorts,
     end,
@@ -77,7 +76,7 @@ class WeaviateServer:
     @property
     def url(self) -> str:
         """Base URL of the REST port."""
-        return f"http://{HOST}:{self.identity.ports.rest}"
+        return self.identity.url
 
     @property
     def grpc_port(self) -> int:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from storage.errors import NewerDatabase, OlderDatabase
+
 VERSIONS = Path(__file__).with_name("versions")
 
 
@@ -19,9 +21,28 @@ def is_known(revision: str) -> bool:
     return any(path.name.partition("_")[0] == revision for path in VERSIONS.glob("[0-9]*.py"))
 
 
+def held_revision(connection: Connection) -> str | None:
+    """The revision that a database has; None before the first."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    held: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return held
+
+
 def is_current(connection: Connection) -> bool:
     """Whether nothing is left to apply; a database of a newer release is not current either."""
-    if not inspect(connection).has_table("alembic_version"):
-        return False
-    held = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-    return list(held) == [newest_revision()]
+    return held_revision(connection) == newest_revision()
+
+
+def require_current(connection: Connection) -> None:
+    """Make sure that the tables are this release's, and change none.
+
+    Raises:
+        OlderDatabase: revisions are missing.
+        NewerDatabase: the database has a revision that this release does not know.
+    """
+    held, newest = held_revision(connection), newest_revision()
+    if held is None or held < newest:
+        raise OlderDatabase(f"its tables are of revision {held or 'none'}, this release wants {newest}")
+    if held > newest:
+        raise NewerDatabase(f"its tables are of revision {held}, this release knows {newest} and older ones")

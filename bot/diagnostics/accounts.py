@@ -1,0 +1,207 @@
+"""What other services let us do: Slack's tokens and scopes, Teams' token, the model, the embedder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bot.core.errors import DeliveryError, ModelReplyUnusable, ModelUnavailable
+from bot.diagnostics.installation import Installation
+from bot.diagnostics.models import Finding, fail, ok, warn
+from bot.llm.chat_model import ChatModel, ChatRequest, in_time
+from bot.settings import BotSettings, revealed
+from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal
+from bot.slack.web_api import call, web_client
+from bot.slack.workspace.app_manifest import SCOPES
+from bot.teams.connector import AppCredentials, app_credentials
+from storage.clock import utc_now
+from storage.errors import SettingsError
+from storage.installations.slack_installations import SlackInstallation, SlackInstallations
+from storage.settings import OPENAI
+from storage.stores import open_embedder
+
+MODEL_SECONDS = 15.0
+"""A model of one's own may be loaded first."""
+REPLY_TOKENS = 16
+TOKEN_SECONDS = 4.0
+TEAMS_MEND = "see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: docs/teams.md"
+MAX_WORKSPACES = 20
+"""Workspaces that are asked for, newest installations or not."""
+
+PAGES = "docs/troubleshooting.md"
+TOKEN_PAGE = f"{PAGES}#slack-refuses-the-token"
+
+
+async def check_slack(installation: Installation) -> list[Finding]:
+    """Whether each token is taken and has the scopes of the manifest, and whether events can come in."""
+    bot = installation.settings.bot
+    if bot.slack_bot_token is None and not bot.has_slack_oauth:
+        return [ok("not connected")]
+    found = _events(bot)
+    if bot.has_slack_oauth:
+        return [*found, *await _check_workspaces(installation)]
+    found.append(await _check_token(revealed(bot.slack_bot_token) or "", bot.slack_api_url, ""))
+    if bot.slack_app_token:
+        found += await _check_socket(bot)
+    return found
+
+
+def _events(bot: BotSettings) -> list[Finding]:
+    if bot.slack_app_token or bot.slack_signing_secret:
+        return []
+    text = "no events can come in: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set"
+    mend = "set SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (events over HTTP): docs/slack.md"
+    return [fail(text, mend, f"{PAGES}#slack-sends-nothing")]
+
+
+async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
+    """``workspace`` names one of many; '': there is one."""
+    prefix = f"{workspace}: " if workspace else ""
+    try:
+        reply = await call(web_client(token, api_url).auth_test, tries=1)
+    except DeliveryError as error:
+        mend = "install the app there again, at /slack/install" if workspace else "set SLACK_BOT_TOKEN anew"
+        return fail(f"{prefix}{error}", f"{mend}; or see that {_host(api_url)} is reached", TOKEN_PAGE)
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    name = f"{prefix}connected to {reply.get('team')} as {reply.get('user')}"
+    if "x-oauth-scopes" not in headers:
+        return ok(f"{name}; its scopes were not told")
+    granted = {one.strip() for one in headers["x-oauth-scopes"].split(",")}
+    if missing := [scope for scope in SCOPES if scope not in granted]:
+        mend = "update the app's manifest (deploy/slack-manifest.json), then install it again"
+        text = f"{name}, without the scopes {', '.join(missing)}"
+        return fail(text, mend, f"{PAGES}#slack-lacks-a-scope")
+    return ok(f"{name}, with all {len(SCOPES)} scopes")
+
+
+async def _check_socket(bot: BotSettings) -> list[Finding]:
+    """Whether Socket Mode may be opened; nothing is."""
+    client = web_client(revealed(bot.slack_app_token) or "", bot.slack_api_url)
+    try:
+        await call(client.apps_connections_open, tries=1, app_token=revealed(bot.slack_app_token))
+    except DeliveryError as error:
+        mend = "make an app-level token with connections:write, and set SLACK_APP_TOKEN"
+        return [fail(f"Socket Mode: {error}", mend, f"{PAGES}#slack-sends-nothing")]
+    return []
+
+
+async def _check_workspaces(installation: Installation) -> list[Finding]:
+    database = await installation.database_for("Slack's workspaces")
+    installed = await SlackInstallations(database).all() if database else []
+    if not installed:
+        return [warn("no workspace installed the app", "open /slack/install there", TOKEN_PAGE)]
+    ring = installation.settings.home / "token_keys.json"
+    seal = TokenSeal(ring) if ring.exists() else None
+    api_url = installation.settings.bot.slack_api_url
+    asked = [_check_workspace(one, seal, api_url) for one in installed[:MAX_WORKSPACES]]
+    return list(await asyncio.gather(*asked))
+
+
+async def _check_workspace(held: SlackInstallation, seal: TokenSeal | None, api_url: str) -> Finding:
+    mend = "install the app there again, at /slack/install"
+    if held.problem:
+        return fail(f"{held.name}: {held.problem}", mend, TOKEN_PAGE)
+    try:
+        if seal is None:
+            raise SealBroken
+        tokens = seal.open(held.installation, held.sealed)
+    except SealBroken:
+        text = f"{held.name}: its token is not sealed by this home's keys"
+        return fail(text, f"put token_keys.json back, or {mend}", TOKEN_PAGE)
+    if held.expires_at and held.expires_at <= utc_now():
+        return warn(f"{held.name}: its token is due to be renewed", "start `footnote serve`", TOKEN_PAGE)
+    return await _check_token(tokens.bot, api_url, held.name)
+
+
+async def check_teams(installation: Installation) -> Finding:
+    """Whether Microsoft gives the bot its token."""
+    bot, page = installation.settings.bot, f"{PAGES}#teams-gives-no-token"
+    if bot.teams_development:
+        mend = "for anything but the Agents Playground take FOOTNOTE_TEAMS_DEVELOPMENT away"
+        return warn("messages are taken without tokens", mend, page)
+    if not (bot.teams_app_id or bot.teams_app_password):
+        return ok("not connected")
+    try:
+        return await check_app_token(app_credentials(bot))
+    except SettingsError as error:
+        return fail(str(error), TEAMS_MEND, page)
+
+
+async def check_app_token(credentials: AppCredentials) -> Finding:
+    """Whether Microsoft gives a token for these credentials."""
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS)) as session:
+            await credentials.token(session)
+    except DeliveryError as error:
+        return fail(str(error), TEAMS_MEND, f"{PAGES}#teams-gives-no-token")
+    return ok("Microsoft gives the bot its token")
+
+
+async def check_models(installation: Installation) -> list[Finding]:
+    """Whether each model that writes answers replies to one word."""
+    bot = installation.settings.bot
+    if not bot.has_model:
+        return [ok("none: answers are quotes of the documents")]
+    named = [(bot.openai_model, bot.openai_base_url, bot.openai_api_key)]
+    if bot.second_model:
+        key = bot.second_model_key
+        url = bot.second_model_url or bot.openai_base_url
+        named.append((bot.second_model, url, key if bot.second_model_url else key or bot.openai_api_key))
+    return [await _check_model(model, url, revealed(key)) for model, url, key in named]
+
+
+async def _check_model(model: str, url: str | None, key: str | None) -> Finding:
+    page = f"{PAGES}#the-model-does-not-answer"
+    place = f"{model} at {_host(url or OPENAI)}"
+    endpoint = ChatModel.connect(key or "none", url, model=model, seconds=MODEL_SECONDS / 2)
+    async with aclosing(endpoint):
+        try:
+            async with in_time(MODEL_SECONDS / 2):
+                await endpoint.reply(ChatRequest("", "Reply with: ok", REPLY_TOKENS), tries=1)
+        except ModelUnavailable as error:
+            return fail(f"{place}: {error}", _model_mend(str(error), has_key=key is not None), page)
+        except ModelReplyUnusable as error:
+            return warn(f"{place}: {error}", "see that the URL leads to a chat model", page)
+    return ok(f"{place} replies")
+
+
+def _model_mend(cause: str, *, has_key: bool) -> str:
+    causes = {
+        " 401": "set OPENAI_API_KEY to a key that the endpoint takes" if has_key else "set OPENAI_API_KEY",
+        " 403": "let the key use this model",
+        " 404": "see OPENAI_BASE_URL (up to and with /v1) and OPENAI_MODEL",
+        " 429": "the account has used up its quota, or asks too often",
+    }
+    default = "see that the endpoint runs and is reached from here: OPENAI_BASE_URL"
+    return next((mend for status, mend in causes.items() if cause.endswith(status)), default)
+
+
+async def check_embedder(installation: Installation, key: str | None) -> Finding:
+    """Whether a vector comes of one word.
+
+    Raises:
+        EngineStartError, EmbedderUnavailable: none does.
+    """
+    settings = installation.settings.storage
+    async with open_embedder(settings, key) as embedder:
+        await embedder.aembed(["ok"])
+    name = settings.embed_model or ("bundled" if settings.has_bundled_embedder else str(settings.embedder))
+    return ok(f"{name} makes vectors of {embedder.dimensions} numbers")
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2] or "its endpoint"
+
+
+def hosts_with_clocks(bot: BotSettings) -> Iterable[str]:
+    """URLs of other machines that are asked anyway, and whose answers say what time it is there."""
+    if bot.slack_bot_token or bot.has_slack_oauth:
+        yield bot.slack_api_url
+    if bot.teams_app_id and not bot.teams_development:
+        yield "https://login.microsoftonline.com"
+    if bot.has_model:
+        yield bot.openai_base_url or OPENAI

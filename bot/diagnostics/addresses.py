@@ -1,0 +1,164 @@
+"""Where an installation is reached: its own server, the public URL, its certificate, and its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.diagnostics.installation import Installation
+from bot.diagnostics.models import Finding, fail, ok, warn
+from storage.clock import utc_now
+from storage.errors import StorageError
+
+REQUEST_SECONDS = 4.0
+CERTIFICATE_WARN = timedelta(days=14)
+CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
+"""Slack and Microsoft refuse, and are refused, when clocks differ by five minutes."""
+
+PAGES = "docs/troubleshooting.md"
+LINKS_PAGE = f"{PAGES}#links-do-not-open"
+
+
+async def check_serve(installation: Installation) -> Finding:
+    """Whether the home's ``serve`` runs, and says that it is ready."""
+    url = installation.server_url
+    if url is None:
+        text = "`footnote serve` does not run on this home here"
+        return warn(text, "start it", f"{PAGES}#serve-is-not-running")
+    page = f"{PAGES}#something-is-not-ready"
+    try:
+        async with _session() as session, session.get(f"{url}/readyz") as response:
+            said = await response.json()
+    except (aiohttp.ClientError, TimeoutError, ValueError):
+        return fail(f"{url} does not answer", "see the log of `footnote serve`, and start it anew", page)
+    if missing := said.get("not_ready"):
+        return fail(f"{url} is not ready: {', '.join(map(str, missing))}", "see the lines below", page)
+    return ok(f"{url} is ready")
+
+
+async def check_public_url(installation: Installation) -> Finding:
+    """Whether links open this very installation: one that has ended is known to whoever has our keys."""
+    url, bot = installation.public_url, installation.settings.bot
+    if url is None:
+        return ok("where `footnote serve` listens, when it runs")
+    if problem := bot.links_problem(url):
+        return fail(problem, "set FOOTNOTE_PUBLIC_URL", LINKS_PAGE)
+    keys = installation.settings.home / "link_keys.json"
+    if not keys.exists():
+        return warn("this home has no keys yet that sign links", "start `footnote serve`", LINKS_PAGE)
+    return await _open_ended_link(url, keys, is_served=installation.server_url is not None)
+
+
+async def _open_ended_link(url: str, keys: Path, *, is_served: bool) -> Finding:
+    try:
+        link = Links(KeyRing(keys), url, timedelta(), utc_now).ended_url()
+        async with _session() as session, session.get(link, allow_redirects=False) as response:
+            return _leads_here(url, response.status)
+    except (KeyError, TypeError, ValueError):
+        text = "link_keys.json is damaged"
+        return fail(text, "put back a copy, or delete it, which ends all links", LINKS_PAGE)
+    except aiohttp.ClientConnectorCertificateError as error:
+        text = f"{url}: {_tls_fault(error.certificate_error)}"
+        return fail(text, "see the line tls", f"{PAGES}#the-certificate-ends-soon")
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        text = f"{url} is not reached from here: {type(error).__name__}"
+        if not is_served:
+            return warn(text, "start `footnote serve`", LINKS_PAGE)
+        mend = "point DNS, proxy and firewall to where `footnote serve` listens: docs/proxy.md"
+        return fail(text, mend, LINKS_PAGE)
+
+
+def _leads_here(url: str, status: int) -> Finding:
+    """What a link of ours that has ended was answered by."""
+    if status == HTTPStatus.GONE:
+        return ok(f"{url} leads here")
+    if status == HTTPStatus.NOT_FOUND:
+        text = f"{url} leads to another installation, or /v/ is not passed on"
+        return fail(text, "point it here, pass /v/ on, give replicas the same link_keys.json", LINKS_PAGE)
+    return fail(
+        f"{url} answers links by status {status}", "see what the proxy says: docs/proxy.md", LINKS_PAGE
+    )
+
+
+async def check_certificate(installation: Installation) -> Finding:
+    """Whether browsers trust the public URL's certificate, and for how long."""
+    url = urlsplit(installation.public_url or "")
+    if url.scheme != "https":
+        return ok("none: the public URL is no https")
+    page = f"{PAGES}#the-certificate-ends-soon"
+    try:
+        ends = await _certificate_end(url.hostname or "", url.port or 443)
+    except ssl.SSLError as error:
+        return fail(_tls_fault(error), "give the proxy a certificate that browsers trust", page)
+    except (OSError, TimeoutError) as error:
+        return fail(
+            f"{url.hostname} is not reached: {type(error).__name__}", "see the line public-url", LINKS_PAGE
+        )
+    left = ends - utc_now()
+    text = f"the certificate ends on {ends.date()}, in {left.days} days"
+    mend = "renew it, and see that renewal runs by itself"
+    return warn(text, mend, page) if left < CERTIFICATE_WARN else ok(text)
+
+
+async def _certificate_end(host: str, port: int) -> datetime:
+    async with asyncio.timeout(REQUEST_SECONDS):
+        _, writer = await asyncio.open_connection(host, port, ssl=ssl.create_default_context())
+    held = writer.get_extra_info("peercert")
+    writer.close()
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(held["notAfter"]), UTC)
+
+
+def _tls_fault(error: Exception) -> str:
+    said = getattr(error, "verify_message", "") or (error.args[-1] if error.args else type(error).__name__)
+    return f"the certificate is not trusted: {said}"
+
+
+async def check_clock(installation: Installation, urls: Iterable[str]) -> Finding:
+    """How far our clock is from others': the database server's, else one that answers over HTTP."""
+    other = await _database_clock(installation)
+    for url in urls:
+        other = other or await _http_clock(url)
+    if other is None:
+        return ok("not compared: no other machine is connected, or none answered")
+    place, off = other
+    text = f"{abs(off.total_seconds()):.0f} s {'behind' if off > timedelta() else 'ahead of'} {place}"
+    mend, page = "let the clock be set by NTP (`timedatectl set-ntp true`)", f"{PAGES}#the-clock-is-wrong"
+    if abs(off) >= CLOCK_FAIL:
+        return fail(text, mend, page)
+    return warn(text, mend, page) if abs(off) >= CLOCK_WARN else ok(f"as {place}")
+
+
+async def _database_clock(installation: Installation) -> tuple[str, timedelta] | None:
+    if installation.settings.storage.database_url is None:
+        return None
+    try:
+        clock = (await (await installation.database()).status()).clock
+    except StorageError:  # which its own check tells
+        return None
+    return ("the database server's", clock - utc_now()) if clock else None
+
+
+async def _http_clock(url: str) -> tuple[str, timedelta] | None:
+    """By the header Date of any answer, in whole seconds."""
+    try:
+        async with _session() as session:
+            asked = utc_now()
+            async with session.head(url, allow_redirects=False) as response:
+                said = parsedate_to_datetime(response.headers["Date"])
+        middle = asked + (utc_now() - asked) / 2
+        return f"{urlsplit(url).hostname}'s", said - middle + timedelta(seconds=0.5)
+    except (aiohttp.ClientError, TimeoutError, KeyError, ValueError, TypeError):
+        return None
+
+
+def _session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS))

@@ -1,0 +1,150 @@
+"""What an installation holds: its folders, and whether the index has what SQL says that answers."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from bot.diagnostics.installation import Installation, NotReached
+from bot.diagnostics.models import Finding, fail, ok, warn
+from storage.errors import UnknownTenant
+from storage.folders.folders import Folders
+from storage.index.base import Index
+from storage.index.embedded.index import COMFORTABLE_CHUNKS
+from storage.models import TenantName
+from storage.queues.inventory import Inventory
+from storage.sql.database import Database
+from storage.threads import run_in_thread
+
+MAX_NAMED = 10
+"""Folders and channels that are named; a report is read by a person."""
+COMPARE_SECONDS = 8.0
+"""After so long no further channel is compared: the reconciler compares all of them."""
+FOLDER_SECONDS = 3.0
+
+PAGES = "docs/troubleshooting.md"
+
+MapMistakes = Callable[[], Sequence[object]]
+"""Every mistake of the folder map."""
+
+
+async def check_folders(installation: Installation, map_mistakes: MapMistakes) -> list[Finding]:
+    """The folder map's mistakes, what the last scans could not trust, and whether we may read each folder."""
+    page = f"{PAGES}#a-folder-is-not-read"
+    found = [
+        fail(str(one), "mend that line; `footnote folders --check` names all", page)
+        for one in (await run_in_thread(map_mistakes))[:MAX_NAMED]
+    ]
+    try:
+        database = await installation.database_for("what the last scans saw")
+    except NotReached as error:
+        found.append(warn(str(error), "mend the line sql first", page))
+        database = None
+    folders = [one for one in await Folders(database).status() if one.watched] if database else []
+    inbox = str(installation.settings.inbox)
+    local = dict.fromkeys([inbox, *(one.location for one in folders if "://" not in one.location)])
+    faults = dict(zip(local, await asyncio.gather(*map(_read_fault, local)), strict=True))
+    if database is None and faults[inbox] == os.strerror(errno.ENOENT):
+        del faults[inbox]  # the first start makes it
+    for location in [one for one, fault in faults.items() if fault][:MAX_NAMED]:
+        mend = "mount it or put it back, or let the user that runs Footnote read it"
+        found.append(fail(f"{location}: {faults[location]}", mend, page))
+    told = [one for one in folders if one.problem and not faults.get(one.location)]
+    for one in told[:MAX_NAMED]:
+        found.append(fail(f"{one.location}: {one.problem}", "see `footnote folders`", page))
+    asking = sum(bool(one.asked) for one in folders)
+    if asking:
+        mend = "look at them with `footnote folders`, then `footnote folders approve ID`"
+        found.append(warn(f"{asking} folders ask whether vanished files may go", mend, page))
+    return found or [ok(f"watched: {len(folders)}; all that lie on this machine can be read")]
+
+
+async def _read_fault(location: str) -> str | None:
+    """Why a folder of this machine cannot be read; None: it can."""
+    try:
+        async with asyncio.timeout(FOLDER_SECONDS):
+            await run_in_thread(lambda: next(iter(os.scandir(location)), None))
+    except TimeoutError:
+        return f"does not answer within {FOLDER_SECONDS:g} s"
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
+
+
+async def check_contents(installation: Installation) -> list[Finding]:
+    """Whether the index holds the publications that answer, tenant by tenant, and nothing else."""
+    database = await installation.database_for("what the index lacks")
+    sizes = await Inventory(database).sizes() if database else {}
+    if database is None or not sizes:
+        return [ok("nothing is published yet")]
+    index = await installation.index(database)
+    if index is None:
+        mend = "start `footnote serve`, and ask again"
+        return [warn("not compared: our own Weaviate does not run", mend, f"{PAGES}#serve-is-not-running")]
+    lost, strays, compared = await _compare(database, index, list(sizes))
+    page = f"{PAGES}#documents-are-missing-from-the-index"
+    mend = "`footnote reconcile`, beside a running `footnote serve`, which publishes them again"
+    found = [
+        fail(f"{tenant}: the index lacks {count} of {sizes[tenant][0]} documents that answer", mend, page)
+        for tenant, count in list(lost.items())[:MAX_NAMED]
+    ]
+    if strays:
+        text = f"the index holds {strays} publications that SQL does not know"
+        found.append(warn(text, "`footnote reconcile` removes them", page))
+    of_all = "" if compared == len(sizes) else f"; {compared} of {len(sizes)} channels were compared"
+    documents = sum(publications for publications, _ in sizes.values())
+    return found or [ok(f"documents {documents}, channels {len(sizes)}: as SQL says{of_all}")]
+
+
+async def _compare(
+    database: Database, index: Index, tenants: Sequence[TenantName]
+) -> tuple[dict[TenantName, int], int, int]:
+    """(tenant -> publications that the index lacks, those that SQL does not know, tenants compared)."""
+    inventory, until = Inventory(database), time.monotonic() + COMPARE_SECONDS
+    channels, damaged = await inventory.tenants(), await index.damaged()
+    lost: dict[TenantName, int] = {}
+    strays = compared = 0
+    for tenant in tenants:
+        if time.monotonic() > until:
+            break
+        held = await _held(index, tenant)
+        live = {one.id: one.objects for one in await inventory.live(channels[tenant])}
+        missing = [one for one, objects in live.items() if held.get(one, 0) < objects]
+        if missing:  # what was published since the index was listed is there the second time
+            again = await _held(index, tenant)
+            missing = [one for one in missing if again.get(one, 0) < live[one]]
+        if missing or tenant in damaged:
+            lost[tenant] = len(missing) or len(live)
+        strays += len(await inventory.orphans(held))
+        compared += 1
+    return lost, strays, compared
+
+
+async def _held(index: Index, tenant: TenantName) -> dict[UUID, int]:
+    try:
+        return dict(await index.publications(tenant))
+    except UnknownTenant:
+        return {}
+
+
+async def check_sizes(installation: Installation) -> list[Finding]:
+    """Channels that are larger than the embedded index answers quickly from."""
+    database = await installation.database_for("sizes")
+    sizes = await Inventory(database).sizes() if database else {}
+    largest = max((objects for _, objects in sizes.values()), default=0)
+    text = f"the largest channel has {largest} chunks"
+    if installation.settings.storage.weaviate_url is not None:
+        return [ok(text)]
+    crowded = {tenant: objects for tenant, (_, objects) in sizes.items() if objects > COMFORTABLE_CHUNKS}
+    return [
+        warn(
+            f"{tenant} has {objects} chunks; the embedded index is quick up to {COMFORTABLE_CHUNKS}",
+            "move to Weaviate: docs/weaviate.md",
+            f"{PAGES}#a-channel-has-outgrown-the-embedded-index",
+        )
+        for tenant, objects in list(crowded.items())[:MAX_NAMED]
+    ] or [ok(f"{text}; the embedded index is quick up to {COMFORTABLE_CHUNKS}")]

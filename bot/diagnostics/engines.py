@@ -1,0 +1,119 @@
+"""The engines that keep things: SQL and the index, with versions, replication and nodes."""
+
+from __future__ import annotations
+
+from bot.diagnostics.installation import Installation, NothingYet
+from bot.diagnostics.models import Finding, fail, ok, warn
+from storage.errors import (
+    ChangedIndex,
+    DatabaseUnavailable,
+    EngineStartError,
+    IndexUnavailable,
+    NewerDatabase,
+    OlderDatabase,
+)
+from storage.stores import weaviate_address
+
+SECONDS = 3.0
+"""How long an engine may take for one answer."""
+PAGES = "docs/troubleshooting.md"
+START = "start `footnote serve`"
+
+
+async def check_sql(installation: Installation) -> Finding:
+    """Whether the database answers, and is this release's."""
+    other = f"{PAGES}#the-database-is-of-another-release"
+    try:
+        status = await (await installation.database()).status()
+    except NothingYet as error:
+        return warn(str(error), f"{START}, which makes it", f"{PAGES}#serve-is-not-running")
+    except OlderDatabase as error:
+        return fail(str(error), f"back it up, then {START}: it changes the tables as it starts", other)
+    except NewerDatabase as error:
+        return fail(str(error), "install that release, or restore the backup made before it", other)
+    except DatabaseUnavailable as error:
+        mend = "see that the database runs, and that its disk, owner and DATABASE_URL are right"
+        return fail(str(error), mend, f"{PAGES}#the-database-does-not-answer")
+    if status.is_replica:
+        return fail(
+            f"{status.engine} only follows another server",
+            "name the primary server in DATABASE_URL",
+            f"{PAGES}#the-database-does-not-answer",
+        )
+    followers = "" if status.followers is None else f", {status.followers} servers follow it"
+    return ok(f"{status.engine}, tables are current{followers}")
+
+
+async def check_index(installation: Installation) -> list[Finding]:
+    """Whether the index answers, what runs there, and whether it is the one that the documents are in."""
+    settings = installation.settings.storage
+    away = f"{PAGES}#the-index-does-not-answer"
+    if settings.weaviate_url is None:
+        return [ok("embedded (SQLite FTS5 and numpy)"), *await _identity(installation)]
+    address = weaviate_address(settings)
+    if address is None:
+        return [_idle_child(installation)]
+    from storage.index.weaviate.status import read_status  # noqa: PLC0415 - its client is slow to import
+
+    try:
+        status = await read_status(*address, SECONDS)
+    except IndexUnavailable as error:
+        mend = "start Weaviate, or set WEAVIATE_URL and WEAVIATE_API_KEY right"
+        return [fail(f"{address.url}: {error}", mend, away)]
+    found = []
+    if not status.takes_grpc:
+        text = f"nobody listens on the gRPC port {address.grpc_port}"
+        found.append(fail(text, "open that port, or set FOOTNOTE_WEAVIATE_GRPC_PORT", away))
+    found += _weaviate(status.version, status.nodes, status.replicas, is_old=status.is_old)
+    return [*found, *(await _identity(installation) if status.replicas and status.takes_grpc else [])]
+
+
+def _idle_child(installation: Installation) -> Finding:
+    """Our own Weaviate, while nobody runs it."""
+    from storage.index.weaviate.process import require_binary  # noqa: PLC0415 - the same
+
+    try:
+        require_binary(installation.settings.storage.weaviate_binary)
+    except EngineStartError as error:
+        return fail(str(error), "`make weaviate`", f"{PAGES}#the-index-does-not-answer")
+    if installation.server_url:
+        text = "our own Weaviate does not run, though `footnote serve` does"
+        return fail(
+            text,
+            "see the end of log.txt in the folder weaviate of the home",
+            f"{PAGES}#the-index-does-not-answer",
+        )
+    return ok("our own Weaviate, which starts with `footnote serve`")
+
+
+def _weaviate(version: str, nodes: dict[str, str], replicas: int | None, *, is_old: bool) -> list[Finding]:
+    page = f"{PAGES}#weaviate-is-too-old-or-a-node-is-away"
+    found = []
+    if is_old:
+        text = f"Weaviate {version} is older than what is supported"
+        found.append(fail(text, "upgrade it, one minor release after the other: docs/weaviate.md", page))
+    sick = [f"{name} ({status})" for name, status in nodes.items() if status != "HEALTHY"]
+    if sick:
+        found.append(fail(f"not healthy: {', '.join(sick)}", "bring the node back", page))
+    if replicas is not None and len(nodes) > 1 and replicas < min(3, len(nodes)):
+        found.append(
+            warn(
+                f"{len(nodes)} nodes, but {replicas} copy of each tenant",
+                "raise the collection's replication factor: docs/weaviate.md",
+                page,
+            )
+        )
+    copies = "the collection is not made yet" if replicas is None else f"replication factor {replicas}"
+    return found or [ok(f"Weaviate {version}, nodes {len(nodes)}, {copies}")]
+
+
+async def _identity(installation: Installation) -> list[Finding]:
+    """What is wrong with the index as a whole; nothing while SQL cannot say which it should be."""
+    database = await installation.database_for("the index")
+    try:
+        if database is not None:
+            await installation.index(database)
+    except ChangedIndex as error:
+        mend = "set WEAVIATE_URL back, or begin with an empty home and the same inbox"
+        return [fail(str(error), mend, f"{PAGES}#documents-are-missing-from-the-index")]
+    return []

@@ -1,0 +1,98 @@
+"""What the checks look at: the settings, and SQL and index as they are, opened once and never changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from bot.server_socket import read_server_url
+from bot.settings import Settings
+from storage.errors import StorageError
+from storage.index.base import Index
+from storage.sql.database import Database
+from storage.stores import attach_database, attach_index
+from storage.task_group import cancel_and_wait
+
+
+class NothingYet(StorageError):
+    """The home's own database was never made: there is nothing to look at."""
+
+
+class NotReached(StorageError):
+    """What a check needs does not work; the check of that says why."""
+
+
+class Installation:
+    """An installation as its settings describe it; made by ``open_installation``."""
+
+    def __init__(self, settings: Settings, stack: AsyncExitStack) -> None:
+        self.settings = settings
+        self._stack = stack
+        self._database: asyncio.Task[Database] | None = None
+        self._index: asyncio.Task[Index | None] | None = None
+
+    @property
+    def server_url(self) -> str | None:
+        """Where the home's ``serve`` listens right now; None when none runs on this machine."""
+        return read_server_url(self.settings.home)
+
+    @property
+    def public_url(self) -> str | None:
+        """What links begin with; None when it is not set and nothing listens."""
+        url = self.settings.bot.public_url or self.server_url
+        return url.rstrip("/") if url else None
+
+    async def database(self) -> Database:
+        """SQL as it is.
+
+        Raises:
+            NothingYet: there is none.
+            StorageError: it cannot be opened, or its tables are another release's.
+        """
+        settings = self.settings.storage
+        if settings.is_empty_home:
+            raise NothingYet(f"there is nothing in {settings.home_path} yet")
+        if self._database is None:
+            opening = self._stack.enter_async_context(attach_database(settings))
+            self._database = asyncio.create_task(opening, name="doctor-database")
+        return await asyncio.shield(self._database)
+
+    async def database_for(self, what: str) -> Database | None:
+        """The same for a check of something else; None: there is nothing yet.
+
+        Raises:
+            NotReached: SQL does not work, which its own check tells.
+        """
+        try:
+            return await self.database()
+        except NothingYet:
+            return None
+        except StorageError:
+            raise NotReached(f"not looked at: {what}, while the database does not work") from None
+
+    async def index(self, database: Database) -> Index | None:
+        """The index that the settings choose; None: our own Weaviate, which nobody runs just now.
+
+        Raises:
+            StorageError: it cannot be reached, or is another one than the documents are in.
+        """
+        if self._index is None:
+            opening = self._stack.enter_async_context(attach_index(self.settings.storage, database))
+            self._index = asyncio.create_task(opening, name="doctor-index")
+        return await asyncio.shield(self._index)
+
+    async def close(self) -> None:
+        """End what is still being opened."""
+        await cancel_and_wait(*[task for task in (self._database, self._index) if task and not task.done()])
+
+
+@asynccontextmanager
+async def open_installation(settings: Settings) -> AsyncIterator[Installation]:
+    """An installation to look at; what was opened is closed at the end."""
+    async with AsyncExitStack() as stack:
+        installation = Installation(settings, stack)
+        try:
+            yield installation
+        finally:
+            await installation.close()

@@ -1,0 +1,94 @@
+"""Takes secrets out of what is printed: those of the settings, and whatever stands in a URL as one.
+
+A check may quote what an engine said, and an engine what it was told. So every line passes through here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pydantic import SecretStr
+
+from storage.errors import SettingsError
+from storage.settings import FootnoteSettings, read_dotenv, read_toml
+
+HIDDEN = "•••"
+MIN_SECRET_CHARS = 4
+"""A shorter one would take words apart that have nothing to do with it."""
+_USER_INFO = re.compile(r"(?<=://)[^/\s@]+@")
+_QUERY = re.compile(r"\?[^\s#'\"]+")
+_URL = re.compile(r"\w+://\S+")
+_TOKEN = re.compile(r"\b(xox[a-z]-|xapp-|xoxe\.|sk-)[\w.-]{6,}|\bBearer\s+\S+")
+"""What looks like a token, wherever it comes from."""
+
+
+class Redactor:
+    """Hides known secrets, and what stands in a URL before its host or after a question mark."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        """``secrets``: what must not be shown, however short."""
+        known = {one for one in secrets if len(one) >= MIN_SECRET_CHARS}
+        ordered = sorted(known, key=len, reverse=True)  # one may begin with another
+        self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    def clean(self, text: str) -> str:
+        """The text without them."""
+        if self._known:
+            text = self._known.sub(HIDDEN, text)
+        text = _USER_INFO.sub(f"{HIDDEN}@", text)
+        text = _URL.sub(lambda url: _QUERY.sub(f"?{HIDDEN}", url[0]), text)
+        return _TOKEN.sub(HIDDEN, text)
+
+
+def secrets_of(rooms: Iterable[type[FootnoteSettings]]) -> set[str]:
+    """Every secret that environment, ``.env`` or ``footnote.toml`` give these settings, right or wrong.
+
+    Settings that are refused as a whole hold secrets all the same, so they are read where they stand.
+    """
+    variables = {name for room in rooms for name in _secret_variables(room)}
+    given: list[tuple[str, Any]] = [*os.environ.items(), *read_dotenv().items()]
+    with suppress(SettingsError, OSError):
+        given += read_toml().items()
+    found: set[str] = set()
+    for name, value in given:
+        if name in variables:
+            found |= set(_parts(value))
+        if isinstance(value, str):
+            found |= _password(value)
+    return found
+
+
+def _secret_variables(room: type[FootnoteSettings]) -> Iterator[str]:
+    for variable, name in room.variables().items():
+        if "Secret" in str(room.model_fields[name].annotation) or "Account" in str(
+            room.model_fields[name].annotation
+        ):
+            yield variable
+
+
+def _parts(value: object) -> Iterator[str]:
+    """A secret, or the strings of one that is JSON."""
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _parts(one)
+    elif isinstance(value, str):
+        yield value
+        with suppress(ValueError):
+            if isinstance(decoded := json.loads(value), dict):
+                yield from _parts(decoded)
+
+
+def _password(value: str) -> set[str]:
+    """The password that a URL holds, as it is written and as it is meant."""
+    with suppress(ValueError):
+        if "://" in value and (password := urlsplit(value).password):
+            return {password, unquote(password)}
+    return set()

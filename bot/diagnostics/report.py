@@ -1,0 +1,66 @@
+"""Runs checks side by side, each in its own time, and makes lines of what they find."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+
+from bot.diagnostics.installation import NotReached
+from bot.diagnostics.models import CheckResult, CheckState, Finding, HealthCheck, fail, warn
+from bot.diagnostics.redaction import Redactor
+from storage.errors import StorageError, raised_at
+
+NAME_WIDTH = 10
+TOO_LONG = "docs/troubleshooting.md#a-line-of-doctor-took-too-long"
+_log = logging.getLogger(__name__)
+
+
+async def run_checks(checks: Iterable[HealthCheck], redactor: Redactor) -> list[CheckResult]:
+    """What all of them find, in their order; none of them waits for another, or ends the others.
+
+    Args:
+        checks: what is looked at, each within its own time.
+        redactor: takes secrets out of all that is said.
+    """
+    named = list(checks)
+    found = await asyncio.gather(*map(_findings, named))
+    return [
+        CheckResult(check.name, one.state, redactor.clean(one.text), redactor.clean(one.mend), one.page)
+        for check, findings in zip(named, found, strict=True)
+        for one in findings
+    ]
+
+
+async def _findings(check: HealthCheck) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(check.seconds):
+            found = await check.examine()
+    except TimeoutError:
+        text = f"no answer within {check.seconds:g} s"
+        return [fail(text, "see whether what it asks is there, or busy", TOO_LONG)]
+    except NotReached as error:
+        return [warn(str(error), "mend the line sql first", check.page)]
+    except StorageError as error:
+        return [fail(str(error), "do what the sentence says, and run `footnote doctor` again", check.page)]
+    except Exception as error:  # the others go on; its text may name a secret, so the place has to do
+        _log.info("a check failed", exc_info=error)
+        text = f"could not be looked at: {raised_at(error)}"
+        return [fail(text, "`footnote -v doctor` shows more; report it with this line", check.page)]
+    return [found] if isinstance(found, Finding) else list(found)
+
+
+def has_failed(results: Iterable[CheckResult]) -> bool:
+    """Whether anything does not work."""
+    return any(one.state is CheckState.FAIL for one in results)
+
+
+def as_text(result: CheckResult) -> str:
+    """A line for a terminal, and below it what mends what is not well."""
+    lines = [f"{result.state.value:<5} {result.name:<{NAME_WIDTH}} {result.text}"]
+    indent = " " * (NAME_WIDTH + 7)
+    if result.mend:
+        lines.append(f"{indent}to mend it: {result.mend}")
+    if result.page:
+        lines.append(f"{indent}more: {result.page}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What is counted for Prometheus: bounded labels, no text, no names."""

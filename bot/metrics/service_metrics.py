@@ -1,0 +1,108 @@
+"""Counters and histograms of one process: questions, models, requests. Whoever counts here waits for nothing.
+
+Labels come from fixed sets: states, platforms, names of routes. None holds a text, a channel or a person.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disable_created_metrics
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from bot.core.models import AnswerState
+from bot.core.trace import QuestionRecord, Trace
+
+ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1.0, 2.5, 10.0)
+"""Seconds; Slack waits for 3, Teams for 15."""
+PURPOSES = ("answer", "reword", "rewrite", "rerank")
+"""What models are asked for; whatever else is ``other``."""
+REFUSALS = {
+    "slack_events": ("slack", (401,)),
+    "teams_messages": ("teams", (401, 403)),
+    **{name: ("link", (404,)) for name in ("viewer", "viewer_page", "viewer_image", "viewer_file", "figure")},
+}
+"""Route -> (door, statuses that say that a signature or token was not ours)."""
+
+
+class ServiceMetrics:
+    """What this process has done since it started."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # a second series for each, which nobody here reads
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+        Info("footnote", "The release that runs.", registry=registry).info({"version": version("footnote")})
+        self._questions = Counter(
+            "footnote_questions", "Questions answered.", ("door", "outcome"), registry=registry
+        )
+        self._seconds = Histogram(
+            "footnote_question_seconds",
+            "How long the stages of an answer took.",
+            ("stage",),
+            buckets=ANSWER_BUCKETS,
+            registry=registry,
+        )
+        self._dropped = Counter(
+            "footnote_dropped_sentences",
+            "Sentences of models that were not shown: nothing proved them.",
+            registry=registry,
+        )
+        self._calls = Counter(
+            "footnote_model_calls", "Calls to chat models.", ("purpose", "outcome"), registry=registry
+        )
+        self._tokens = Counter(
+            "footnote_model_tokens",
+            "Tokens as endpoints count them, and those of embedded questions.",
+            ("kind",),
+            registry=registry,
+        )
+        self._requests = Histogram(
+            "footnote_http_request_seconds",
+            "Requests by route and class of status.",
+            ("route", "status"),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self._refused = Counter(
+            "footnote_refused_signatures",
+            "Requests whose signature or token was not ours.",
+            ("door",),
+            registry=registry,
+        )
+        for door in ("slack", "teams", "link"):
+            self._refused.labels(door)
+
+    def count_question(self, record: QuestionRecord) -> None:
+        """A question was answered."""
+        answer, taken = record.answer, record.answer.milliseconds
+        self._questions.labels(record.question.asked_in.platform.value, answer.state.value).inc()
+        self._seconds.labels("total").observe(taken.total / 1000)
+        if answer.state is AnswerState.CHAT or not (taken.retrieve or taken.answer):
+            return
+        self._seconds.labels("retrieve").observe(taken.retrieve / 1000)
+        self._seconds.labels("write").observe(taken.answer / 1000)
+        self._count_models(record.trace)
+
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """A request was answered; ``route`` is the name of one of ours."""
+        self._requests.labels(route, f"{status // 100}xx").observe(seconds)
+        door, refusals = REFUSALS.get(route, ("", ()))
+        if status in refusals:
+            self._refused.labels(door).inc()
+
+    def _count_models(self, trace: Trace) -> None:
+        for attempt in trace.attempts:
+            if attempt.draft is None or not attempt.draft.verbatim:
+                self._calls.labels("answer", "failed" if attempt.error else "ok").inc()
+            if attempt.judged and attempt.draft and not attempt.draft.verbatim:
+                self._dropped.inc(sum(one.fault is not None for one in attempt.judged.judged))
+        for call in trace.calls:
+            purpose = call.purpose if call.purpose in PURPOSES else "other"
+            self._calls.labels(purpose, "failed" if call.error else "ok").inc()
+        for kind, count in trace.tokens_as_json().items():
+            if count:
+                self._tokens.labels(kind).inc(count)

@@ -1,0 +1,143 @@
+"""Gauges of what SQL says, and counts that other rooms keep: read when somebody scrapes, kept for seconds.
+
+Nothing is counted along the way for them: one bounded statement says it all, whichever process did the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from storage.clock import steady_seconds
+from storage.documents.workload import WorkCount, read_workload
+from storage.errors import DatabaseUnavailable
+from storage.sql.database import Database
+
+KEPT_SECONDS = 5.0
+"""So long one reading of SQL answers every scrape."""
+READ_SECONDS = 5.0
+"""A database that is slower counts as down for this scrape."""
+
+QUEUES = {
+    ("inbox", "waiting", ""): "questions",
+    ("outbox", "posting", ""): "replies",
+    ("outbox", "placed", ""): "replies",
+    ("notice", "waiting", ""): "notices",
+    ("notice", "posting", ""): "notices",
+    ("reading", "waiting", "quick"): "quick readings",
+    ("reading", "waiting", "full"): "full readings",
+    ("publication", "pending", "quick"): "publications",
+    ("publication", "pending", "full"): "publications",
+}
+"""(table, state, rung) -> the queue that it stands in."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountSources:
+    """Counts that are kept where the work is done, by fixed names; read, never reset."""
+
+    cache_hits: Callable[[], Mapping[str, tuple[int, int]]]
+    """Cache -> (hits, misses)."""
+    web_fetches: Callable[[], Mapping[str, int]]
+    """Outcome -> fetches of approved web pages."""
+    not_ready: Callable[[], Awaitable[Sequence[str]]]
+    """Parts that do not work."""
+    parts: Sequence[str]
+    """All of them."""
+
+
+class StateCollector(Collector):
+    """Holds the last reading for ``collect``, which cannot wait."""
+
+    def __init__(self, database: Database, sources: CountSources, registry: CollectorRegistry) -> None:
+        """Everything in ``registry`` is rendered with it."""
+        self._database = database
+        self._sources = sources
+        self._registry = registry
+        self._work: Sequence[WorkCount] | None = None
+        self._not_ready: Sequence[str] = ()
+        self._read_at: float | None = None
+        self._lock = asyncio.Lock()
+        registry.register(self)
+
+    async def render(self) -> bytes:
+        """The page that Prometheus reads."""
+        async with self._lock:
+            if self._read_at is None or steady_seconds() - self._read_at >= KEPT_SECONDS:
+                self._work, self._not_ready = await asyncio.gather(
+                    self._read_work(), self._sources.not_ready()
+                )
+                self._read_at = steady_seconds()
+        return generate_latest(self._registry)
+
+    async def _read_work(self) -> Sequence[WorkCount] | None:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return await read_workload(self._database)
+        except (DatabaseUnavailable, TimeoutError):
+            return None
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing beforehand: the registry would collect to know the names."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, of the last reading."""
+        up = GaugeMetricFamily("footnote_database_up", "Whether SQL told how much work there is.")
+        up.add_metric((), self._work is not None)
+        ready = GaugeMetricFamily("footnote_ready", "Whether a part works.", labels=["part"])
+        for part in self._sources.parts:
+            ready.add_metric((part,), part not in self._not_ready)
+        yield from (up, ready)
+        yield from self._counts()
+        if self._work is not None:
+            yield from _queues(self._work)
+            yield from _states(self._work)
+
+    def _counts(self) -> Iterable[Metric]:
+        caches = CounterMetricFamily("footnote_cache", "Looks into caches.", labels=["cache", "result"])
+        for cache, (hits, misses) in self._sources.cache_hits().items():
+            caches.add_metric((cache, "hit"), hits)
+            caches.add_metric((cache, "miss"), misses)
+        fetches = CounterMetricFamily(
+            "footnote_web_fetches", "Fetches of approved web pages.", labels=["outcome"]
+        )
+        for outcome, count in self._sources.web_fetches().items():
+            fetches.add_metric((outcome,), count)
+        return caches, fetches
+
+
+def _queues(work: Sequence[WorkCount]) -> Iterable[Metric]:
+    items = GaugeMetricFamily("footnote_queue_items", "What waits, by queue.", labels=["queue"])
+    oldest = GaugeMetricFamily(
+        "footnote_queue_oldest_seconds", "Age of the oldest that waits.", labels=["queue"]
+    )
+    leases = GaugeMetricFamily("footnote_leases", "What is in work right now, by queue.", labels=["queue"])
+    for queue in dict.fromkeys(QUEUES.values()):
+        held = [one for one in work if QUEUES.get((one.table, one.state, one.rung)) == queue]
+        items.add_metric((queue,), sum(one.count for one in held))
+        oldest.add_metric((queue,), max((one.oldest_seconds for one in held), default=0.0))
+        leases.add_metric((queue,), sum(one.leased for one in held))
+    return items, oldest, leases
+
+
+def _states(work: Sequence[WorkCount]) -> Iterable[Metric]:
+    readings = GaugeMetricFamily("footnote_readings", "Readings of contents.", labels=["rung", "state"])
+    publications = GaugeMetricFamily(
+        "footnote_publications", "Readings in channels.", labels=["rung", "state"]
+    )
+    documents = GaugeMetricFamily("footnote_documents", "Documents of all channels.", labels=["state"])
+    pages = GaugeMetricFamily("footnote_web_pages", "Approved web pages.", labels=["state"])
+    by_rung = {"reading": readings, "publication": publications}
+    by_state = {"document": documents, "web_page": pages}
+    for one in work:
+        if one.table in by_rung:
+            by_rung[one.table].add_metric((one.rung, one.state), one.count)
+        elif one.table in by_state:
+            by_state[one.table].add_metric((one.state,), one.count)
+    return readings, publications, documents, pages

@@ -1,0 +1,103 @@
+"""How much work waits, in which state, and for how long: one statement, whose counts read indexes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, case, func, literal, select, union_all
+from sqlmodel import col
+
+from storage.clock import utc_now
+from storage.sql.columns import LeaseColumns, UtcDateTime
+from storage.sql.database import Database
+from storage.sql.tables import (
+    DocumentRow,
+    InboxRow,
+    NoticeRow,
+    OutboxRow,
+    PublicationRow,
+    ReadingRow,
+    WebPageRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCount:
+    """Rows of one table that are in one state."""
+
+    table: str
+    """``inbox``, ``outbox``, ``reading``, ``publication``, ``notice``, ``document`` or ``web_page``."""
+    state: str
+    """As the tables have it; of web pages ``read``, ``failing`` or ``waiting``."""
+    rung: str
+    """Of readings and publications; '' elsewhere."""
+    count: int
+    oldest_seconds: float
+    """Age of the oldest of them; 0 where age says nothing."""
+    leased: int
+    """Those that a process holds at this moment."""
+
+
+async def read_workload(database: Database) -> list[WorkCount]:
+    """What there is, at one moment.
+
+    Finished questions and messages are left out: they are kept for weeks and say nothing of work.
+
+    Raises:
+        DatabaseUnavailable: nobody knows just now.
+    """
+    now, rows = utc_now(), await database.rows(_counts())
+    return [
+        WorkCount(row.table, row.state, row.rung, row.count_of, _age(row.oldest, now), row.held or 0)
+        for row in rows
+    ]
+
+
+def _age(since: datetime | None, now: datetime) -> float:
+    return max((now - since).total_seconds(), 0.0) if since else 0.0
+
+
+def _counts() -> Any:
+    """Only what waits is looked at row by row, for its age and its lease; the rest is counted in indexes."""
+    page = case(
+        (col(WebPageRow.error).is_not(None), "failing"),
+        (col(WebPageRow.fetched_at).is_(None), "waiting"),
+        else_="read",
+    )
+    is_new, is_pending = col(ReadingRow.state) == "waiting", col(PublicationRow.state) == "pending"
+    reading, publication = ("reading", ReadingRow), ("publication", PublicationRow)
+    return union_all(
+        _waiting("inbox", InboxRow).where(col(InboxRow.state) == "waiting"),
+        _waiting("outbox", OutboxRow).where(col(OutboxRow.state) != "delivered"),
+        _waiting("notice", NoticeRow).where(col(NoticeRow.state).in_(("waiting", "posting"))),
+        _waiting(*reading, ReadingRow.rung).where(is_new),
+        _count(*reading, ReadingRow.state, ReadingRow.rung).where(~is_new),
+        _waiting(*publication, PublicationRow.rung).where(is_pending),
+        _count(*publication, PublicationRow.state, PublicationRow.rung).where(~is_pending),
+        _count("document", DocumentRow, DocumentRow.state),
+        _count("web_page", WebPageRow, page),
+    )
+
+
+def _waiting(name: str, table: Any, rung: Any = None) -> Select[Any]:
+    held: Any = literal(0)
+    if issubclass(table, LeaseColumns):
+        held = func.count().filter(col(table.lease_until) > utc_now())
+    return _count(name, table, table.state, rung, oldest=func.min(col(table.created_at)), held=held)
+
+
+def _count(
+    name: str, table: Any, state: Any, rung: Any = None, *, oldest: Any = None, held: Any = None
+) -> Select[Any]:
+    groups = [state] if rung is None else [state, rung]
+    chosen = select(
+        literal(name).label("table"),
+        state.label("state"),
+        (literal("") if rung is None else rung).label("rung"),
+        func.count().label("count_of"),
+        (literal(None, UtcDateTime()) if oldest is None else oldest).label("oldest"),
+        (literal(0) if held is None else held).label("held"),
+    )
+    return chosen.select_from(table).group_by(*groups)

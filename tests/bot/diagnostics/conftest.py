@@ -1,0 +1,46 @@
+"""An installation in an environment of its own, and servers that answer in one way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from harness.doctor import Answer, Doctor, Serve
+from harness.empty_homes import make_sqlite
+
+from bot.core.citations.signed_links import KeyRing
+
+OURS = ("FOOTNOTE_", "SLACK_", "OPENAI_", "WEAVIATE_", "DATABASE_URL", "MicrosoftApp", "AWS_")
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """A home with tables, keys and an inbox and nothing in them; no settings but where it is."""
+    for name in [name for name in os.environ if name.startswith(OURS)]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home"
+    make_sqlite(home)
+    (home / "inbox").mkdir()
+    KeyRing(home / "link_keys.json").keys()
+    monkeypatch.setenv("FOOTNOTE_HOME", str(home))
+    return Doctor(home, monkeypatch)
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Starts servers."""
+    async with AsyncExitStack() as stack:
+
+        async def start(answer: Answer) -> str:
+            app = web.Application()
+            app.router.add_route("*", "/{path:.*}", answer)
+            server = await stack.enter_async_context(TestServer(app, host="127.0.0.1"))
+            return f"http://127.0.0.1:{server.port}"
+
+        yield start

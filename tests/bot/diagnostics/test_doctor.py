@@ -1,0 +1,387 @@
+"""Doctor on installations that are well, and on broken ones: each fault is a line, with what mends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from engines.support.ports import free_port
+from fakes.oauth_slack import oauth_slack
+from harness.doctor import CANARY, Answer, Doctor, Serve
+
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.errors import LinkForged
+from bot.diagnostics.accounts import check_app_token
+from bot.diagnostics.models import CheckState, HealthCheck, ok
+from bot.diagnostics.redaction import HIDDEN, Redactor
+from bot.diagnostics.report import TOO_LONG, run_checks
+from bot.slack.workspace.app_manifest import SCOPES
+from bot.teams.connector import AppCredentials
+from storage.clock import utc_now
+from storage.sql.database import Database
+from storage.sql.migrations.revisions import newest_revision
+from storage.sql.tables import (
+    BlobRow,
+    ChannelRow,
+    DocumentRow,
+    FolderRow,
+    PublicationRow,
+    ReadingRow,
+    VersionRow,
+)
+
+CHEAP = (
+    "settings", "home", "disk", "memory", "clock", "sql", "index", "contents", "sizes", "folders", "model",
+    "public-url", "tls", "slack", "teams",
+)  # fmt: skip
+"""The lines that start no other process and load no model; the journey has the others."""
+NOBODY = 65534
+TOKEN = {"SLACK_BOT_TOKEN": f"xoxb-{CANARY}", "SLACK_APP_TOKEN": f"xapp-{CANARY}"}
+
+
+def json_answer(body: dict[str, Any], status: int = 200, **headers: str) -> Answer:
+    """A server that says this to everybody."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(body, status=status, headers=headers)
+
+    return answer
+
+
+def nowhere() -> str:
+    """A URL at which nobody listens."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+async def publish(doctor: Doctor, location: str = "", chunks: int = 3) -> None:
+    """SQL says that a document of a watched folder answers; the index has never heard of it."""
+    database = await Database.open(f"sqlite:///{doctor.home / 'footnote.db'}")
+    async with database.transaction() as session:
+        channel = ChannelRow(tenant="lo_" + 52 * "b", platform="local", name="it")
+        session.add_all([channel, BlobRow(sha256=64 * "a", size=1)])
+        await session.flush()
+        folder = FolderRow(channel_id=channel.id, location=location or str(doctor.home), watched=True)
+        reading = ReadingRow(sha256=64 * "a", generation="1", rung="quick", state="done", chunks=chunks)
+        session.add_all([folder, reading])
+        await session.flush()
+        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="a.pdf")
+        session.add(document)
+        await session.flush()
+        version = VersionRow(document_id=document.id, number=1, sha256=64 * "a")
+        session.add(version)
+        await session.flush()
+        live = {"channel_id": channel.id, "version_id": version.id, "reading_id": reading.id}
+        session.add(PublicationRow(**live, state="live"))
+    await database.aclose()
+
+
+async def test_a_home_that_is_well_has_no_fault(doctor: Doctor) -> None:
+    """Shows that nothing is said against an installation with its defaults."""
+    results = await doctor.look(*CHEAP)
+    assert [one.name for one in results] == list(CHEAP)
+    assert [one for one in results if one.state is CheckState.FAIL or (one.mend and one.name != "disk")] == []
+
+
+async def test_looking_changes_nothing(doctor: Doctor) -> None:
+    """Shows that neither an empty place becomes a home nor an old database a new one."""
+    empty = doctor.home / "empty"
+    told = await doctor.look(*CHEAP, FOOTNOTE_HOME=str(empty))
+    assert not empty.exists()
+    assert [one.name for one in told if one.state is CheckState.WARN] == ["home", "sql"]
+    assert [one.name for one in told if one.state is CheckState.FAIL] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"FOOTNOTE_LINK_DAYS": "never"}, "FOOTNOTE_LINK_DAYS"),
+        ({"FOOTNOTE_LNK_DAYS": "7"}, "FOOTNOTE_LNK_DAYS"),
+        ({"FOOTNOTE_PDF_PASSWORDS": f"plain{CANARY}"}, "FOOTNOTE_PDF_PASSWORDS"),
+    ],
+)
+async def test_a_wrong_setting_is_a_line_and_the_machine_is_looked_at(
+    doctor: Doctor, settings: dict[str, str], named: str
+) -> None:
+    """Shows that whoever mistyped a variable gets a report, not a traceback, and no echo of a password."""
+    told = await doctor.look("settings", "home", "disk", **settings)
+    assert [one.name for one in told] == ["settings", "home", "disk"]
+    assert told[0].state is CheckState.FAIL
+    assert named in told[0].text
+
+
+async def test_a_broken_footnote_toml_is_a_line(doctor: Doctor) -> None:
+    """Shows that the file of settings may be anything."""
+    (doctor.home / "footnote.toml").write_text(f"OPENAI_API_KEY = '{CANARY}\n")
+    assert "footnote.toml" in (await doctor.fault("settings")).text
+
+
+@pytest.mark.parametrize("status", [401, 404, 429])
+async def test_a_model_that_refuses_is_told_apart(doctor: Doctor, serve: Serve, status: int) -> None:
+    """Shows what is to be mended: the key, the address, the quota; and that the key is not printed."""
+    url = await serve(json_answer({"error": {"message": f"bad key sk-{CANARY}"}}, status))
+    wanted = {401: "OPENAI_API_KEY", 404: "OPENAI_MODEL", 429: "quota"}[status]
+    told = await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
+    assert wanted in told.mend
+
+
+async def test_a_model_without_its_key_is_told(doctor: Doctor, serve: Serve) -> None:
+    """Shows that an endpoint which wants a key says so where none is set."""
+    url = await serve(json_answer({"error": {"message": "who are you?"}}, 401))
+    assert (await doctor.fault("model", OPENAI_BASE_URL=f"{url}/v1")).mend == "set OPENAI_API_KEY"
+
+
+async def test_a_dead_model_server_is_told(doctor: Doctor) -> None:
+    """Shows that nobody at the address is a failure of its own."""
+    told = await doctor.fault("model", OPENAI_BASE_URL=f"{nowhere()}/v1", OPENAI_API_KEY=f"sk-{CANARY}")
+    assert (told.state, "reached" in told.mend) == (CheckState.FAIL, True)
+
+
+async def test_a_wrong_slack_token_is_told(doctor: Doctor) -> None:
+    """Shows that Slack is asked, and what it says of the token."""
+    async with oauth_slack() as slack:
+        told = [one.text for one in await doctor.look("slack", SLACK_API_URL=slack.api_url, **TOKEN)]
+    assert told == ["Slack refused: invalid_auth", "Socket Mode: Slack refused: invalid_auth"]
+
+
+@pytest.mark.parametrize("missing", [[], ["links:read", "files:write"]])
+async def test_slack_s_scopes_are_compared_with_the_manifest(
+    doctor: Doctor, serve: Serve, missing: list[str]
+) -> None:
+    """Shows that an app of an older manifest is found before a message is lost for it."""
+    granted = ",".join(one for one in SCOPES if one not in missing)
+    url = await serve(json_answer({"ok": True, "team": "Acme", "user": "bot"}, **{"X-OAuth-Scopes": granted}))
+    (told,) = await doctor.look("slack", SLACK_API_URL=f"{url}/api/", **TOKEN)
+    assert told.state is (CheckState.FAIL if missing else CheckState.OK)
+    assert all(one in told.text for one in missing)
+
+
+async def test_slack_without_a_way_for_events_is_told(doctor: Doctor, serve: Serve) -> None:
+    """Shows that a token alone brings nothing in."""
+    url = await serve(json_answer({"ok": True, "team": "Acme", "user": "bot"}))
+    told = await doctor.look("slack", SLACK_API_URL=f"{url}/api/", SLACK_BOT_TOKEN=TOKEN["SLACK_BOT_TOKEN"])
+    assert [one.state for one in told] == [CheckState.FAIL, CheckState.OK]
+    assert "SLACK_SIGNING_SECRET" in told[0].mend
+
+
+@pytest.mark.parametrize("status", [200, 401])
+async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
+    """Shows that a secret which has ended is found before the first message."""
+    given = {"access_token": CANARY, "expires_in": 3600} if status == 200 else {"error": "invalid_client"}
+    authority = await serve(json_answer(given, status))
+    told = await check_app_token(AppCredentials("app", CANARY, "tenant", authority))
+    assert told.state is (CheckState.OK if status == 200 else CheckState.FAIL)
+    assert CANARY not in str(told)
+
+
+async def test_half_of_teams_settings_is_told(doctor: Doctor) -> None:
+    """Shows what is missing where only the secret is set."""
+    assert "MicrosoftAppId" in (await doctor.fault("teams", MicrosoftAppPassword=CANARY)).text
+
+
+async def test_a_public_url_that_leads_nowhere_is_told(doctor: Doctor) -> None:
+    """Shows that it is really asked."""
+    told = await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=nowhere())
+    assert "is not reached from here" in told.text
+
+
+async def test_a_public_url_that_leads_to_another_installation_is_told(doctor: Doctor, serve: Serve) -> None:
+    """Shows that a link of this home is known by its own keys alone; the journey shows the right one."""
+    others = Links(KeyRing(doctor.home / "other_keys.json"), "http://x", timedelta(days=1), utc_now)
+
+    async def answer(request: web.Request) -> web.Response:
+        try:
+            others.read(request.path.removeprefix("/v/"))
+        except LinkForged:
+            return web.Response(status=404)
+        return web.Response(status=410)
+
+    url = await serve(answer)
+    assert "another installation" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
+
+
+async def test_a_proxy_that_answers_itself_is_told(doctor: Doctor, serve: Serve) -> None:
+    """Shows a gateway whose service is down, and a page that says yes to everything."""
+    for status in (502, 200):
+        url = await serve(json_answer({}, status))
+        assert f"status {status}" in (await doctor.fault("public-url", FOOTNOTE_PUBLIC_URL=url)).text
+
+
+async def test_links_of_chats_to_this_machine_are_told(doctor: Doctor) -> None:
+    """Shows that doctor says what serve warns of, by the same rule."""
+    told = await doctor.fault(
+        "public-url", FOOTNOTE_PUBLIC_URL=nowhere(), SLACK_API_URL="https://slack.invalid/api/", **TOKEN
+    )
+    assert (told.state, "opens on this machine only" in told.text) == (CheckState.FAIL, True)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may write anywhere, so it is nobody for a while; whoever else runs this stays who they are."""
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
+async def test_a_home_that_cannot_be_written_is_told(doctor: Doctor) -> None:
+    """Shows a read-only home, as the user that runs the service sees it."""
+    place = Path(tempfile.mkdtemp())
+    try:
+        place.chmod(0o555)
+        with as_nobody():
+            told = await doctor.fault("home", FOOTNOTE_HOME=str(place))
+    finally:
+        place.chmod(0o755)
+        place.rmdir()
+    assert (told.state, "chown" in told.mend) == (CheckState.FAIL, True)
+
+
+async def test_a_full_disk_is_told(doctor: Doctor) -> None:
+    """Shows both thresholds; the disk itself is not filled for it."""
+    for free, state in ((100 << 20, CheckState.FAIL), (1 << 30, CheckState.WARN), (99 << 30, CheckState.OK)):
+        usage = SimpleNamespace(total=100 << 30, used=0, free=free)
+        doctor.patch.setattr(shutil, "disk_usage", lambda _, usage=usage: usage)
+        assert [one.state for one in await doctor.look("disk")] == [state]
+
+
+async def test_a_missing_folder_is_told(doctor: Doctor) -> None:
+    """Shows a watched place that went away, and a mistake of the map."""
+    await publish(doctor, str(doctor.home / "gone"))
+    (doctor.home / "folders.toml").write_text('[[folder]]\nlocation = "/x"\nchanel = "it"\n')
+    told = [one.text for one in await doctor.look("folders") if one.state is CheckState.FAIL]
+    assert any(f"{doctor.home / 'gone'}: No such file" in one for one in told)
+    assert any("chanel" in one for one in told)
+
+
+async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
+    """Shows that SQL's documents are looked for in the index, channel by channel."""
+    await publish(doctor)
+    told = await doctor.fault("contents")
+    assert (told.state, "lacks 1 of 1" in told.text) == (CheckState.FAIL, True)
+    assert "footnote reconcile" in told.mend
+
+
+async def test_a_channel_beyond_the_embedded_index_is_told(doctor: Doctor) -> None:
+    """Shows the size at which another engine is advised."""
+    await publish(doctor, chunks=60_000)
+    assert "Weaviate" in (await doctor.fault("sizes")).mend
+
+
+@pytest.mark.parametrize("held", ["0001", "9999"])
+async def test_another_release_s_tables_are_told_and_not_touched(doctor: Doctor, held: str) -> None:
+    """Shows that doctor never migrates, and that no other line stumbles over it."""
+    file = doctor.home / "footnote.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (held,))
+    told = {one.name: one for one in await doctor.look("sql", "contents", "sizes", "folders")}
+    assert (told["sql"].state, newest_revision() in told["sql"].text) == (CheckState.FAIL, True)
+    assert (told["contents"].state, "while the database" in told["contents"].text) == (CheckState.WARN, True)
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(held,)]
+
+
+async def test_an_absent_database_server_is_told(doctor: Doctor) -> None:
+    """Shows PostgreSQL that is not there; its password stands in no line."""
+    url = f"postgresql://footnote:{CANARY}@127.0.0.1:{free_port()}/footnote"
+    assert "does not answer" in (await doctor.fault("sql", DATABASE_URL=url)).text
+
+
+async def test_an_absent_weaviate_is_told(doctor: Doctor) -> None:
+    """Shows that no other index is taken in its place."""
+    url = nowhere().replace("http://", f"http://someone:{CANARY}@")
+    told = await doctor.fault("index", WEAVIATE_URL=url, WEAVIATE_API_KEY=CANARY)
+    assert (told.state, "nobody answers there" in told.text) == (CheckState.FAIL, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "said"),
+    [
+        ("1.30.0", "HEALTHY", "older than"),
+        ("1.38.11", "UNHEALTHY", "not healthy: b"),
+        ("1.38.11", "HEALTHY", ""),
+    ],
+)
+async def test_a_cluster_that_is_not_well_is_told(
+    doctor: Doctor, serve: Serve, version: str, status: str, said: str
+) -> None:
+    """Shows version, nodes and replication, as Weaviate tells them."""
+    nodes = [{"name": "a", "status": "HEALTHY"}, {"name": "b", "status": status}]
+
+    async def answer(request: web.Request) -> web.Response:
+        bodies = {"meta": {"version": version}, "nodes": {"nodes": nodes}}
+        body = bodies.get(request.path.rpartition("/")[2])
+        return web.json_response(body or {}, status=200 if body else 404)
+
+    url = await serve(answer)
+    grpc = url.rpartition(":")[2]
+    told = await doctor.look("index", WEAVIATE_URL=url, FOOTNOTE_WEAVIATE_GRPC_PORT=grpc)
+    if said:
+        assert any(said in one.text for one in told if one.state is CheckState.FAIL)
+    else:
+        assert [(one.state, version in one.text) for one in told] == [(CheckState.OK, True)]
+
+
+@pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (-2, "warn"), (10, "fail")])
+async def test_a_clock_that_is_wrong_is_told(doctor: Doctor, serve: Serve, minutes: int, state: str) -> None:
+    """Shows the comparison with a platform's own answers."""
+
+    async def answer(_: web.Request) -> web.Response:
+        date = format_datetime(utc_now() + timedelta(minutes=minutes), usegmt=True)
+        return web.Response(headers={"Date": date})
+
+    (told,) = await doctor.look("clock", SLACK_API_URL=await serve(answer), **TOKEN)
+    assert told.state == state, told
+
+
+async def test_a_check_that_hangs_costs_only_its_line() -> None:
+    """Shows the limits: no check waits for another, and whatever one raises is a line without its text."""
+
+    async def hang() -> None:
+        await asyncio.sleep(60)
+
+    async def stumble() -> None:
+        raise ValueError(f"the key is {CANARY}")
+
+    async def be_well() -> Any:
+        return ok("well")
+
+    checks = [
+        HealthCheck("hangs", hang, "docs/x.md#x", 0.05),  # type: ignore[arg-type] # it never returns
+        HealthCheck("stumbles", stumble, "docs/x.md#x"),  # type: ignore[arg-type] # nor does it
+        HealthCheck("works", be_well, "docs/x.md#x"),
+    ]
+    hung, stumbled, well = await run_checks(checks, Redactor([]))
+    assert (hung.state, hung.page) == (CheckState.FAIL, TOO_LONG)
+    assert (stumbled.state, CANARY in str(stumbled)) == (CheckState.FAIL, False)
+    assert well.text == "well"
+
+
+def test_secrets_are_taken_out_wherever_they_stand() -> None:
+    """Shows the filter by itself: known values, passwords of URLs, queries, tokens nobody knew of."""
+    clean = Redactor(["s3cret", "no"]).clean
+    assert clean("it said s3cret!") == f"it said {HIDDEN}!"
+    assert clean("no news") == "no news"
+    assert clean("at postgresql://a:b%40c@host/db") == f"at postgresql://{HIDDEN}@host/db"
+    assert clean("https://h/p?sig=abc and so on") == f"https://h/p?{HIDDEN} and so on"
+    assert "1234567" not in clean("xoxb-1234567-abc, Bearer 1234567, sk-1234567")
+
+
+async def test_an_unknown_line_is_refused(doctor: Doctor) -> None:
+    """Shows that a mistyped name does not look like health."""
+    with pytest.raises(ValueError, match="there is no line slck"):
+        await doctor.look("slck")

@@ -1,0 +1,140 @@
+"""The ways to install it: image, compose file and unit file say what the program and its docs say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jsonschema
+import pytest
+import yaml
+from engines.images import COMPOSE, BuiltImage
+from engines.support.ports import free_port
+from harness.waiting import until
+from sources import ROOT
+
+from storage.index.weaviate.process import WEAVIATE_VERSION
+
+CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
+UNIT = ROOT / "deploy" / "systemd" / "footnote.service"
+SETTINGS = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
+MAX_IMAGE_MB = 1400
+SAMPLE = ROOT / "deploy" / "samples" / "SOP-IT-04-Backup-and-Restore.pdf"
+
+
+@pytest.fixture
+def compose() -> Any:
+    """The compose file."""
+    return yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text(encoding="utf-8"))
+
+
+def test_compose_starts_the_weaviate_that_is_tested_with_the_settings_of_the_docs(compose: Any) -> None:
+    """Shows that version and access rules are those of docs/weaviate.md; without them all is open."""
+    weaviate = compose["services"]["weaviate"]
+    assert weaviate["image"] == f"semitechnologies/weaviate:{WEAVIATE_VERSION}"
+    documented = re.findall(r"-e ([A-Z_]+)=", (ROOT / "docs" / "weaviate.md").read_text(encoding="utf-8"))
+    assert set(weaviate["environment"]) == set(documented)
+
+
+def test_nothing_of_compose_is_reached_from_outside_and_no_password_stands_in_it(compose: Any) -> None:
+    """Shows that the only port is this machine's, and that every secret is asked for."""
+    ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert ports == ["127.0.0.1:8765:8765"]
+    secrets = [
+        value
+        for service in compose["services"].values()
+        for name, value in service["environment"].items()
+        if re.search(r"PASSWORD|KEYS?$|DATABASE_URL", name)
+    ]
+    assert len(secrets) == 5
+    assert all(":?set it in .env}" in secret for secret in secrets)
+
+
+def test_image_and_unit_set_only_settings_that_exist(compose: Any) -> None:
+    """Shows that a setting which was renamed is renamed there, too."""
+    texts = CONTAINERFILE.read_text(encoding="utf-8") + UNIT.read_text(encoding="utf-8")
+    names = set(re.findall(r"\b(FOOTNOTE_[A-Z_]+)=", texts)) | set(compose["services"]["bot"]["environment"])
+    assert {name for name in names if f"\n#{name}=" not in SETTINGS} == set()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_knows_every_line_of_the_unit_and_calls_it_hardened(tmp_path: Path) -> None:
+    """Shows that no line is misspelt, and that the exposure stays at what docs/install.md says."""
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/opt/footnote/.venv/bin/footnote", "/bin/true"))
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+    )
+    assert [line for line in verified.stderr.splitlines() if UNIT.name in line] == []
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager", unit]
+    judged = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert judged.returncode == 0, judged.stdout[-300:]
+
+
+@pytest.mark.long
+@pytest.mark.engine("images")
+def test_the_compose_file_is_one_by_its_schema(compose: Any) -> None:
+    """Shows that every key is known to compose."""
+    schema = json.loads((COMPOSE.folder / "schema" / "compose-spec.json").read_text(encoding="utf-8"))
+    jsonschema.validate(compose, schema)
+
+
+@pytest.mark.long
+@pytest.mark.engine("images")
+@pytest.mark.timeout(1200)
+async def test_the_image_answers_on_a_read_only_root(
+    image: BuiltImage, tmp_path: Path, record_property: Any
+) -> None:
+    """Shows that it starts as its own user, answers, and writes to its home and /tmp alone."""
+    port, began = free_port(), time.monotonic()
+    megabytes = sum(path.lstat().st_size for path in image.folder.rglob("*") if path.is_file()) / 1e6
+    assert megabytes < MAX_IMAGE_MB
+    home = tmp_path / "home"
+    (home / "inbox" / "handbook").mkdir(parents=True)
+    shutil.copy(SAMPLE, home / "inbox" / "handbook")
+    for folder in (home / "inbox", home / "inbox" / "handbook"):
+        shutil.chown(folder, 10001, 10001)
+    with image.start(home, "footnote", "serve", "--port", str(port)) as serving:
+        try:
+            async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as browser:
+
+                async def status(path: str) -> int | None:
+                    try:
+                        async with browser.get(path) as response:
+                            return response.status
+                    except aiohttp.ClientError:
+                        return None
+
+                async def is_ready() -> bool:
+                    return await status("/readyz") == 200
+
+                await until(is_ready)
+                seconds = time.monotonic() - began
+                assert await status("/") == 404, "the console is served in a container"
+            health = _health_command().replace("8765", str(port))
+            assert image.run(home, "sh", "-c", health) == ""
+
+            async def answer() -> str | None:
+                said = image.run(home, "footnote", "ask", "--channel", "handbook", "When do backups run?")
+                return said if "2:00 AM" in said else None
+
+            assert "[1] p. 1" in await until(answer, every=2)
+            written = image.run(home, "sh", "-c", "touch /opt/footnote/new /etc/new 2>&1; id -u; ls /tmp")
+            assert written.count("Read-only file system") == 2
+            assert "\n10001\n" in written
+        finally:
+            serving.kill()  # its init goes with it, and all that is in its namespace
+    record_property("table", f"image: {megabytes:.0f} MB, ready after {seconds:.1f} s")
+
+
+def _health_command() -> str:
+    """What the image's health check runs, as a shell has it."""
+    (found,) = re.findall(r"^    CMD (\[.*\])$", CONTAINERFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    return shlex.join(json.loads(found))

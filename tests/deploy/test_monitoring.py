@@ -1,0 +1,164 @@
+"""Alerts and dashboard name metrics that exist, and whoever is sent to a page finds its heading there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.promtool import BINARY
+from harness.empty_homes import make_sqlite
+from sources import ROOT
+
+from bot.metrics.service_metrics import ServiceMetrics
+from bot.metrics.state_collector import CountSources, StateCollector
+from storage.sql.database import Database
+
+MONITORING = ROOT / "deploy" / "monitoring"
+ALERTS = MONITORING / "alerts.yaml"
+DASHBOARD = MONITORING / "dashboard.json"
+PAGE = re.compile(r"(docs/[\w-]+\.md)#([\w-]+)")
+CONSTANT = re.compile(r'^(\w+) = "(docs/[\w.-]+)"$', re.MULTILINE)
+METRIC = re.compile(r"\b(footnote_\w+|process_\w+|python_gc_\w+)")
+BUCKETS = re.compile(r"_(bucket|sum|count)$")
+
+
+def slugs(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def pages_of(text: str) -> set[tuple[str, str]]:
+    """(page, heading) of every link in some source, constants of the same source filled in."""
+    for name, value in CONSTANT.findall(text):
+        text = text.replace(f"{{{name}}}", value)
+    return set(PAGE.findall(text))
+
+
+async def exported(home: Path) -> set[str]:
+    """The names of all metrics that a fresh service offers, with their labels left out."""
+    database = await Database.open(make_sqlite(home))
+
+    async def all_ready() -> list[str]:
+        return []
+
+    metrics = ServiceMetrics()
+    sources = CountSources(lambda: {"page images": (1, 2)}, lambda: {"read": 1}, all_ready, ["sql"])
+    try:
+        page = (await StateCollector(database, sources, metrics.registry).render()).decode()
+    finally:
+        await database.aclose()
+    return set(re.findall(r"^# TYPE (\S+)", page, re.MULTILINE))
+
+
+def expressions() -> list[str]:
+    """Every PromQL expression of alerts and dashboard."""
+    panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
+    alerts = re.findall(r"expr: (?:\|\n((?: {10,}.*\n)+)|(.*)\n)", ALERTS.read_text())
+    return [one["expr"] for panel in panels for one in panel["targets"]] + ["".join(one) for one in alerts]
+
+
+async def test_every_metric_that_is_watched_is_exported(tmp_path: Path) -> None:
+    """Shows that no alert and no panel waits for a name that nobody exports."""
+    there = await exported(tmp_path / "home")
+    named = {BUCKETS.sub("", name) for one in expressions() for name in METRIC.findall(one)}
+    assert len(named) > 15
+    assert sorted(named - there) == []
+
+
+async def test_every_metric_is_described(tmp_path: Path) -> None:
+    """Shows that docs/operations.md lists what is exported, and nothing else."""
+    listed = set(METRIC.findall((ROOT / "docs" / "operations.md").read_text()))
+    there = {name for name in await exported(tmp_path / "home") if name.startswith("footnote_")}
+    assert {name for name in listed if name.startswith("footnote_")} == there
+
+
+def test_every_alert_and_every_line_of_doctor_leads_to_a_heading() -> None:
+    """Shows that whoever is woken up, or reads a failure, finds what to do."""
+    sources = [*(ROOT / "bot" / "diagnostics").glob("*.py"), ALERTS]
+    links = {link for source in sources for link in pages_of(source.read_text(encoding="utf-8"))}
+    assert len(links) > 25
+    assert sorted(f"{page}#{heading}" for page, heading in links if heading not in slugs(ROOT / page)) == []
+    headings = slugs(ROOT / "docs" / "troubleshooting.md") - {"troubleshooting-by-symptom"}
+    assert sorted(headings - {heading for _, heading in links}) == []
+
+
+def test_every_alert_says_what_it_is_and_where_more_stands() -> None:
+    """Shows that no alert was added without its page."""
+    alerts = re.split(r"^ +- alert: ", ALERTS.read_text(), flags=re.MULTILINE)[1:]
+    assert len(alerts) > 8
+    assert [
+        one.split("\n")[0] for one in alerts if len(PAGE.findall(one)) != 1 or "summary:" not in one
+    ] == []
+
+
+def test_the_checks_above_could_fail() -> None:
+    """Shows that a missing heading or metric would be seen."""
+    assert pages_of('PAGES = "docs/x.md"\nf"{PAGES}#no-such-heading"') == {("docs/x.md", "no-such-heading")}
+    assert METRIC.findall("rate(footnote_gone_total[5m])") == ["footnote_gone_total"]
+
+
+@pytest.mark.long
+@pytest.mark.engine("promtool")
+@pytest.mark.parametrize("fault", [None, "rate(footnote_questions_total)"])
+def test_prometheus_takes_the_rules(tmp_path: Path, fault: str | None) -> None:
+    """Shows that Prometheus' own checker finds no mistake in the alerts, and would find one."""
+    rules = tmp_path / "alerts.yaml"
+    text = ALERTS.read_text()
+    rules.write_text(text.replace("max(footnote_database_up) == 0", fault) if fault else text)
+    done = subprocess.run([BINARY, "check", "rules", rules], capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) is (fault is None), done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.engine("promtool")
+def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
+    """Shows that each panel's query is PromQL."""
+    recorded = [{"record": f"panel:{number}", "expr": one} for number, one in enumerate(expressions())]
+    rules = tmp_path / "panels.yaml"
+    rules.write_text(json.dumps({"groups": [{"name": "panels", "rules": recorded}]}))  # JSON is YAML
+    done = subprocess.run([BINARY, "check", "rules", rules], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.engine("promtool")
+@pytest.mark.parametrize(
+    ("series", "fired"),
+    [
+        ("footnote_info 1x60", []),
+        ("other 1x60", ["FootnoteAbsent"]),
+        ("footnote_database_up 0x60", ["FootnoteAbsent", "FootnoteDatabaseDown"]),
+        ("footnote_ready{part='sql'} 0x60", ["FootnoteAbsent", "FootnoteNotReady"]),
+        (
+            "footnote_queue_oldest_seconds{queue='questions'} 0+60x60",
+            ["FootnoteAbsent", "FootnoteQuestionsWait"],
+        ),
+        ("footnote_queue_oldest_seconds{queue='full readings'} 0+60x60", ["FootnoteAbsent"]),
+        ("footnote_questions_total{outcome='failed'} 0+9x60", ["FootnoteAbsent", "FootnoteQuestionsFail"]),
+        (
+            "footnote_refused_signatures_total{door='link'} 0+9x60",
+            ["FootnoteAbsent", "FootnoteRequestsRefused"],
+        ),
+    ],
+)
+def test_alerts_fire_for_what_they_name(tmp_path: Path, series: str, fired: list[str]) -> None:
+    """Shows by Prometheus' own engine, minute by minute, what an hour of a metric sets off."""
+    name, values = series.split(" ", 1)
+    names = re.findall(r"alert: (\w+)", ALERTS.read_text())
+    query = "count by (alertname) (ALERTS{alertstate='firing'})"
+    expected = [{"labels": f'{{alertname="{one}"}}', "value": 1} for one in sorted(fired)]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values}],
+        "promql_expr_test": [{"expr": query, "eval_time": "50m", "exp_samples": expected}],
+    }
+    rules = tmp_path / "test.yaml"
+    rules.write_text(json.dumps({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
+    done = subprocess.run([BINARY, "test", "rules", rules], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(fired) <= set(names)

@@ -1,0 +1,46 @@
+"""Doctor on a home of its own: its lines by name, in none of which a secret may stand."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from bot.cli.diagnosis.doctor import examine_installation
+from bot.diagnostics.models import CheckResult, CheckState
+
+CANARY = secrets.token_hex(8)
+"""Part of every secret that a test sets: it must not come out anywhere."""
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Serve = Callable[[Answer], Awaitable[str]]
+"""Starts a server that answers every request in one way; its base URL."""
+
+
+@dataclass
+class Doctor:
+    """What doctor says of a home under the settings of the environment."""
+
+    home: Path
+    patch: pytest.MonkeyPatch
+
+    async def look(self, *lines: str, **settings: str) -> list[CheckResult]:
+        """The lines of these names, with more settings."""
+        for name, value in settings.items():
+            self.patch.setenv(name, value)
+        results = list(await examine_installation(lines))
+        assert CANARY not in json.dumps([asdict(one) for one in results]), "a secret came out"
+        return results
+
+    async def fault(self, line: str, **settings: str) -> CheckResult:
+        """The one line of this name, which is not well."""
+        (result,) = [one for one in await self.look(line, **settings) if one.name == line]
+        assert result.state is not CheckState.OK, result
+        assert result.mend
+        assert result.page.startswith("docs/")
+        return result

@@ -1,0 +1,41 @@
+"""How much work waits, as SQL tells it on both engines, for a home of any size."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from storage.clock import utc_now
+from storage.documents.workload import WorkCount, read_workload
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, ChannelRow, InboxRow, ReadingRow, WebPageRow
+
+
+async def test_work_is_counted_by_state_and_rung_with_its_age_and_leases(database: Database) -> None:
+    """Shows that what waits has an age and its leases, and that what is done is only counted."""
+    now = utc_now()
+    async with database.transaction() as session:
+        channel = ChannelRow(tenant="lo_" + 52 * "c", platform="local", name="it")
+        session.add_all([channel, BlobRow(sha256=64 * "a", size=1)])
+        await session.flush()
+        asked = {"platform": "slack", "channel_id": channel.id, "thread": "", "text": "?", "address": {}}
+        old, held = (
+            now - timedelta(seconds=90),
+            {"lease_until": now + timedelta(seconds=60), "lease_owner": "x"},
+        )
+        session.add(InboxRow(event_key="1", message_key="1", created_at=old, **asked))
+        session.add(InboxRow(event_key="2", message_key="2", **held, **asked))
+        session.add(InboxRow(event_key="3", message_key="3", state="done", **asked))
+        for number, (rung, state) in enumerate([("quick", "waiting"), ("full", "done"), ("full", "done")]):
+            session.add(ReadingRow(sha256=64 * "a", generation=str(number), rung=rung, state=state))
+        session.add_all([WebPageRow(url="https://a/", error="gone"), WebPageRow(url="https://b/")])
+    found = {(one.table, one.state, one.rung): one for one in await read_workload(database)}
+    assert {key: one.count for key, one in found.items()} == {
+        ("inbox", "waiting", ""): 2,
+        ("reading", "waiting", "quick"): 1,
+        ("reading", "done", "full"): 2,
+        ("web_page", "failing", ""): 1,
+        ("web_page", "waiting", ""): 1,
+    }
+    inbox = found["inbox", "waiting", ""]
+    assert (90 <= inbox.oldest_seconds < 150, inbox.leased) == (True, 1)
+    assert found["reading", "done", "full"] == WorkCount("reading", "done", "full", 2, 0.0, 0)
