@@ -63,6 +63,7 @@ PURGE_SECONDS = 60.0
 LEFT_SECONDS = 600.0
 VERIFY_SECONDS = 10.0
 WEB_SECONDS = 60.0
+REBUILD_SECONDS = 0.2
 WEB_SOURCES_SECONDS = 2.0
 RECONCILE_SECONDS = 60.0
 """How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
@@ -152,7 +153,7 @@ class Ingestion:
         self._purge = PurgeQueue(
             database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
-        publications = PublicationQueue(database, leases)
+        self._publications = publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
         self._web_sources = web_sources
         self._web_pages = make_renewal(
@@ -355,6 +356,23 @@ class Ingestion:
             InfrastructureError: an engine is away.
         """
         return self._copy_again(await self._reconciler.run())
+
+    async def rebuild_index(self, on_progress: Callable[[int, int], None]) -> None:
+        """Publish what SQL calls live and the index lacks, and wait until all of it answers.
+
+        Args:
+            on_progress: is told how many of how many readings are published.
+
+        Raises:
+            InfrastructureError: an engine is away; ``start`` goes on where this stopped.
+        """
+        await self.reconcile()
+        total = await self._publications.pending()
+        async with self._working(Rung.FULL):
+            while waiting := await self._publications.pending():
+                on_progress(max(0, total - waiting), total)
+                await asyncio.sleep(REBUILD_SECONDS)
+        on_progress(total, total)
 
     def _copy_again(self, repairs: Repairs | None) -> Repairs | None:
         """The next scans ask SQL which copies were lost."""
