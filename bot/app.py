@@ -243,6 +243,7 @@ async def _open_web(
     render = StateCollector(stores.database, sources, metrics.registry).render
     app = build_web(
         answering=answering,
+        trace=answering.trace,
         stores=stores,
         links=links,
         images=images,
