@@ -53,6 +53,7 @@ from storage.queues.reading_queue import ReadingQueue
 from storage.queues.reading_repair import LockedReadings
 from storage.sql.database import Database
 from storage.sql.leases import Leases, own_name
+from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
@@ -62,6 +63,7 @@ PURGE_SECONDS = 60.0
 LEFT_SECONDS = 600.0
 VERIFY_SECONDS = 10.0
 WEB_SECONDS = 60.0
+REBUILD_SECONDS = 0.2
 WEB_SOURCES_SECONDS = 2.0
 RECONCILE_SECONDS = 60.0
 """How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
@@ -113,6 +115,7 @@ class Ingestion:
         blobs: Blobs,
         files: ReadingFiles,
         pdf: PdfProcess,
+        html: HtmlProcess | None = None,
         embedder: Embedder,
         index: Index,
         channels: Channels,
@@ -132,6 +135,7 @@ class Ingestion:
             max_file_mb: files above it are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
             web_sources, web_pages: which web pages are approved, and what was read of them.
+            html: opens web pages; one that warns where it is confined too little by default.
             contact: what web servers are told, where the settings name nothing else.
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
@@ -149,7 +153,7 @@ class Ingestion:
         self._purge = PurgeQueue(
             database, leases, settings.retire_grace_seconds, settings.delete_grace_seconds
         )
-        publications = PublicationQueue(database, leases)
+        self._publications = publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
         self._web_sources = web_sources
         self._web_pages = make_renewal(
@@ -161,6 +165,7 @@ class Ingestion:
             pdf=pdf,
             channels=channels,
             contact=contact,
+            html=html,
         )
         self._make_schedule, self._make_worker = make_schedule, make_worker
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
@@ -351,6 +356,23 @@ class Ingestion:
             InfrastructureError: an engine is away.
         """
         return self._copy_again(await self._reconciler.run())
+
+    async def rebuild_index(self, on_progress: Callable[[int, int], None]) -> None:
+        """Publish what SQL calls live and the index lacks, and wait until all of it answers.
+
+        Args:
+            on_progress: is told how many of how many readings are published.
+
+        Raises:
+            InfrastructureError: an engine is away; ``start`` goes on where this stopped.
+        """
+        await self.reconcile()
+        total = await self._publications.pending()
+        async with self._working(Rung.FULL):
+            while waiting := await self._publications.pending():
+                on_progress(max(0, total - waiting), total)
+                await asyncio.sleep(REBUILD_SECONDS)
+        on_progress(total, total)
 
     def _copy_again(self, repairs: Repairs | None) -> Repairs | None:
         """The next scans ask SQL which copies were lost."""

@@ -17,6 +17,9 @@
     ├── UnknownChannel            no channel of that name
     ├── ChangedIndex              the home's documents are in another index
     ├── NewerDatabase             the database was written by a newer release
+    ├── BackupError               the place of a backup is full, away or refuses us
+    │   └── DamagedBackup         it is unfinished, or not what was written
+    ├── StillInFolder             what was to be erased would come back with the next scan
     ├── SettingsError             a setting or an argument is missing, unknown or out of bounds
     └── DocumentError             this file cannot be read as it is; the message is for an admin
         ├── NotAPdf
@@ -105,6 +108,14 @@ class OlderDatabase(StorageError):
 
 class ChangedIndex(StorageError):
     """The documents in this home were published to another index than the configured one."""
+
+
+class BackupError(StorageError):
+    """The place of a backup is full, away or refuses us."""
+
+
+class DamagedBackup(BackupError):
+    """A backup is unfinished, or not what was written; the message names what is damaged."""
 
 
 class StillInFolder(StorageError):

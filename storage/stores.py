@@ -54,6 +54,8 @@ _EMBEDDER = "embedder"
 """Written by the first release only."""
 _INDEX = "index"
 _ADDRESS = "index address"
+INDEX_FACTS = frozenset({_INDEX, _ADDRESS})
+"""Which index a home is held to: facts that no other home may take over."""
 _ANOTHER_INDEX = (
     "this home's documents are in another index than the one WEAVIATE_URL chooses now: set "
     "WEAVIATE_URL back, or start with an empty FOOTNOTE_HOME and the same inbox"

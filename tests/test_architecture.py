@@ -41,6 +41,7 @@ HOMES = {
         "ingestion.sources.shares.fsspec_share",
         "ingestion.sources.shares.registry",
         "ingestion.sources.shares.s3",
+        "storage.backup.place",
     ),
     "s3fs": ("ingestion.sources.shares.s3",),
     "botocore": ("ingestion.sources.shares.s3",),
@@ -127,6 +128,7 @@ LAYERS = {
         ("documents",),
         ("erasure",),
         ("stores",),
+        ("backup",),
     ),
 }
 """The rooms of a package from the ground up: a room sees itself and the layers before its own."""

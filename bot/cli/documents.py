@@ -179,7 +179,7 @@ async def restore(options: argparse.Namespace) -> int:
     settings = load_settings()
     async with open_existing_home(settings) as stores:
         channel = await chosen_channel(stores, options.channel)
-        found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.file]
+        found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.url]
         if not found:
             print("footnote: nothing of this name is kept; see footnote documents --deleted", file=sys.stderr)
             return 1

@@ -49,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_folders(commands)
     _add_sources(commands)
     _add_erase(commands)
+    _add_backup(commands)
     doctor = commands.add_parser(
         "doctor",
         help="look at everything this needs, and say how what is broken is mended",
@@ -138,11 +139,6 @@ def _add_listings(commands: Any) -> None:
     )
     metadata.add_argument("--channel", help=CHANNEL_HELP)
     metadata.set_defaults(run="bot.cli.documents:show_metadata")
-    restore = commands.add_parser("restore", help="save a deleted PDF while it is still kept")
-    restore.add_argument("file", help="its path as `footnote documents --deleted` prints it")
-    restore.add_argument("--channel", help=CHANNEL_HELP)
-    restore.add_argument("--to", required=True, type=Path, metavar="DIR", help="where to save it")
-    restore.set_defaults(run="bot.cli.documents:restore")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.documents:list_channels")
@@ -244,6 +240,34 @@ def _add_erase(commands: Any) -> None:
     erase.add_argument("--yes", action="store_true", help="do not ask")
     erase.add_argument("--json", action="store_true", help="one JSON line")
     erase.set_defaults(run="bot.cli.erasure.erase:erase")
+
+
+def _add_backup(commands: Any) -> None:
+    backup = commands.add_parser(
+        "backup",
+        help="write all that the home keeps to a folder or an fsspec address, also beside `serve`",
+        description="Repeated to the same place it copies only what is new. The backup holds the keys that "
+        "sign links and seal tokens, and people's questions: keep it as safe as the home.",
+    )
+    backup.add_argument("url", metavar="URL", help="a folder, or an address such as s3://bucket/folder")
+    backup.add_argument("--json", action="store_true", help="one JSON line")
+    backup.set_defaults(run="bot.cli.backup.backup_home:backup")
+    restore = commands.add_parser(
+        "restore",
+        help="restore a backup into an empty home; with --to: save a deleted PDF while it is still kept",
+        description="Restores a backup into the home, database and index that the settings choose now, which "
+        "may be other engines than the backup's, and publishes its documents there.",
+    )
+    restore.add_argument(
+        "url",
+        metavar="URL|FILE",
+        help="where a backup lies; with --to: a path as `documents --deleted` prints",
+    )
+    restore.add_argument("--force", action="store_true", help="lose all that the home holds now")
+    restore.add_argument("--json", action="store_true", help="one JSON line")
+    restore.add_argument("--channel", help=f"of the deleted PDF: {CHANNEL_HELP}")
+    restore.add_argument("--to", type=Path, metavar="DIR", help="where to save the deleted PDF")
+    restore.set_defaults(run="bot.cli.backup.backup_home:restore")
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:

@@ -36,9 +36,9 @@ NO_STORE = {"Cache-Control": "private, no-store"}
 _PAGE = "default-src 'none'; base-uri 'none'; img-src 'self'; script-src 'self'; style-src 'self'; "
 VIEWER = {
     **NO_STORE,
-    "Content-Security-Policy": _PAGE + "form-action 'self'; frame-ancestors 'self'",
+    "Content-Security-Policy": _PAGE + "connect-src 'self'; form-action 'self'; frame-ancestors 'self'",
 }
-"""Of the viewer's page, which the console shows in a frame; its one button leads to a newer version."""
+"""Of the viewer's page, which the console frames: it renews its link, and leads to a newer version."""
 CONSOLE = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE

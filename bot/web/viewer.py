@@ -18,7 +18,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator, Place, moved
-from bot.core.citations.signed_links import Links
+from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
 from bot.web.opened_links import AnswerQuote, OpenLink, open_link, quotes_of
@@ -216,6 +216,7 @@ class Viewer:
             web.get(r"/v/{token}/{page:\d{1,6}}", self.show_page, name="viewer_page"),
             web.get(r"/v/{token}/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="viewer_image"),
             web.get("/v/{token}/file.pdf", self.send_file, name="viewer_file"),
+            web.post("/v/{token}/renewal", self.renew, name="viewer_renewal"),
             web.post("/v/{token}/newer", self.open_newer, name="viewer_newer"),
         ]
 
@@ -249,6 +250,23 @@ class Viewer:
         disposition = {"Content-Disposition": security.inline(link.source.file)}
         file_headers = {**security.PDF, **security.NO_STORE, **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
+
+    async def renew(self, request: web.Request) -> web.Response:
+        """Later ends for the page's link and for those of the other quotes beside it, while all holds.
+
+        JSON: ``tokens``, old -> new, and ``seconds``, for which the new ones live.
+        """
+        link, token = await self._open(request), request.match_info["token"]
+        renewed = self._links.renewed(token)
+        quotes = await quotes_of(link, token, self._links, self._stores)
+        tokens = {one.token: self._links.token_beside(renewed, one.record) for one in quotes}
+        seconds = self._seconds_left(self._links.read(renewed))
+        return web.json_response(
+            {"tokens": tokens | {token: renewed}, "seconds": seconds}, headers=security.NO_STORE
+        )
+
+    def _seconds_left(self, claims: LinkClaims) -> int:
+        return max(0, int(claims.expires - self._links.clock().timestamp()))
 
     async def open_newer(self, request: web.Request) -> web.Response:
         """Lead to the same passage in the version in use, by a link that ends when this one does.
@@ -314,6 +332,7 @@ class Viewer:
             source=link.source,
             says=self_description(link.source.metadata),
             newer=await self._newer(link),
+            seconds=self._seconds_left(link.claims),
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",

@@ -40,7 +40,7 @@ Shards = Sequence[str]
 """Neighbouring shards of blobs and readings, by the two digits that names on them begin with."""
 SLICE_CONTENTS = 2000
 """Contents compared at once, and names in one statement."""
-_LEASE_FACT = "reconcile"
+RECONCILE_FACT = "reconcile"
 MAX_REST = timedelta(hours=2)
 """Nobody rests for longer between two comparisons, unless a clock was wrong."""
 _MISSING = (
@@ -70,7 +70,7 @@ class Inventory:
         """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""
         now = utc_now()
         async with self._database.transaction() as session:
-            fact = await session.get(FactRow, _LEASE_FACT) or FactRow(name=_LEASE_FACT, value="{}")
+            fact = await session.get(FactRow, RECONCILE_FACT) or FactRow(name=RECONCILE_FACT, value="{}")
             turn = {name: datetime.fromisoformat(at) for name, at in json.loads(fact.value).items()}
             is_taken = is_running(turn.get("until", now), now, 2 * lease)
             is_resting = is_running(turn.get("due", now), now, MAX_REST)
@@ -91,7 +91,9 @@ class Inventory:
     async def _write_lease(self, name: str, wait: timedelta) -> None:
         async with self._database.transaction() as session:
             value = json.dumps({name: (utc_now() + wait).isoformat()})
-            await session.execute(update(FactRow).where(col(FactRow.name) == _LEASE_FACT).values(value=value))
+            await session.execute(
+                update(FactRow).where(col(FactRow.name) == RECONCILE_FACT).values(value=value)
+            )
 
     async def tenants(self) -> dict[TenantName, int]:
         """Every channel's tenant, with the channel's id."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -167,6 +167,16 @@ class PublicationQueue:
         """The publications that went live last, the newest first."""
         newest = LIVE.order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id)).limit(limit)
         return await read_expected(self._database, newest)
+
+    async def pending(self) -> int:
+        """How many finished readings wait to be published, or are being published."""
+        query = (
+            select(func.count())
+            .select_from(PublicationRow)
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "pending", col(ReadingRow.state) == "done")
+        )
+        return int((await self._database.rows(query))[0][0])
 
     async def replace_live(self, publication: UUID) -> bool:
         """The index lost a part of it: publish it under a new id, while the old one answers until the flip.

@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 
-from sqlalchemy import URL, Executable, Row, make_url, select
+from sqlalchemy import URL, Executable, Row, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import SQLModel
 
 from storage.errors import DatabaseUnavailable, SettingsError
 from storage.sql.dialect import Dialect, SqlStatus
@@ -36,7 +37,7 @@ class Database:
         self._dialect = dialect
 
     @classmethod
-    async def open(cls, url: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+    async def open(cls, url: str, *, busy_seconds: float = BUSY_SECONDS, revision: str | None = None) -> Self:
         """Open a database and bring its schema up to date.
 
         Several processes may open a fresh database at once: one of them makes the tables.
@@ -44,6 +45,7 @@ class Database:
         Args:
             url: ``sqlite:////path/of/file.db`` or ``postgresql://user:password@host/database``.
             busy_seconds: how long a writer waits for another process's transaction.
+            revision: stop at this one, for an empty database that takes the rows of an older release.
 
         Raises:
             SettingsError: the URL is of neither form, or the file lies on a network share.
@@ -52,7 +54,7 @@ class Database:
         """
         database = cls(_dialect_of(url, busy_seconds))
         with database._translated_errors():
-            await database._dialect.migrate()
+            await database._dialect.migrate(revision)
         return database
 
     @classmethod
@@ -141,6 +143,17 @@ class Database:
         """
         with self._translated_errors():
             await self._dialect.scrub()
+
+    async def drop_tables(self) -> None:
+        """Take every table away, with all that is in it; ``open`` makes them anew.
+
+        Raises:
+            DatabaseUnavailable: locked for longer than a writer waits, full or gone.
+        """
+        async with self.transaction() as session:
+            for table in reversed(SQLModel.metadata.sorted_tables):
+                await session.execute(text(f'DROP TABLE IF EXISTS "{table.name}"'))
+            await session.execute(text("DROP TABLE IF EXISTS alembic_version"))
 
     async def aclose(self) -> None:
         """Let go of the file or the server."""

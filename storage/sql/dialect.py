@@ -38,8 +38,8 @@ class SqlStatus:
 class Dialect(Protocol):
     """One SQL engine, opened; it raises SQLAlchemy's errors, and says what they mean."""
 
-    async def migrate(self) -> None:
-        """Bring the schema up to date, while no other process does."""
+    async def migrate(self, revision: str | None) -> None:
+        """Bring the schema up to date, or to a revision, while no other process does."""
 
     async def require_current(self) -> None:
         """Make sure that the schema is up to date, and change nothing; raises as ``require_current``."""
@@ -92,14 +92,14 @@ class WriterQueue:
             self._lock.release()
 
 
-async def migrate(engine: AsyncEngine) -> None:
-    """Bring the schema up to date in one transaction of an engine that is alone from its first line."""
+async def migrate(engine: AsyncEngine, revision: str | None) -> None:
+    """Bring the schema to a revision, None: the newest, in a transaction alone from its first line."""
     try:
         async with engine.begin() as connection:
-            if not await connection.run_sync(is_current):
+            if revision or not await connection.run_sync(is_current):
                 from storage.sql.migrations.upgrade import upgrade  # noqa: PLC0415 - Alembic is slow to import
 
-                await connection.run_sync(upgrade)
+                await connection.run_sync(upgrade, revision or "head")
     finally:
         await engine.dispose()
 

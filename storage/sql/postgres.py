@@ -102,11 +102,11 @@ class PostgresDialect:
             READERS, isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
         )
 
-    async def migrate(self) -> None:
+    async def migrate(self, revision: str | None) -> None:
         """In one transaction that holds the lock: PostgreSQL takes changes of tables back as well."""
         engine = self._engine(1)
         event.listen(engine.sync_engine, "begin", _take_lock)
-        await migrate(engine)
+        await migrate(engine, revision)
 
     async def require_current(self) -> None:
         """By a reader."""

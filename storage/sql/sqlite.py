@@ -61,9 +61,9 @@ class SqliteDialect:
         self._readers = self._engine("BEGIN", pool_size=READERS, query_only="ON")
         self._statements = self._readers.execution_options(**{_WITHOUT_BEGIN: True})
 
-    async def migrate(self) -> None:
+    async def migrate(self, revision: str | None) -> None:
         """With foreign keys off, as SQLite's own recipe for changing tables says."""
-        await migrate(self._engine(foreign_keys="OFF"))
+        await migrate(self._engine(foreign_keys="OFF"), revision)
 
     async def require_current(self) -> None:
         """By a reader; a file that is not there is not made."""

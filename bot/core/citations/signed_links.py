@@ -31,10 +31,16 @@ from storage.models import Channel, CitationRecord
 ACTIVE_KEYS = 2
 _KEY_BYTES = 32
 
-_FORMAT = 1
+MAX_LIFE = timedelta(days=30)
+"""After its first signing no renewal makes a link live on, whoever holds it."""
+
+_FORMAT = 2
 _DOMAIN = b"footnote link\x00"
-_BODY = struct.Struct(">4B6Q")
-"""Format, key id, purpose, audience; channel, version, page, citation, expiry, channel epoch."""
+_BODY = struct.Struct(">4B2QI2QIQ")
+"""Format, key id, purpose, audience; channel, version, page, citation, expiry, epoch, first signing."""
+_FORMAT_OF_FIRST_RELEASE = 1
+_BODY_OF_FIRST_RELEASE = struct.Struct(">4B6Q")
+"""As long as the other; it does not say when it was signed."""
 _MAC_BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
 """84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
@@ -143,6 +149,8 @@ class LinkClaims:
     """Unix seconds."""
     epoch: int
     """The channel's epoch when the link was made."""
+    signed: int | None
+    """Unix seconds, when it was signed first; renewals keep it. None: a link of the first release."""
 
 
 class Links:
@@ -168,7 +176,7 @@ class Links:
         Raises:
             OSError, ValueError: as ``KeyRing.keys``.
         """
-        claims = LinkClaims(0, 0, 0, 0, expires=0, epoch=0)
+        claims = LinkClaims(0, 0, 0, 0, expires=0, epoch=0, signed=0)
         return f"{self.public_url}/v/{_token(self._keys.keys()[0], Purpose.PAGE, claims)}"
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
@@ -190,6 +198,24 @@ class Links:
         claims = _parse(key, body, Purpose.PAGE)
         place = {"version_id": citation.version_id, "page": citation.page, "citation_id": citation.id}
         return _token(key, Purpose.PAGE, replace(claims, **place))
+
+    def renewed(self, token: str) -> str:
+        """The same link with a later end, up to ``MAX_LIFE`` after its first signing; else ``token`` itself.
+
+        Of the same key, so that it ends with every link that this key signed. One of the first release, and
+        one that lives longer by setting, is not renewed.
+
+        Raises:
+            LinkForged, LinkEnded: as ``read``; a link that has ended stays so.
+        """
+        claims = self.read(token)
+        if claims.signed is None:
+            return token
+        latest = claims.signed + int(MAX_LIFE.total_seconds())
+        expires = min(int((self.clock() + self.lifetime).timestamp()), latest)
+        if expires <= claims.expires:
+            return token
+        return _token(self._verify(token)[0], Purpose.PAGE, replace(claims, expires=expires))
 
     def viewer_path(self, url: str) -> str:
         """The viewer's path, without host or prefix, of a URL that ``page_url`` made."""
@@ -213,9 +239,11 @@ class Links:
         return claims
 
     def _new_token(self, purpose: Purpose, channel: Channel, citation: CitationRecord) -> str:
-        expires = int((self.clock() + self.lifetime).timestamp())
+        now = self.clock()
+        expires = int((now + self.lifetime).timestamp())
         place = (channel.id, citation.version_id, citation.page, citation.id)
-        return _token(self._keys.keys()[0], purpose, LinkClaims(*place, expires, channel.epoch))
+        claims = LinkClaims(*place, expires, channel.epoch, int(now.timestamp()))
+        return _token(self._keys.keys()[0], purpose, claims)
 
     def _verify(self, token: str) -> tuple[LinkKey, bytes]:
         """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
@@ -230,8 +258,11 @@ class Links:
 
 
 def _token(key: LinkKey, purpose: Purpose, claims: LinkClaims) -> str:
-    head = (_FORMAT, key.id, purpose, Audience.BEARER)
-    body = _BODY.pack(*head, *astuple(claims))
+    values = key.id, purpose, Audience.BEARER, *astuple(claims)
+    if claims.signed is None:
+        body = _BODY_OF_FIRST_RELEASE.pack(_FORMAT_OF_FIRST_RELEASE, *values[:-1])
+    else:
+        body = _BODY.pack(_FORMAT, *values)
     return base64.urlsafe_b64encode(body + _mac(key, body)).decode()
 
 
@@ -241,7 +272,10 @@ def _mac(key: LinkKey, body: bytes) -> bytes:
 
 def _parse(key: LinkKey, body: bytes, purpose: Purpose) -> LinkClaims:
     """Read bytes that are known to be ours."""
-    form, key_id, signed_for, audience, *claims = _BODY.unpack(body)
-    if (form, key_id, signed_for, audience) != (_FORMAT, key.id, purpose, Audience.BEARER):
+    is_first = body[0] == _FORMAT_OF_FIRST_RELEASE
+    form, *head, channel, version, page, citation, expires, epoch, signed = (
+        (*_BODY_OF_FIRST_RELEASE.unpack(body), None) if is_first else _BODY.unpack(body)
+    )
+    if form not in (_FORMAT, _FORMAT_OF_FIRST_RELEASE) or head != [key.id, purpose, Audience.BEARER]:
         raise LinkForged("signed for something else")
-    return LinkClaims(*claims)
+    return LinkClaims(channel, version, page, citation, expires, epoch, signed)

@@ -19,6 +19,40 @@
     else picture.addEventListener("load", showMark, { once: true });
   }
 
+  // The link is renewed halfway to its end, for as long as the server lets it live on. Nothing is loaded anew.
+  const RETRY = 60_000;
+  let base = document.body.dataset.base;
+  const adopt = (tokens) => {
+    const renew = (text) => text.replace(/[\w-]{112}/g, (token) => tokens[token] ?? token);
+    for (const name of ["href", "action"]) {
+      for (const one of document.querySelectorAll(`[${name}*="v/"]`)) {
+        one.setAttribute(name, renew(one.getAttribute(name)));
+      }
+    }
+    base = renew(base);
+    history.replaceState(history.state, "", renew(location.href));
+  };
+  const renewAfter = (seconds) => {
+    const due = Date.now() + 500 * seconds;
+    const end = Date.now() + 1000 * seconds;
+    const wait = () => setTimeout(tick, Math.max(1000, Math.min(due - Date.now(), RETRY)));
+    const tick = async () => {
+      if (Date.now() < due) return wait(); // a computer that slept wakes between two looks
+      if (Date.now() > end) return;
+      try {
+        const answer = await fetch(`${base}/renewal`, { method: "POST" });
+        if (answer.status === 503) return wait();
+        if (!answer.ok) return;
+        const { tokens, seconds: left } = await answer.json();
+        const old = base;
+        adopt(tokens);
+        if (base !== old) renewAfter(left);
+      } catch { wait(); }
+    };
+    wait();
+  };
+  renewAfter(Number(document.body.dataset.seconds));
+
   const sizes = [...document.getElementsByName("zoom")];
   const zoom = (step) => {
     const now = sizes.findIndex((size) => size.checked);

@@ -16,6 +16,11 @@ def newest_revision() -> str:
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*.py"))
 
 
+def is_known(revision: str) -> bool:
+    """Whether this release has a revision of that name."""
+    return any(path.name.partition("_")[0] == revision for path in VERSIONS.glob("[0-9]*.py"))
+
+
 def held_revision(connection: Connection) -> str | None:
     """The revision that a database has; None before the first."""
     if not inspect(connection).has_table("alembic_version"):

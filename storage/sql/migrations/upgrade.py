@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 from storage.errors import NewerDatabase
 
 
-def upgrade(connection: Connection) -> None:
-    """Apply all missing revisions inside the connection's own transaction.
+def upgrade(connection: Connection, revision: str = "head") -> None:
+    """Apply the missing revisions up to one inside the connection's own transaction.
 
     Raises:
         NewerDatabase: the database has a revision that this release does not know.
@@ -28,4 +28,4 @@ def upgrade(connection: Connection) -> None:
             "a newer release of Footnote has changed this database; install that release, "
             "or restore the backup made before it"
         )
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
@@ -322,3 +323,24 @@ async def test_an_empty_console_names_the_folder_to_drop_into(
         arg=str(house.home / "inbox" / "alpha"),
     )
     assert "Drop a PDF to begin" in await page.inner_text("#headline")
+
+
+async def test_an_open_page_outlives_its_link_in_its_place(page: Page, house: House, link: str) -> None:
+    """Four days later the page has renewed its link, without loading anything but the renewal."""
+    await page.clock.install()
+    await page.goto(link)
+    await page.get_by_text("200 %").click()
+    before, asked = page.url, []
+    page.on("request", lambda request: asked.append((request.method, request.url)))
+    house.now += timedelta(days=4)
+    async with page.expect_response("**/renewal"):
+        await page.clock.fast_forward(4 * 86_400_000)
+    await page.wait_for_function("before => location.href !== before", arg=before)
+    assert [one for one in asked if "/v/" in one[1]] == [("POST", f"{before}/renewal")]
+    assert await page.locator("#x200").is_checked()
+    house.now += timedelta(days=5)
+    await page.locator('[data-key~="ArrowRight"]').first.click()
+    await page.wait_for_url("**/3")
+    assert await page.locator("#title").inner_text() == "Backup policy"
+    old = before.rpartition("/")[2]
+    assert old not in await page.content()

@@ -336,6 +336,29 @@ async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
     assert claims.expires == house.links.read(path.rpartition("/")[2]).expires
 
 
+async def test_an_open_page_renews_its_links_while_they_hold(client: TestClient, house: House) -> None:
+    """Its own and those of the answer's other quotes; not once revoked, ended or forged, and by no GET."""
+    channel = await house.channel("beta")
+    old = await house.shelve(channel, "a.pdf", make_pdf(PAGES))
+    first, _ = await house.cite_answer(channel, (old, 2, QUOTE), (old, 2, "kept a year"))
+    path = path_of(house, channel, first)
+    assert 'data-seconds="604800"' in await (await client.get(path)).text()
+    house.now += timedelta(days=3)
+    renewed = await (await client.post(f"{path}/renewal")).json()
+    assert (len(renewed["tokens"]), renewed["seconds"]) == (2, 604800)
+    html = await (await client.get(path)).text()
+    assert all(token in html for token in renewed["tokens"])
+    newer = renewed["tokens"][path.rpartition("/")[2]]
+    assert (await client.get(f"{path}/renewal")).status in (404, 405)
+    assert (await client.post(f"/v/{newer[:-1]}A/renewal")).status == 404
+    house.now += timedelta(days=5)
+    assert (await client.post(f"{path}/renewal")).status == 410
+    for token in renewed["tokens"].values():
+        assert (await client.get(f"/v/{token}")).status == 200
+    await house.channels.raise_epoch(channel.id)
+    assert (await client.post(f"/v/{newer}/renewal")).status == 410
+
+
 async def test_nobody_is_led_anywhere_by_a_forged_or_an_ended_link(
     client: TestClient, house: House, cited: Cited
 ) -> None:

@@ -1,8 +1,10 @@
 """Link tokens: what we signed opens, everything else is forged, and links end when they should."""
 
 import base64
+import hmac
 import json
 import stat
+import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,7 +48,7 @@ def token(links: Links) -> str:
 def test_a_link_says_what_was_signed(links: Links, token: str) -> None:
     """What a link opens comes back exactly, and expires a week later."""
     expires = int((NOW + WEEK).timestamp())
-    assert links.read(token) == LinkClaims(3, 5, 12, 11, expires, epoch=2)
+    assert links.read(token) == LinkClaims(3, 5, 12, 11, expires, epoch=2, signed=int(NOW.timestamp()))
 
 
 def test_a_link_is_the_public_address_and_a_token_without_padding(links: Links, token: str) -> None:
@@ -156,7 +158,9 @@ def test_a_link_beside_another_ends_with_it(tmp_path: Path) -> None:
     ring.rotate()
     now[0] += timedelta(days=6)
     beside = links.token_beside(first, CitationRecord(12, 3, 6, 7, "", (), NOW))
-    assert links.read(beside) == LinkClaims(3, 6, 7, 12, links.read(first).expires, epoch=2)
+    assert links.read(beside) == LinkClaims(
+        3, 6, 7, 12, links.read(first).expires, epoch=2, signed=links.read(first).signed
+    )
     ring.rotate()
     for token in (first, beside):
         with pytest.raises(LinkForged):
@@ -201,6 +205,51 @@ def test_links_survive_one_rotation_and_end_with_the_second(tmp_path: Path) -> N
     assert links.read(second).page == 12
     with pytest.raises(LinkForged):
         links.read(first)
+
+
+def test_a_link_that_is_renewed_ends_thirty_days_after_its_first_signing(ring: KeyRing, token: str) -> None:
+    """However often and through whichever quote: thirty days bound them all, and an end is one for good."""
+    now = NOW
+    links = Links(ring, "https://docs.example.org", WEEK, lambda: now)
+    renewed, other = token, CitationRecord(12, 3, 6, 7, "kept a year", (), NOW)
+    assert links.renewed(token) == token
+    for day in range(1, 30):
+        now = NOW + timedelta(days=day)
+        renewed = links.token_beside(links.renewed(renewed), other)
+        assert links.read(renewed).expires == int(min(now + WEEK, NOW + timedelta(days=30)).timestamp())
+        assert links.read(renewed).signed == int(NOW.timestamp())
+    now = NOW + timedelta(days=30)
+    for ended in (token, renewed):
+        with pytest.raises(LinkEnded):
+            links.renewed(ended)
+    with pytest.raises(LinkForged):
+        links.renewed(links.figure_url(CHANNEL, CITATION).rpartition("/")[2])
+
+
+def test_a_renewed_link_ends_with_the_key_that_signed_it(tmp_path: Path) -> None:
+    """A stolen link that is renewed after one rotation is gone after two, as every other one."""
+    ring, now = KeyRing(tmp_path / "link_keys.json"), NOW
+    links = Links(ring, "https://docs.example.org", WEEK, lambda: now)
+    token = links.page_url(CHANNEL, CITATION).rpartition("/")[2]
+    ring.rotate()
+    now += timedelta(days=1)
+    renewed = links.renewed(token)
+    assert renewed != token
+    ring.rotate()
+    with pytest.raises(LinkForged):
+        links.read(renewed)
+
+
+def test_a_link_of_the_first_release_opens_until_its_end_and_is_not_renewed(ring: KeyRing) -> None:
+    """It does not say when it was signed, so nobody could say when thirty days are over."""
+    key, claims = ring.keys()[0], (3, 5, 12, 11, int((NOW + WEEK).timestamp()), 2)
+    body = struct.pack(">4B6Q", 1, key.id, Purpose.PAGE, 1, *claims)
+    mac = hmac.digest(key.secret, b"footnote link\x00" + body, "sha256")
+    token = base64.urlsafe_b64encode(body + mac).decode()
+    links = Links(ring, "https://docs.example.org", WEEK, lambda: NOW + timedelta(days=1))
+    assert links.read(token) == LinkClaims(*claims, signed=None)
+    assert links.renewed(token) == token
+    assert links.read(links.token_beside(token, CITATION)).signed is None
 
 
 def test_the_keys_are_for_their_owner_only(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""``footnote backup`` and ``footnote restore``."""

@@ -1,0 +1,110 @@
+"""``footnote backup`` and ``footnote restore URL``: a home as a whole, there and back."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+
+from bot.bootstrap import open_ingestion
+from bot.cli.documents import restore as restore_document
+from bot.cli.home import open_existing_home
+from bot.cli.json_output import dump
+from bot.server_socket import read_server_url
+from bot.settings import Settings, load_settings
+from storage.backup.home_backup import HomeBackup
+from storage.backup.home_restore import HomeRestore, read_backup
+from storage.backup.place import BackupPlace
+from storage.errors import SettingsError
+from storage.stores import open_index, open_stores
+
+PARTLY = 1
+
+
+class CountLine:
+    """One line on stderr that counts: rewritten on a terminal, written at the end elsewhere."""
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Show how many are done."""
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r\x1b[K{done} of {total} {what}", end=end, file=sys.stderr, flush=True)
+        elif done == total:
+            print(f"{total} {what}", file=sys.stderr, flush=True)
+
+
+async def backup(options: argparse.Namespace) -> int:
+    """Write a backup, beside a running service or not; 1 when a damaged file had to be left out.
+
+    Raises:
+        BackupError: the place is full, away or refuses us.
+    """
+    settings = load_settings()
+    place = BackupPlace(options.url)
+    async with open_existing_home(settings) as stores:
+        report = await HomeBackup(stores, place, CountLine().show).write()
+    if options.json:
+        print(dump(asdict(report)))
+    else:
+        _say_left_out(report.left_out)
+        print(
+            f"{report.tables} tables and {report.files} files, {report.bytes / 1e6:.1f} MB in all; "
+            f"{report.copied} contents were new, {report.dropped} are needed no more; {report.seconds:g} s"
+        )
+    return PARTLY if report.left_out else 0
+
+
+async def restore(options: argparse.Namespace) -> int:
+    """Restore a backup and publish what it holds; 1 when the backup had left something out.
+
+    Raises:
+        SettingsError: the home, the database or the index is not empty, or ``footnote serve`` runs.
+        DamagedBackup: it is unfinished or damaged.
+    """
+    if options.to is not None:
+        return await restore_document(options)
+    settings = load_settings()
+    if read_server_url(settings.home) is not None:
+        raise SettingsError("`footnote serve` runs on this home: stop it first")
+    place = BackupPlace(options.url)
+    manifest = await asyncio.to_thread(read_backup, place)
+    line = CountLine()
+    restoring = HomeRestore(settings.storage, place, line.show)
+    if not options.force:
+        await restoring.require_empty()
+        await _require_empty_index(settings)
+    report = await restoring.restore(manifest)
+    async with open_ingestion(load_settings()) as (_, ingestion):
+        await ingestion.rebuild_index(partial(line.show, "readings published"))
+    if options.json:
+        print(dump(asdict(report)))
+    else:
+        _say_left_out(report.left_out)
+        for warning in report.warnings:
+            print(f"footnote: {warning}", file=sys.stderr)
+        print(f"{report.rows} rows and {report.files} files as of {report.made_at}; {report.seconds:g} s")
+    return PARTLY if report.left_out else 0
+
+
+async def _require_empty_index(settings: Settings) -> None:
+    """An index that is not in the home may be another home's, whose readings a comparison would remove.
+
+    Raises:
+        SettingsError: it has tenants.
+    """
+    if settings.storage.weaviate_url is None:
+        return
+    async with open_stores(settings.storage) as stores, open_index(stores) as index:
+        if await index.tenants():
+            raise SettingsError(
+                "the index at WEAVIATE_URL is not empty: it may be another home's. Choose an empty one, or "
+                "say --force if it is this home's alone"
+            )
+
+
+def _say_left_out(left_out: Mapping[str, str]) -> None:
+    for name, reason in left_out.items():
+        print(f"left out {name}: {reason}", file=sys.stderr)

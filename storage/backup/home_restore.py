@@ -1,0 +1,206 @@
+"""Restores a backup into an empty home, whichever engines that one chooses.
+
+The tables come last and in one transaction. The index is not in a backup: a comparison afterwards finds
+that it lacks what SQL calls live, and publishes it from the readings, with their vectors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import func, select
+from sqlmodel import SQLModel
+
+from storage.backup.home_backup import SHOWN_EVERY_SECONDS, Shown
+from storage.backup.manifest import BackupManifest
+from storage.backup.place import BackupPlace
+from storage.backup.table_dump import Row, load_table, set_last_ids
+from storage.erasure.kept_texts import HOME_ENTRIES
+from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
+from storage.queues.inventory import RECONCILE_FACT
+from storage.settings import StorageSettings
+from storage.sql.database import Database
+from storage.sql.migrations.revisions import is_known
+from storage.stores import INDEX_FACTS
+
+_ENGINE_LINE = re.compile(r"^(?=\s*\"?(DATABASE_URL|WEAVIATE_\w+)\"?\s*=)", re.MULTILINE)
+_OUT = "# taken out by `footnote restore`: "
+
+
+@dataclass(slots=True)
+class RestoreReport:
+    """What was restored."""
+
+    made_at: str
+    """When the backup was made."""
+    rows: int
+    files: int
+    left_out: dict[str, str]
+    """Files that the backup itself left out -> why."""
+    warnings: list[str]
+    seconds: float
+
+
+def read_backup(place: BackupPlace) -> BackupManifest:
+    """The manifest of a backup that can be restored.
+
+    Raises:
+        DamagedBackup: it was never finished, or is not what was written.
+        NewerDatabase: a newer release made it.
+        BackupError: the place does not answer.
+    """
+    data = place.read_manifest()
+    if data is None:
+        raise DamagedBackup(
+            "there is no finished backup: manifest.json, which is written last, is missing there"
+        )
+    manifest = BackupManifest.of_json(data)
+    if not is_known(manifest.revision):
+        raise NewerDatabase("a newer release of Footnote made this backup: install that release")
+    entries = {f"the table {name}": entry for name, entry in manifest.tables.items()} | manifest.files
+    for name, entry in entries.items():
+        if place.held.get(entry.sha256) != entry.size:
+            raise DamagedBackup(f"the backup has lost {name}, or a part of it")
+    return manifest
+
+
+class HomeRestore:
+    """Restores one backup into one home that nobody uses."""
+
+    def __init__(self, settings: StorageSettings, place: BackupPlace, show: Shown) -> None:
+        self._settings = settings
+        self._home = settings.home_path
+        self._place = place
+        self._show = show
+        url = settings.database_url
+        self._url = url.get_secret_value() if url else f"sqlite:///{self._home / 'footnote.db'}"
+
+    async def require_empty(self) -> None:
+        """Make sure that nothing would be overwritten.
+
+        Raises:
+            SettingsError: home or database hold something.
+        """
+        again = "choose an empty one, or say --force to lose what it holds"
+        if self._home.exists():
+            entries = [path for path in self._home.iterdir() if path.is_file() or any(path.iterdir())]
+            if entries:
+                raise SettingsError(f"the home {self._home} is not empty: {again}")
+        if self._settings.database_url is not None and await self._has_rows():
+            raise SettingsError(f"the database at DATABASE_URL is not empty: {again}")
+
+    async def _has_rows(self) -> bool:
+        database = await Database.open(self._url)
+        try:
+            async with database.snapshot() as session:
+                for table in SQLModel.metadata.sorted_tables:
+                    if await session.scalar(select(func.count()).select_from(table)):
+                        return True
+            return False
+        finally:
+            await database.aclose()
+
+    async def restore(self, manifest: BackupManifest) -> RestoreReport:
+        """Replace all that the home holds by what the backup does.
+
+        Raises:
+            BackupError: the place does not answer, or the home's disk is full.
+            DamagedBackup: a file of it is damaged; the message names it.
+            DatabaseUnavailable: the database does not work.
+        """
+        started = time.monotonic()
+        try:
+            await asyncio.to_thread(self._clear)
+            await asyncio.to_thread(self._fetch_files, manifest)
+            warnings = await asyncio.to_thread(self._take_engines_out)
+            rows = await self._fill_tables(manifest)
+        except OSError as error:
+            raise BackupError(f"the home cannot be written: {error.strerror}") from error
+        return RestoreReport(
+            made_at=manifest.made_at,
+            rows=rows,
+            files=len(manifest.files),
+            left_out=manifest.left_out,
+            warnings=warnings,
+            seconds=round(time.monotonic() - started, 1),
+        )
+
+    def _clear(self) -> None:
+        """Remove a home's entries and nothing else; what our Weaviate holds is compared away afterwards."""
+        self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for pattern in HOME_ENTRIES:
+            for entry in self._home.glob(pattern) if pattern != "weaviate" else ():
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
+
+    def _fetch_files(self, manifest: BackupManifest) -> None:
+        shown_at = 0.0
+        for number, (name, entry) in enumerate(manifest.files.items(), 1):
+            target = self._home / name
+            if not target.resolve().is_relative_to(self._home.resolve()):
+                raise DamagedBackup(f"the backup names a file outside of the home: {name}")
+            self._place.fetch(entry.sha256, name, target)
+            target.chmod(0o400 if name.startswith("blobs/") else 0o600)
+            if number == len(manifest.files) or time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
+                self._show("files", number, len(manifest.files))
+                shown_at = time.monotonic()
+
+    def _take_engines_out(self) -> list[str]:
+        """The settings of the old home must not lead the new one to the old one's engines."""
+        file = self._home / "footnote.toml"
+        if not file.exists():
+            return []
+        said, found = _ENGINE_LINE.subn(_OUT, file.read_text(encoding="utf-8"))
+        if not found:
+            return []
+        file.write_text(said, encoding="utf-8")
+        return [
+            "footnote.toml named the old home's database or index: those lines are comments now; what the "
+            "environment said during this restore holds, write it there"
+        ]
+
+    async def _fill_tables(self, manifest: BackupManifest) -> int:
+        """In the tables of the release that made the backup, which are then brought up to date."""
+        database = await Database.open(self._url)
+        try:
+            await database.drop_tables()
+        finally:
+            await database.aclose()
+        database, rows = await Database.open(self._url, revision=manifest.revision), 0
+        try:
+            with tempfile.TemporaryDirectory(prefix="footnote-restore-") as temporary:
+                files = {name: Path(temporary, name) for name in manifest.tables}
+                for name, entry in manifest.tables.items():
+                    dump = f"the table {name}"
+                    await asyncio.to_thread(self._place.fetch, entry.sha256, dump, files[name])
+                async with database.transaction() as session:
+                    connection = await session.connection()
+                    for name, file in files.items():
+                        rows += await load_table(connection, name, file, self._change(manifest.home))
+                    await set_last_ids(connection, manifest.last_ids)
+        finally:
+            await database.aclose()
+        database = await Database.open(self._url)
+        await database.aclose()
+        return rows
+
+    def _change(self, old_home: str) -> Callable[[str, Row], Row | None]:
+        """What is different in the new home: its index, and where folders of the old one lie."""
+
+        def change(table: str, row: Row) -> Row | None:
+            if table == "fact" and row["name"] in INDEX_FACTS | {RECONCILE_FACT}:
+                return None
+            if table == "folder" and f"{row['location']}/".startswith(f"{old_home}/"):
+                row["location"] = str(self._home) + row["location"][len(old_home) :]
+            return row
+
+        return change

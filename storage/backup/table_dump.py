@@ -1,0 +1,167 @@
+"""A neutral dump of the tables: JSON lines that SQLite and PostgreSQL both take back.
+
+The first line of a table names its columns and their kinds, so that a dump of an older release is read
+without knowing its tables. All tables are read in one snapshot, while others write.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Integer,
+    LargeBinary,
+    Text,
+    Uuid,
+    cast,
+    column,
+    func,
+    insert,
+    inspect,
+    select,
+    table,
+    text,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.types import NullType, TypeEngine
+from sqlmodel import SQLModel
+
+from storage.errors import DamagedBackup
+from storage.sql.columns import UtcDateTime
+
+ROWS_AT_ONCE = 500
+Row = dict[str, Any]
+
+_KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[], TypeEngine[Any]]]] = {
+    "uuid": (str, UUID, Uuid),
+    "moment": (datetime.isoformat, datetime.fromisoformat, UtcDateTime),
+    "bytes": (lambda value: base64.b64encode(value).decode(), base64.b64decode, LargeBinary),
+    # As text: SQL's NULL and JSON's null are two values of a column.
+    "json": (str, lambda value: _json_value(json.loads(value)), lambda: JSON(none_as_null=True)),
+    "plain": (lambda value: value, lambda value: value, NullType),
+}
+"""Kind -> (value to JSON, value of JSON, type that binds it)."""
+
+
+def _json_value(value: Any) -> Any:
+    return JSON.NULL if value is None else value
+
+
+def _kind(of: Column[Any]) -> str:
+    types = {"uuid": Uuid, "moment": UtcDateTime, "bytes": LargeBinary, "json": JSON}
+    return next((kind for kind, type_ in types.items() if isinstance(of.type, type_)), "plain")
+
+
+async def dump_tables(session: AsyncSession, folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
+    """Write every table to a file of ``folder``.
+
+    Args:
+        session: a snapshot.
+        folder: where the files are made.
+
+    Returns:
+        The files in the order in which their tables can be filled, and the last ids of the tables that
+        count.
+    """
+    made = {}
+    for one in SQLModel.metadata.sorted_tables:
+        kinds = {of.name: _kind(of) for of in one.columns}
+        writers = [_KINDS[kind][0] for kind in kinds.values()]
+        shown = [cast(of, Text) if kinds[of.name] == "json" else of for of in one.columns]
+        made[one.name] = folder / f"{one.name}.jsonl.gz"
+        # Without a time in it, so that a table which did not change is the content that is there already.
+        packed = gzip.GzipFile(made[one.name], "wb", compresslevel=4, mtime=0)
+        with packed, io.TextIOWrapper(packed, "utf-8") as file:
+            file.write(json.dumps(kinds) + "\n")
+            rows = await session.stream(select(*shown), execution_options={"yield_per": ROWS_AT_ONCE})
+            async for row in rows:
+                values = [
+                    None if value is None else write(value) for write, value in zip(writers, row, strict=True)
+                ]
+                file.write(json.dumps(values, separators=(",", ":")) + "\n")
+    return made, await _last_ids(session)
+
+
+async def _last_ids(session: AsyncSession) -> dict[str, int]:
+    """By table; what is gone keeps its id, so the engine's own count says more than the rows."""
+    if session.get_bind().dialect.name == "sqlite":
+        rows = await session.execute(text("SELECT name, seq FROM sqlite_sequence"))
+        return {name: seq for name, seq in rows if name in _counted()}
+    last = {}
+    for name in _counted():
+        sequence = await session.scalar(select(func.pg_get_serial_sequence(f'"{name}"', "id")))
+        if sequence:
+            last[name] = await session.scalar(select(column("last_value")).select_from(text(sequence)))
+    return {name: value for name, value in last.items() if value}
+
+
+def _counted() -> list[str]:
+    """Tables whose ids the engine counts; a citation's are made by chance."""
+    tables = SQLModel.metadata.sorted_tables
+    return [one.name for one in tables if "id" in one.columns and type(one.columns["id"].type) is Integer]
+
+
+async def load_table(
+    connection: AsyncConnection, name: str, file: Path, change: Callable[[str, Row], Row | None]
+) -> int:
+    """Fill an empty table from a dump; returns the number of rows.
+
+    Args:
+        connection: writes.
+        name: of the table.
+        file: as ``dump_tables`` wrote it.
+        change: from (table, row) to the row that is written; None leaves it out.
+
+    Raises:
+        DamagedBackup: a line is no row of the table.
+    """
+    count = 0
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        try:
+            kinds: dict[str, str] = json.loads(next(lines))
+            target = table(name, *(column(key, _KINDS[kind][2]()) for key, kind in kinds.items()))
+            changed = (change(name, row) for row in _rows(lines, kinds))
+            rows = (row for row in changed if row is not None)
+            while some := list(islice(rows, ROWS_AT_ONCE)):
+                await connection.execute(insert(target), some)
+                count += len(some)
+        except (ValueError, LookupError, EOFError, StopIteration, gzip.BadGzipFile) as error:
+            raise DamagedBackup(f"the backup's dump of the table {name} is damaged") from error
+    return count
+
+
+def _rows(lines: Iterator[str], kinds: dict[str, str]) -> Iterator[Row]:
+    readers = [(name, _KINDS[kind][1]) for name, kind in kinds.items()]
+    for line in lines:
+        values = json.loads(line)
+        pairs = zip(readers, values, strict=True)
+        yield {name: None if value is None else read(value) for (name, read), value in pairs}
+
+
+async def set_last_ids(connection: AsyncConnection, last_ids: dict[str, int]) -> None:
+    """Have every table count on from where it was, and none below the rows it has."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    known = await connection.run_sync(lambda sync: set(inspect(sync).get_table_names()))
+    for name in known.intersection(_counted()):
+        found = await connection.scalar(select(func.max(SQLModel.metadata.tables[name].c.id)))
+        values = {"name": name, "last": max(last_ids.get(name, 0), found or 0)}
+        if not values["last"]:
+            continue
+        if is_sqlite:
+            await connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), values)
+            await connection.execute(
+                text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"), values
+            )
+        elif sequence := await connection.scalar(select(func.pg_get_serial_sequence(f'"{name}"', "id"))):
+            await connection.execute(select(func.setval(sequence, values["last"])))

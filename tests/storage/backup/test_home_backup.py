@@ -1,0 +1,310 @@
+"""A home is backed up and restored on both databases; what was damaged on the way is found and named."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.empty_homes import make_sqlite
+from pydantic import SecretStr
+from sqlalchemy import Text, cast, delete, select
+
+from storage.backup.home_backup import HomeBackup
+from storage.backup.home_restore import HomeRestore, read_backup
+from storage.backup.manifest import BackupEntry, BackupManifest
+from storage.backup.place import BackupPlace
+from storage.chat.channels import Channels
+from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
+from storage.models import ChannelKey, Chunk, Page, Platform
+from storage.settings import StorageSettings
+from storage.sql.tables import (
+    BlobRow,
+    CachedVectorRow,
+    CitationRow,
+    DocumentRow,
+    FactRow,
+    FolderRow,
+    InboxRow,
+    OutboxRow,
+    PublicationRow,
+    ReadingRow,
+    SQLModel,
+    VersionRow,
+)
+from storage.stores import Stores, open_stores
+
+PDF = b"%PDF-1.7 a manual of quaggas"
+SHA256 = hashlib.sha256(PDF).hexdigest()
+
+
+def settings_of(home: Path, url: str | None = None) -> StorageSettings:
+    """A home of its own, with its database elsewhere where a URL is given."""
+    return StorageSettings(home=home, database_url=SecretStr(url) if url else None)
+
+
+async def fill(stores: Stores) -> None:
+    """One document that answers, one question that was answered, keys and an admin's file."""
+    home, database = stores.settings.home_path, stores.database
+    channel = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    temporary = stores.blobs.new_temporary()
+    temporary.write_bytes(PDF)
+    stores.blobs.adopt(temporary, SHA256)
+    async with database.transaction() as session:
+        session.add(BlobRow(sha256=SHA256, size=len(PDF)))
+        folder = FolderRow(channel_id=channel.id, location=str(home / "inbox" / "it"), watched=True)
+        session.add(folder)
+        await session.flush()
+        document = DocumentRow(channel_id=channel.id, folder_id=folder.id, file="quagga.pdf")
+        reading = ReadingRow(sha256=SHA256, generation="1", rung="full", state="done", pages=1, chunks=1)
+        session.add_all([document, reading])
+        await session.flush()
+        versions = [VersionRow(document_id=document.id, number=number, sha256=SHA256) for number in (1, 2)]
+        session.add_all(versions)
+        await session.flush()
+        live = PublicationRow(
+            channel_id=channel.id, version_id=versions[0].id, reading_id=reading.id, state="live"
+        )
+        boxes = [[0.1, 0.2, 0.3, 0.4]]
+        cited = CitationRow(
+            channel_id=channel.id, version_id=versions[0].id, page=1, quote="“Größe”\n", boxes=boxes
+        )
+        values: dict[str, Any] = {"platform": "slack", "channel_id": channel.id, "thread": "1", "text": "?"}
+        asked = InboxRow(event_key="e", message_key="m", address={"user": "U1"}, **values)
+        session.add_all([live, cited, asked, CachedVectorRow(space="s", text_hash="0", vector=b"\0\xff")])
+        session.add(FactRow(name="index", value="embedded"))
+        await session.flush()
+        session.add(OutboxRow(inbox_id=asked.id, state="delivered", answer=None))
+        # The newest id was given, and is gone: an old link may still name it.
+        await session.execute(delete(VersionRow).where(VersionRow.id == versions[1].id))
+    page, chunk = Page(1, "", 10, 10, "A quagga.", ()), Chunk(0, "A quagga.", 3, (), (), ((0, 1),))
+    await stores.files.write(reading.id, [page], [chunk], np.ones((1, 3), np.float32))
+    (home / "inbox" / "it").mkdir(parents=True)
+    (home / "inbox" / "it" / "quagga.pdf").write_bytes(PDF)
+    (home / "link_keys.json").write_text('{"keys": [1]}')
+    (home / "footnote.toml").write_text('DATABASE_URL = "sqlite:////old.db"\nFOOTNOTE_LINK_DAYS = 3\n')
+    (home / "images").mkdir()
+    (home / "images" / "drawn.png").write_text("drawn anew")
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Stores]:
+    """A filled home on SQLite."""
+    make_sqlite(tmp_path / "old")
+    async with open_stores(settings_of(tmp_path / "old")) as stores:
+        await fill(stores)
+        yield stores
+
+
+async def back_up(stores: Stores, folder: Path) -> BackupPlace:
+    """A backup in a folder."""
+    await HomeBackup(stores, BackupPlace(str(folder)), lambda *_: None).write()
+    return BackupPlace(str(folder))
+
+
+async def restore(place: BackupPlace, settings: StorageSettings) -> HomeRestore:
+    """Restore into an empty home."""
+    restoring = HomeRestore(settings, place, lambda *_: None)
+    await restoring.require_empty()
+    await restoring.restore(read_backup(place))
+    return restoring
+
+
+async def rows_of(stores: Stores) -> dict[str, list[Any]]:
+    """Every row of every table, JSON as text: NULL and JSON's null differ."""
+    found = {}
+    async with stores.database.snapshot() as session:
+        for table in SQLModel.metadata.sorted_tables:
+            shown = [cast(of, Text) if "JSON" in repr(of.type) else of for of in table.columns]
+            found[table.name] = sorted(map(tuple, await session.execute(select(*shown))), key=repr)
+    return found
+
+
+def files_of(home: Path) -> dict[str, bytes]:
+    """Every file that a backup holds."""
+    kept = ("blobs", "readings", "inbox", "link_keys.json")
+    return {
+        str(file.relative_to(home)): file.read_bytes()
+        for file in home.rglob("*")
+        if file.is_file() and file.relative_to(home).parts[0] in kept and file.stat().st_size
+    }
+
+
+async def test_a_home_goes_to_either_database_and_back(
+    home: Stores, tmp_path: Path, database_url: str
+) -> None:
+    """Shows that no row and no file differs, that folders moved with the home and no id is given twice."""
+    there = settings_of(tmp_path / "new", database_url)
+    await restore(await back_up(home, tmp_path / "1"), there)
+    async with open_stores(there) as stores:
+        moved = (await stores.folders.watched())[0]
+        assert moved.location == str(tmp_path / "new" / "inbox" / "it")
+        async with stores.database.transaction() as session:
+            document = (await session.scalars(select(DocumentRow))).one()
+            version = VersionRow(document_id=document.id, number=2, sha256=SHA256)
+            session.add(version)
+            await session.flush()
+            assert version.id == 3
+            await session.rollback()
+        second = await back_up(stores, tmp_path / "2")
+    again = settings_of(tmp_path / "again")
+    await restore(second, again)
+    async with open_stores(again) as stores:
+        wanted, found = await rows_of(home), await rows_of(stores)
+    wanted["fact"].remove(("index", "embedded"))
+    for rows in (wanted, found):
+        del rows["folder"]
+    assert found == wanted
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "old")
+    said = (tmp_path / "again" / "footnote.toml").read_text()
+    assert [line.startswith("#") for line in said.splitlines()] == [True, False]
+    assert not (tmp_path / "again" / "images").exists()
+
+
+async def test_a_second_backup_copies_only_what_changed(home: Stores, tmp_path: Path) -> None:
+    """Shows one new content for one changed file, and that the old one goes."""
+    await back_up(home, tmp_path / "1")
+    (home.settings.home_path / "link_keys.json").write_text('{"keys": [1, 2]}')
+    again = await HomeBackup(home, BackupPlace(str(tmp_path / "1")), lambda *_: None).write()
+    assert (again.copied, again.dropped, again.left_out) == (1, 1, {})
+
+
+async def test_a_damaged_pdf_of_the_home_is_left_out_and_named(home: Stores, tmp_path: Path) -> None:
+    """Shows that a backup never takes over bytes that are not what their name says."""
+    blob = home.blobs.path(SHA256)
+    blob.chmod(0o600)
+    blob.write_bytes(PDF[:-1] + b"!")
+    report = await HomeBackup(home, BackupPlace(str(tmp_path / "1")), lambda *_: None).write()
+    assert list(report.left_out) == [f"blobs/{SHA256[:2]}/{SHA256}"]
+
+
+def lose_manifest(folder: Path) -> None:
+    """As after a backup that was killed."""
+    (folder / "manifest.json").unlink()
+
+
+def change_manifest(folder: Path) -> None:
+    """One digit."""
+    file = folder / "manifest.json"
+    file.write_text(file.read_text().replace('"size": ', '"size": 1', 1))
+
+
+def content_of(folder: Path, name: str) -> Path:
+    """Where a file of the home lies in a backup."""
+    manifest = BackupManifest.of_json((folder / "manifest.json").read_bytes())
+    sha256 = (manifest.files | manifest.tables)[name].sha256
+    return folder / "contents" / sha256[:2] / sha256
+
+
+def flip_a_byte(folder: Path) -> None:
+    """Of the keys."""
+    file = content_of(folder, "link_keys.json")
+    file.write_bytes(file.read_bytes().replace(b"1", b"2"))
+
+
+def flip_a_row(folder: Path) -> None:
+    """Of a table."""
+    file = content_of(folder, "citation")
+    data = file.read_bytes()
+    file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+
+def lose_a_content(folder: Path) -> None:
+    """Of the keys."""
+    content_of(folder, "link_keys.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (lose_manifest, "no finished backup"),
+        (change_manifest, "manifest.json"),
+        (flip_a_byte, "link_keys.json"),
+        (flip_a_row, "the table citation"),
+        (lose_a_content, "link_keys.json"),
+    ],
+)
+async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: Any, named: str) -> None:
+    """Shows that nothing damaged is restored, whichever byte it is."""
+    await back_up(home, tmp_path / "1")
+    damage(tmp_path / "1")
+    with pytest.raises(DamagedBackup, match=named):
+        await restore(BackupPlace(str(tmp_path / "1")), settings_of(tmp_path / "new"))
+
+
+async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path) -> None:
+    """Shows the refusal, and that by force the home is as the backup says and nothing else."""
+    place = await back_up(home, tmp_path / "1")
+    with pytest.raises(SettingsError, match="--force"):
+        await restore(place, home.settings)
+    url = make_sqlite(tmp_path / "database")
+    other = settings_of(tmp_path / "other", url)
+    async with open_stores(other) as stores:
+        await fill(stores)
+        (tmp_path / "other" / "glossary.toml").write_text("")
+    with pytest.raises(SettingsError, match="--force"):
+        await restore(place, settings_of(tmp_path / "new", url))
+    await HomeRestore(other, place, lambda *_: None).restore(read_backup(place))
+    async with open_stores(other) as stores:
+        assert (await rows_of(stores))["citation"] == (await rows_of(home))["citation"]
+    assert not (tmp_path / "other" / "glossary.toml").exists()
+
+
+def rewrite(folder: Path, **changes: Any) -> None:
+    """Another manifest, with a hash that is right."""
+    file = folder / "manifest.json"
+    file.write_bytes(replace(BackupManifest.of_json(file.read_bytes()), **changes).to_json())
+
+
+def without_column(folder: Path, table: str, added: str) -> BackupEntry:
+    """A dump as the release before the column wrote it."""
+    lines = gzip.decompress(content_of(folder, table).read_bytes()).splitlines()
+    kinds, *rows = map(json.loads, lines)
+    place = list(kinds).index(added)
+    del kinds[added]
+    for row in rows:
+        del row[place]
+    data = gzip.compress("\n".join(map(json.dumps, [kinds, *rows])).encode())
+    sha256 = hashlib.sha256(data).hexdigest()
+    content = folder / "contents" / sha256[:2] / sha256
+    content.parent.mkdir(exist_ok=True)
+    content.write_bytes(data)
+    return BackupEntry(sha256, len(data))
+
+
+async def test_a_backup_of_an_older_release_is_brought_up_to_date(home: Stores, tmp_path: Path) -> None:
+    """Shows that its rows go into its own tables first: here those of before a column was added."""
+    await back_up(home, tmp_path / "1")
+    without = {
+        name: without_column(tmp_path / "1", name, added)
+        for name, added in {"outbox": "removed_in", "channel": "left_at"}.items()
+    }
+    manifest = BackupManifest.of_json((tmp_path / "1" / "manifest.json").read_bytes())
+    rewrite(tmp_path / "1", revision="0021", tables=manifest.tables | without)
+    new = settings_of(tmp_path / "new")
+    await restore(BackupPlace(str(tmp_path / "1")), new)
+    async with open_stores(new) as stores:
+        assert (await rows_of(stores))["outbox"] == (await rows_of(home))["outbox"]
+
+
+async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Path) -> None:
+    """Shows that nothing is restored that this release cannot read."""
+    await back_up(home, tmp_path / "1")
+    rewrite(tmp_path / "1", revision="9999")
+    with pytest.raises(NewerDatabase):
+        await restore(BackupPlace(str(tmp_path / "1")), settings_of(tmp_path / "new"))
+
+
+async def test_a_place_that_cannot_be_written_says_so(home: Stores, tmp_path: Path) -> None:
+    """Shows a sentence where the place is a file, and a refusal where it is the home itself."""
+    (tmp_path / "1").write_text("")
+    with pytest.raises(BackupError, match="cannot be"):
+        await back_up(home, tmp_path / "1")
+    with pytest.raises(SettingsError, match="elsewhere"):
+        await back_up(home, home.settings.home_path / "backups")
