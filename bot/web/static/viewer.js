@@ -51,7 +51,7 @@
     };
     wait();
   };
-  renewAfter(Number(document.body.dataset.seconds));
+  if (base) renewAfter(Number(document.body.dataset.seconds)); // a page without a link never ends
 
   const sizes = [...document.getElementsByName("zoom")];
   const zoom = (step) => {
