@@ -133,6 +133,7 @@
   const showOpening = () => {
     const opening = at("opening");
     opening.hidden = thread.childElementCount > 0;
+    at("thread-title").hidden = !opening.hidden;
     if (opening.hidden) { at("drop").hidden = false; return; }
     const { answering: quick, waiting } = known.progress;
     showTries();
