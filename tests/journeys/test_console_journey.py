@@ -1,0 +1,132 @@
+"""The console's pages in a real browser, over a service that reads, is asked and answers by a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from engines.axe import violations
+from fakes.model_server import byte_server, completion, response
+from harness.program import Program
+from playwright.async_api import Browser, Page
+
+QUESTION = "When do the nightly backups run?"
+LOOKS = {
+    "light": {"viewport": {"width": 1400, "height": 900}},
+    "dark": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}},
+}
+FIRST_LINE = re.compile(r"--- Page \d+ ---\n(.+?)[.\n]")
+
+
+async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
+    """A model that says the first line of the first passage, and quotes it."""
+    line = FIRST_LINE.search(json.loads(request)["messages"][-1]["content"])
+    said = line[1] if line else ""
+    claim = {"text": f"{said}.", "quotes": [{"passage": 1, "quote": said}]}
+    writer.write(response(completion(json.dumps({"sufficient": True, "claims": [claim]}))))
+    await writer.drain()
+
+
+@asynccontextmanager
+async def looking(browser: Browser, look: str, *, scripts: bool = True) -> AsyncIterator[Page]:
+    """A page of the browser that looks so; its console must stay empty, as of breaches of our policy."""
+    context = await browser.new_context(java_script_enabled=scripts, **LOOKS[look])  # type: ignore[arg-type]
+    complaints: list[str] = []
+    page = await context.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    yield page
+    await context.close()
+    assert complaints == []
+
+
+async def require_sound(page: Page, picture: Path) -> None:
+    """Nothing is wrong for who cannot see it well, and nothing hangs over the side; keeps a picture."""
+    await page.screenshot(path=picture, full_page=True)
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.long
+@pytest.mark.engine("chromium")
+@pytest.mark.engine("axe")
+async def test_every_page_is_sound_in_every_look(
+    browser: Browser, with_samples: Program, tmp_path: Path
+) -> None:
+    """Asked in the console, found in each page; a candidate opens with its boxes; run without script.
+
+    Sound: axe finds nothing, the browser's console stays empty, and nothing hangs over the side.
+    """
+    async with byte_server(answer) as url:
+        with_samples.environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"}
+        async with with_samples.serving():
+            home = with_samples.url
+            async with looking(browser, "light") as page:
+                await ask_and_reload(page, home, tmp_path / "console.png")
+            async with looking(browser, "light", scripts=False) as page:
+                await run_again(page, home)
+            for look in LOOKS:
+                async with looking(browser, look) as page:
+                    await visit_all(page, home, tmp_path / look)
+
+
+async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
+    """The thread is there after a reload, can be copied, and is gone once it is cleared."""
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.goto(home)
+    for question in (QUESTION, QUESTION, "Who keeps elephants?"):
+        await page.fill("#question", question)
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".ask button:enabled")
+    answers = await page.locator(".turn .answer").all_inner_texts()
+    await page.reload()
+    assert await page.locator(".turn .answer").all_inner_texts() == answers
+    await require_sound(page, picture)
+    await page.click("#copy-thread")
+    copied = await page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"{QUESTION}\n\n")
+    assert "[1] " in copied
+    await page.click("#clear")
+    await page.wait_for_selector("#tools", state="hidden")
+    await page.reload()
+    assert await page.locator(".turn").count() == 0
+
+
+async def run_again(page: Page, home: str) -> None:
+    """The form asks, the table says what was found, and its first passage opens marked: without script."""
+    await page.goto(f"{home}/console/search")
+    await page.get_by_role("button", name="Show").click()
+    await page.fill("#question", QUESTION)
+    await page.get_by_role("button", name="Run").click()
+    assert "no record is kept" in await page.inner_text(".facts >> nth=0")
+    assert "page markers" in await page.inner_text("main")
+    await page.click(".candidates tbody tr >> nth=0 >> a")
+    box = await page.locator("#hit").bounding_box()
+    assert box
+    assert box["width"] > 10
+
+
+async def visit_all(page: Page, home: str, pictures: Path) -> None:
+    """Every page of the room, and the record of the first question in it."""
+    pictures.mkdir()
+    for name in ("search", "quality", "documents", "conversations"):
+        await page.goto(f"{home}/console/{name}")
+        await require_sound(page, pictures / f"{name}.png")
+    await page.get_by_role("button", name="Show").click()
+    await page.wait_for_selector("article")
+    await require_sound(page, pictures / "conversation.png")
+    await page.click(f"article >> text={QUESTION} >> nth=0")
+    await page.wait_for_selector(".candidates")
+    await require_sound(page, pictures / "record.png")
+    await page.click(".candidates tbody tr >> nth=0 >> a")
+    await page.wait_for_selector("#hit")
+    await require_sound(page, pictures / "page.png")
+    await page.goto(f"{home}/console/quality")
+    await page.click("tbody a >> nth=0")
+    await page.wait_for_selector(".curve circle")
+    await require_sound(page, pictures / "weeks.png")
