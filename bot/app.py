@@ -159,6 +159,7 @@ class ChatPlatforms:
             hosts[Platform.SLACK] = self.slack.files
         if self.teams:
             messengers[Platform.TEAMS] = self.announcers[Platform.TEAMS] = self.teams.messenger
+            hosts[Platform.TEAMS] = self.teams.files
         self._working: asyncio.Task[None] | None = None
 
     @property
@@ -242,6 +243,7 @@ async def _open_web(
     render = StateCollector(stores.database, sources, metrics.registry).render
     app = build_web(
         answering=answering,
+        trace=answering.trace,
         stores=stores,
         links=links,
         images=images,

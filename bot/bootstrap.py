@@ -81,6 +81,7 @@ from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
 from storage.stores import Stores, make_eraser, open_embedder, open_index, open_pdf_process, open_stores
+from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_index import WebPageIndex
 
 if TYPE_CHECKING:
@@ -545,6 +546,7 @@ def build_ingestion(
         blobs=stores.blobs,
         files=stores.files,
         pdf=pdf,
+        html=HtmlProcess(is_confinement_required=settings.storage.is_confinement_required),
         embedder=embedder,
         index=index,
         channels=stores.channels,

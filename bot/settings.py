@@ -206,9 +206,10 @@ class BotSettings(FootnoteSettings):
     )
     uploads: str = Field(
         "off",
-        pattern=r"^\s*(off|all|((sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})([\s,]+|$))+)\s*$",
+        pattern=r"^\s*(off|((all|library|sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})([\s,]+|$))+)\s*$",
         description="Channels in which a PDF that somebody uploads in the chat becomes a document: off, all, "
-        "or their tenant names, apart by blanks (`footnote channels` lists them).",
+        "or their tenant names, apart by blanks (`footnote channels` lists them). With library among them, a "
+        "PDF sent in a direct chat becomes a document of the library that all direct chats ask.",
     )
     upload_files: int = Field(
         50, ge=1, le=10_000, description="Uploaded files that one channel holds at most."

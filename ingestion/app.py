@@ -53,6 +53,7 @@ from storage.queues.reading_queue import ReadingQueue
 from storage.queues.reading_repair import LockedReadings
 from storage.sql.database import Database
 from storage.sql.leases import Leases, own_name
+from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
@@ -114,6 +115,7 @@ class Ingestion:
         blobs: Blobs,
         files: ReadingFiles,
         pdf: PdfProcess,
+        html: HtmlProcess | None = None,
         embedder: Embedder,
         index: Index,
         channels: Channels,
@@ -133,6 +135,7 @@ class Ingestion:
             max_file_mb: files above it are refused before they are copied.
             database, blobs, files, pdf, embedder, index, channels, passwords: open; they stay so.
             web_sources, web_pages: which web pages are approved, and what was read of them.
+            html: opens web pages; one that warns where it is confined too little by default.
             contact: what web servers are told, where the settings name nothing else.
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
@@ -162,6 +165,7 @@ class Ingestion:
             pdf=pdf,
             channels=channels,
             contact=contact,
+            html=html,
         )
         self._make_schedule, self._make_worker = make_schedule, make_worker
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)

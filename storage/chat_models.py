@@ -92,6 +92,8 @@ class PostedAnswer:
 
 UPLOAD = "upload"
 """Key of an address: beside the question, or in its place, stands a file, as its platform names it."""
+CHAT = "chat"
+"""Key of a library's upload's address: the id of the direct chat that its receipt is posted in."""
 WORDS = {"asked", "asker", "user", UPLOAD}
 """What an address may hold of a question's words, those of a button, its file, and of whoever asked it."""
 
@@ -152,6 +154,8 @@ class Subscription:
     shown: Shown
     """Of the version that the thread was told of last."""
     language: str
+    channel_name: str
+    """What its platform called the page's channel, in a direct chat that asks several; else ''."""
 
 
 @dataclass(frozen=True, slots=True)

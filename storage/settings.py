@@ -206,6 +206,12 @@ class StorageSettings(FootnoteSettings):
     render_seconds: int = Field(
         20, ge=1, le=600, description="Time limit of the child that draws a page, in seconds."
     )
+    confinement: str = Field(
+        "preferred",
+        pattern="^(preferred|required)$",
+        description="What the programs that open PDFs and web pages must give up: network, files and most "
+        "system calls as far as the kernel lets them, with a warning, or all of it, else nothing starts.",
+    )
     pdf_passwords: SecretStr | None = Field(
         None,
         description="Passwords for locked PDFs of all folders: env:NAME or file:/path, with commas between.",
@@ -274,6 +280,11 @@ class StorageSettings(FootnoteSettings):
             if fault := fault_of(reference):
                 raise ValueError(fault)
         return value
+
+    @property
+    def is_confinement_required(self) -> bool:
+        """Whether nothing of a stranger is opened where the kernel confines too little."""
+        return self.confinement == "required"
 
     @property
     def has_bundled_embedder(self) -> bool:

@@ -94,7 +94,7 @@ LAYERS = {
         ("notifications",),
         ("trace",),
         ("trace_writer",),
-        ("answering",),
+        ("answering", "quality"),
     ),
     "ingestion": (
         ("errors", "settings"),

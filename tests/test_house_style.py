@@ -40,6 +40,7 @@ SHORT_MODULES = {
     "storage/documents/corrections.py": "one table",
     "storage/index/embedded/term_frequencies.py": "a cache with its own lock",
     "storage/index/weaviate/launch.py": "a program of its own",
+    "storage/pdf/landlock.py": "one of the kernel's facilities, as seccomp beside it",
     "storage/sql/migrations/env.py": "Alembic runs it",
     "storage/sql/migrations/revisions.py": "asked without importing Alembic",
     "storage/sql/migrations/upgrade.py": "imports Alembic, and is imported only to upgrade",

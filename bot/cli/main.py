@@ -18,6 +18,7 @@ from storage.errors import SettingsError, StorageError, UnknownChannel
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 MAX_DAYS = 3650
+MAX_WEEKS = 520
 CHANNEL_HELP = "a local channel's name, or a tenant name; not needed where there is only one channel"
 
 
@@ -44,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ingest(commands)
     _add_ask(commands)
     _add_listings(commands)
+    _add_records(commands)
     _add_folders(commands)
     _add_sources(commands)
     _add_erase(commands)
@@ -137,6 +139,12 @@ def _add_listings(commands: Any) -> None:
     )
     metadata.add_argument("--channel", help=CHANNEL_HELP)
     metadata.set_defaults(run="bot.cli.documents:show_metadata")
+    channels = commands.add_parser("channels", help="all channels with their tenant names")
+    channels.add_argument("--json", action="store_true", help="one JSON line per channel")
+    channels.set_defaults(run="bot.cli.documents:list_channels")
+
+
+def _add_records(commands: Any) -> None:
     records = commands.add_parser(
         "records", help="how questions were answered: found, sent, written, dropped"
     )
@@ -154,14 +162,19 @@ def _add_listings(commands: Any) -> None:
     gaps.add_argument("--days", type=_days, default=30, help="how far back (default 30)")
     gaps.add_argument("--json", action="store_true", help="one JSON line per gap")
     gaps.set_defaults(run="bot.cli.records:list_gaps")
+    quality = commands.add_parser("quality", help="how well channels are answered, in figures by week")
+    quality.add_argument("--channel", help="only this channel")
+    quality.add_argument("--weeks", type=_weeks, default=12, help="how far back (default 12)")
+    quality.add_argument("--json", action="store_true", help="one JSON line per channel")
+    quality.add_argument(
+        "--keep-baseline", action="store_true", help="keep these figures to hold later ones to"
+    )
+    quality.set_defaults(run="bot.cli.records:show_quality")
     audit = commands.add_parser(
         "audit", help="what admins did in chats, what was forgotten, what was refused"
     )
     audit.add_argument("--json", action="store_true", help="one JSON line per entry")
     audit.set_defaults(run="bot.cli.records:list_audit")
-    channels = commands.add_parser("channels", help="all channels with their tenant names")
-    channels.add_argument("--json", action="store_true", help="one JSON line per channel")
-    channels.set_defaults(run="bot.cli.documents:list_channels")
 
 
 def _add_where(command: Any) -> None:
@@ -267,6 +280,13 @@ def _days(text: str) -> float:
     if not 0 < days <= MAX_DAYS:
         raise argparse.ArgumentTypeError(f"a number of days up to {MAX_DAYS}")
     return days
+
+
+def _weeks(text: str) -> int:
+    weeks = int(text)
+    if not 0 < weeks <= MAX_WEEKS:
+        raise argparse.ArgumentTypeError(f"a number of weeks up to {MAX_WEEKS}")
+    return weeks
 
 
 def _existing_path(text: str) -> Path:

@@ -14,6 +14,7 @@ from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import dump
 from bot.core.notifications.question_gaps import QuestionGap, find_gaps
 from bot.core.plaintext import shorten
+from bot.core.quality import FIGURES, ChannelQuality, channel_quality
 from bot.settings import load_settings
 from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord
@@ -98,6 +99,8 @@ def _search_lines(search: Json, asked: str) -> Iterator[str]:
         place = f"{one['file']}{_page(one['page'])}"
         yield f"  {one['rank'] or '-':>3}  {place}  {scores}  {one['fate']}"
         yield f"       {parts}"
+        if places := " ".join(f"{name}=#{place}" for name, place in one.get("places", {}).items()):
+            yield f"       {places}"
 
 
 def _draft_lines(draft: Json) -> Iterator[str]:
@@ -114,6 +117,8 @@ def _draft_lines(draft: Json) -> Iterator[str]:
 def _prompt_lines(prompts: Iterable[Json]) -> Iterator[str]:
     for number, prompt in enumerate(prompts, start=1):
         yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
+        if tokens := prompt.get("tokens"):
+            yield "tokens: " + ", ".join(f"{name} {count}" for name, count in tokens.items())
 
 
 def _failure(record: Json) -> str:
@@ -163,6 +168,42 @@ def _gap_row(line: Json) -> str:
     row = f"{line['count']:>4}  {line['channel']}  {shorten(line['question'], 80)}  ({said})"
     unknown = [f"{'':>6}in no document: {', '.join(line['unknown'])}"] if line["unknown"] else []
     return "\n".join([row, *unknown])
+
+
+async def show_quality(options: argparse.Namespace) -> int:
+    """Print the figures of each channel, of all weeks and week by week, beside its baseline.
+
+    Of direct chats it prints none.
+
+    Raises:
+        SettingsError: there is no such channel.
+    """
+    async with open_existing_home(load_settings()) as stores:
+        named = [await chosen_channel(stores, options.channel)] if options.channel else None
+        for channel in named or [one for one in await stores.channels.all() if not one.is_direct]:
+            quality = await channel_quality(stores.records, channel.id, options.weeks)
+            name = channel_option(channel.name, channel.tenant)
+            print(dump(quality.as_json(name)) if options.json else "\n".join(_quality_rows(quality, name)))
+            if options.keep_baseline:
+                await stores.records.keep_baseline(channel.id, quality.figures)
+    return 0
+
+
+def _quality_rows(quality: ChannelQuality, channel: str) -> Iterator[str]:
+    yield f"{channel}: {quality.questions} questions, kept since {quality.kept_since:%Y-%m-%d}"
+    weeks = [f"{week.begins:%d %b}" for week in quality.weeks]
+    yield _quality_row("", "all", "before", weeks)
+    asked = [str(week.questions) if week.is_kept else "not kept" for week in quality.weeks]
+    yield _quality_row("questions", str(quality.questions), "", asked)
+    for name, figure in FIGURES.items():
+        known = [_known(week.figures[name]) if week.is_kept else "not kept" for week in quality.weeks]
+        before = _known((quality.baseline or {}).get(name))
+        label = f"{figure.label}, ms" if figure.unit == "ms" else figure.label
+        yield _quality_row(label, _known(quality.figures[name]), before, known)
+
+
+def _quality_row(label: str, all_: str, before: str, weeks: Iterable[str]) -> str:
+    return f"  {label:<30}{all_:>9}{before:>9}  " + "".join(f"{one:>9}" for one in weeks)
 
 
 async def list_audit(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from ingestion.web_pages.renewal import make_renewal
 from storage.clock import utc_now
 from storage.pdf.pdf_process import PdfProcess
 from storage.stores import Stores, open_embedder
+from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import PageState, WebPage, count_pages, listed_pages
 from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, WebSourcesFile
 
@@ -103,6 +104,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
             pdf=pdf,
             channels=stores.channels,
             contact=settings.bot.public_url,
+            html=HtmlProcess(is_confinement_required=settings.storage.is_confinement_required),
         )
         async with contextlib.aclosing(renewal):
             await renewal.seed(domains, lambda page: print(_progress(page), file=sys.stderr))

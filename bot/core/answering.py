@@ -28,7 +28,7 @@ from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.retrieval.web_search import WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps
-from bot.core.trace import QuestionRecord, SearchAttempt, Trace
+from bot.core.trace import QuestionRecord, SearchAttempt, TimedListener, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure, wants_table
 from bot.core.understanding.channel_documents import ChannelView
@@ -111,8 +111,17 @@ class Answering:
         Of the channels that a direct chat asks each is searched and judged by itself; the surest answers.
         ``listener`` is shown what a model writes, as far as it is proven.
         """
+        record = await self.trace(question, listener)
+        log.info("%s", record.log_line())
+        if self._records and not question.is_trial:
+            self._records.take(record)
+        return record.answer
+
+    async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
+        """The answer, as ``answer`` gives it, with how it came about; nothing of this is kept."""
         started = time.perf_counter()
-        journeys = await self._set_out(question, Deadline(self._answer_seconds), listener)
+        timed = TimedListener(listener) if listener else None
+        journeys = await self._set_out(question, Deadline(self._answer_seconds), timed)
         journey, language = journeys[0], journeys[0].question.language
         try:
             journey, answer = await self._travel(journeys)
@@ -120,11 +129,9 @@ class Answering:
             log.warning("question %s failed: %s", question.id, type(error).__name__)
             answer = Answer(AnswerState.FAILED, reply_words(language).engine_failed, language=language)
         total = _milliseconds(started)
-        answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total))
-        _log(journey.question, answer)
-        if self._records and not question.is_trial:
-            self._records.take(QuestionRecord(journey.question, answer, journey.trace))
-        return answer
+        first = round(1000 * (timed.began - started)) if timed and timed.began else total
+        answer = replace(answer, milliseconds=replace(answer.milliseconds, total=total, first=first))
+        return QuestionRecord(journey.question, answer, journey.trace)
 
     async def _set_out(
         self, question: Question, deadline: Deadline, listener: AnswerListener | None
@@ -380,21 +387,3 @@ def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:
 
 def _milliseconds(since: float) -> int:
     return round(1000 * (time.perf_counter() - since))
-
-
-def _log(question: Question, answer: Answer) -> None:
-    """One line per question: ids and counts, never a word of question or document."""
-    log.info(
-        "question=%s channel=%d door=%s state=%s candidates=%d citations=%d figures=%d retrieve_ms=%d "
-        "answer_ms=%d total_ms=%d",
-        question.id,
-        question.channel.id,
-        (question.chat or question.channel).platform,
-        answer.state,
-        len(answer.passages),
-        len(answer.citations),
-        len(answer.figures),
-        answer.milliseconds.retrieve,
-        answer.milliseconds.answer,
-        answer.milliseconds.total,
-    )

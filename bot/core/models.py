@@ -436,6 +436,8 @@ class Milliseconds:
     retrieve: int = 0
     answer: int = 0
     total: int = 0
+    first: int = 0
+    """Until the first words were shown: as the total, where nothing was shown before all of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ docs/records.md names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -28,9 +29,14 @@ from bot.core.models import (
     Question,
     Retrieval,
 )
-from bot.core.plaintext import mend
+from bot.core.plaintext import mend, shorten
+from bot.core.ports import AnswerListener
+from bot.core.retrieval.ranking import rank_order
+from bot.core.understanding.channel_documents import document_day
 from bot.core.verification.claims import JudgedClaim, find_spans
+from bot.core.verification.page_markers import count_marker_tokens
 from storage.models import LivePublication
+from storage.text.token_counts import count_tokens
 
 Json = dict[str, Any]
 
@@ -38,9 +44,31 @@ MAX_PROMPT_CHARS = 400_000
 """Of all prompts of a record together; what goes beyond is cut off, and the record says so."""
 MAX_QUESTION_CHARS = 10_000
 """Characters kept of a question, however long it was."""
+LEADING = 5
+"""First candidates that say how varied and how recent an answer's sources are."""
+PREVIEW_CHARS = 160
+"""Characters kept of a passage that was found."""
+
+STAGES = ("bm25", "vector", "mix", "relevance", "ranked", "reranked")
+"""Scores that put candidates in order, as they follow one another: the two legs, both fused, with what
+document and words add, with age, and a reranker's."""
 
 NOWHERE = "stands in no passage word for word"
 AMBIGUOUS = "too short: stands at several places"
+
+
+class TimedListener:
+    """Hands on what is shown of an answer, and knows when that began."""
+
+    def __init__(self, listener: AnswerListener) -> None:
+        self._listener = listener
+        self.began: float | None = None
+        """By ``time.perf_counter``; None while nothing was shown."""
+
+    def show(self, text: str) -> None:
+        """Show it."""
+        self.began = self.began or time.perf_counter()
+        self._listener.show(text)
 
 
 @dataclass(slots=True)
@@ -97,14 +125,15 @@ class Trace:
     def search_as_json(self, search: SearchAttempt) -> Json:
         """One search with what became of it."""
         retrieval, documents = search.retrieval, search.question.documents
+        places = _places([*retrieval.passages, *(one.passage for one in retrieval.rejected)])
         candidates = [
-            _candidate(passage, rank, self._outcome(rank, search))
+            _candidate(passage, rank, self._outcome(rank, search), next(places))
             for rank, passage in enumerate(retrieval.passages, start=1)
         ]
         for one in retrieval.rejected:
             copy = one.repeats
             fate = f"repeats {_place(copy.publication, copy.first_page)}" if copy else "cut by rank"
-            candidates.append(_candidate(one.passage, None, fate))
+            candidates.append(_candidate(one.passage, None, fate, next(places)))
         return {
             "question": search.question.text[:MAX_QUESTION_CHARS],
             "is_wide": search.question.is_wide,
@@ -118,6 +147,7 @@ class Trace:
             "web": [asdict(one) for one in retrieval.web],
             "verdict": search.verdict.as_json() if search.verdict else None,
             "candidates": candidates,
+            "neighbours": [_origin(one.passage) for one in (search.evidence or ())[search.read :]],
         }
 
     def _outcome(self, rank: int, search: SearchAttempt) -> str:
@@ -161,7 +191,10 @@ class QuestionRecord:
         read = (trace.judged.evidence if trace.judged else None) or ()
         drafts = [_draft(one, read) for one in trace.attempts]
         helps = [_AUXILIARY_CALL.dump_python(one, exclude={"usage"}) for one in trace.calls]
-        is_cut = _cut_prompts(prompt for one in (*drafts, *helps) for prompt in one["prompts"])
+        prompts = [prompt for one in (*drafts, *helps) for prompt in one["prompts"]]
+        is_cut = _cut_prompts(prompts)
+        for prompt in prompts:
+            prompt["tokens"] = _prompt_tokens(prompt)
         record: Json = _mended(
             {
                 "question_id": question.id,
@@ -177,15 +210,29 @@ class QuestionRecord:
                 "state": answer.state.value,
                 "answer": answer.text,
                 "looks": [trace.search_as_json(search) for search in trace.searches],
+                "leading": [_leader(one) for one in _leading(trace.judged)],
                 "helps": helps,
                 "drafts": drafts,
                 "citations": [_citation(one) for one in answer.citations],
+                "figures": [{"file": one.file, "page": one.page} for one in answer.figures],
                 "tokens": trace.tokens_as_json(),
                 "milliseconds": asdict(answer.milliseconds),
                 "is_cut": is_cut,
             }
         )
         return record
+
+    def log_line(self) -> str:
+        """Ids and counts, never a word of question or document."""
+        question, answer = self.question, self.answer
+        spent = answer.milliseconds
+        return (
+            f"question={question.id} channel={question.channel.id} "
+            f"door={(question.chat or question.channel).platform} state={answer.state} "
+            f"candidates={len(answer.passages)} citations={len(answer.citations)} "
+            f"figures={len(answer.figures)} retrieve_ms={spent.retrieve} answer_ms={spent.answer} "
+            f"total_ms={spent.total}"
+        )
 
 
 _AUXILIARY_CALL = TypeAdapter(AuxiliaryCall)
@@ -205,6 +252,20 @@ def _citation(citation: Citation) -> Json:
     }
 
 
+def _leading(judged: SearchAttempt | None) -> Sequence[Passage]:
+    return judged.retrieval.passages[:LEADING] if judged else ()
+
+
+def _leader(passage: Passage) -> Json:
+    return {"file": passage.publication.file, "day": _day(passage)}
+
+
+def _day(passage: Passage) -> str | None:
+    """What its document counts as of, in ISO 8601."""
+    day = document_day(passage.publication.metadata, passage.publication.arrived_at)
+    return day.day.isoformat() if day else None
+
+
 def _has_pages(publication: LivePublication) -> bool:
     """A web page has none, unless it is a PDF."""
     return publication.web is None or publication.web.is_pdf
@@ -214,17 +275,49 @@ def _place(publication: LivePublication, page: int) -> str:
     return f"{publication.file} p. {page}" if _has_pages(publication) else publication.file
 
 
-def _candidate(passage: Passage, rank: int | None, fate: str) -> Json:
+def _places(passages: Sequence[Passage]) -> Iterator[dict[str, int]]:
+    """For each passage its place, counted from 1, by each score that it has, in the order of the stages."""
+    scores = [_stage_scores(one) for one in passages]
+    places: list[dict[str, int]] = [{} for _ in passages]
+    for stage in STAGES:
+        scored = [at for at, one in enumerate(scores) if stage in one]
+        scored.sort(key=lambda at: rank_order(replace(passages[at], score=scores[at][stage])))
+        for place, at in enumerate(scored, start=1):
+            places[at][stage] = place
+    return iter(places)
+
+
+def _stage_scores(passage: Passage) -> dict[str, float]:
+    """What orders a passage in each stage; one that no reranker saw keeps the score of its search."""
+    found = {"bm25": passage.bm25, "vector": passage.vector, "ranked": passage.score, **dict(passage.parts)}
+    return {name: score for name, score in found.items() if score is not None}
+
+
+def _origin(passage: Passage) -> Json:
+    """Where a passage stands, by which it can be opened."""
+    publication = passage.publication
+    has_pages = _has_pages(publication)
+    return {
+        "file": publication.file,
+        "page": passage.first_page if has_pages else None,
+        "last_page": passage.last_page if has_pages else None,
+        "ordinal": passage.ordinal,
+        "version": None if publication.web else publication.version_id,
+        "reading": None if publication.web else publication.reading_id.hex,
+    }
+
+
+def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[str, int]) -> Json:
     """A passage that was found; ``rank`` counts from 1 among the candidates, None: it is none of them.
 
     ``fate``: ``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ...
     """
-    has_pages = _has_pages(passage.publication)
     return {
-        "file": passage.publication.file,
-        "page": passage.first_page if has_pages else None,
-        "last_page": passage.last_page if has_pages else None,
-        "ordinal": passage.ordinal,
+        **_origin(passage),
+        "heading": list(passage.heading_path),
+        "preview": shorten(passage.text, PREVIEW_CHARS),
+        "day": _day(passage),
+        "places": dict(places),
         "score": passage.score,
         "bm25": passage.bm25,
         "vector": passage.vector,
@@ -271,6 +364,15 @@ def _cut_prompts(prompts: Iterable[Json]) -> bool:
             prompt[part] = prompt[part][:left]
             left -= len(prompt[part])
     return is_cut
+
+
+def _prompt_tokens(prompt: Json) -> Json:
+    """What a prompt costs in cl100k_base, and how much of it the page markers."""
+    return {
+        "system": count_tokens(prompt["system"]),
+        "user": count_tokens(prompt["user"]),
+        "markers": count_marker_tokens(prompt["user"]),
+    }
 
 
 def _mended(value: Any) -> Any:

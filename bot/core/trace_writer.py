@@ -44,11 +44,10 @@ class TraceWriter:
         """Keep what is taken, until cancelled."""
         while True:
             record = await self._waiting.get()
-            asked = record.question
+            asked, state = record.question, record.answer.state.value
             try:
-                await self._store.keep(
-                    asked.id, asked.asked_in.id, asked.asked_at, record.answer.state.value, record.as_json()
-                )
+                value = await asyncio.to_thread(record.as_json)  # counting the tokens of prompts takes long
+                await self._store.keep(asked.id, asked.asked_in.id, asked.asked_at, state, value)
             except StorageError as error:
                 log.warning("question=%s leaves no record: %s", asked.id, type(error).__name__)
             finally:

@@ -208,6 +208,7 @@ class ReplyWords:
     resumed: PluralSentence
     fetching: str
     upload_taken: SentenceTemplate
+    upload_for_all: str
     upload_known: SentenceTemplate
     uploads_off: str
     upload_direct: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import aiohttp
@@ -72,6 +72,11 @@ Acknowledge = Callable[..., Awaitable[BoltResponse]]
 class _Socket(Protocol):
     """The part of Slack's Socket Mode client that we steer; it reconnects by itself until closed."""
 
+    current_session: Any
+    """The connection, from the WebSocket's handshake on."""
+    message_listeners: list[Any]
+    """Called with the client, each message, and that as it came."""
+
     async def connect(self) -> None: ...
 
     async def is_connected(self) -> bool: ...
@@ -131,6 +136,8 @@ class SlackAdapter:
         self._feedback = feedback
         self._app = self._bolt_app()
         self._socket: _Socket | None = None
+        self._greeted: Any = None
+        """The connection that Slack said hello on."""
         self._connecting: asyncio.Task[None] | None = None
 
     def add_routes(self, app: web.Application) -> None:
@@ -153,6 +160,7 @@ class SlackAdapter:
         if app_token := revealed(self._settings.slack_app_token):
             client = web_client(app_token, self._settings.slack_api_url)
             socket: _Socket = AsyncSocketModeHandler(self._app, app_token, web_client=client).client
+            socket.message_listeners.append(self._note_greeting)
             self._socket = socket
             # It tries again after every failure; until it succeeds, ``is_ready`` says no.
             self._connecting = asyncio.create_task(socket.connect(), name="slack-socket")
@@ -174,8 +182,18 @@ class SlackAdapter:
             await self._oauth.workspaces.aclose()
 
     async def is_ready(self) -> bool:
-        """Whether events can come in: over HTTP always, over a socket while it is connected."""
-        return self._socket is None or await self._socket.is_connected()
+        """Whether events can come in: over HTTP always, over a socket from Slack's hello until it breaks.
+
+        Between the handshake and the hello Slack may send events to nobody.
+        """
+        if self._socket is None:
+            return True
+        is_greeted = self._greeted is not None and self._greeted is self._socket.current_session
+        return is_greeted and await self._socket.is_connected()
+
+    async def _note_greeting(self, socket: _Socket, message: Mapping[str, Any], _: str | None) -> None:
+        if message.get("type") == "hello":
+            self._greeted = socket.current_session
 
     async def _check_token(self) -> None:
         try:
@@ -255,7 +273,7 @@ class SlackAdapter:
                 await self.messenger.delete(withdrawn)
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
-        elif messages := read_messages(body, self._uploads.allows, follow_ups=follow_ups):
+        elif messages := read_messages(body, self._uploads.takes, follow_ups=follow_ups):
             for message in messages:
                 await self._keep(message)
         else:

@@ -12,12 +12,14 @@ from aiohttp import web
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.ports import JoinAt, LeaveChannel, Receive
+from bot.core.uploads.upload_intake import UploadPolicy
 from bot.settings import BotSettings, is_loopback_host
-from bot.teams.activities import read_activity, read_join, read_leave, tenant_of
+from bot.teams.activities import read_join, read_leave, tenant_of
 from bot.teams.compose_extension import ComposeExtension, Given, is_compose
 from bot.teams.connector import Connector, app_credentials, is_local, is_microsofts
 from bot.teams.feedback_actions import FeedbackAction, is_feedback, read_feedback
 from bot.teams.messenger import TeamsMessenger
+from bot.teams.personal_files import TeamsFiles, is_local_file, is_sharepoints, read_messages
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from storage.errors import SettingsError, raised_at
 from storage.task_group import cancel_and_wait
@@ -57,6 +59,8 @@ class TeamsAdapter:
             SettingsError: half a configuration, or the development switch where strangers could use it.
         """
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
+        self.files = TeamsFiles(is_local_file if settings.teams_development else is_sharepoints)
+        self._uploads = UploadPolicy(settings.uploads)
         self._receive = receive
         self._compose = ComposeExtension(
             receive,
@@ -92,8 +96,9 @@ class TeamsAdapter:
                 return web.json_response(await self._compose.reply(activity))
             if action := read_feedback(activity, self._home):
                 return await self._take_feedback(action)
-            if message := read_activity(activity, self._home):
-                await self._receive(message)
+            if messages := read_messages(activity, self._home, self._uploads.takes):
+                for message in messages:
+                    await self._receive(message)
             elif joined := read_join(activity, self._home):
                 await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
             elif left := read_leave(activity, self._home):

@@ -30,6 +30,7 @@ from bot.teams.connector import (
 )
 from bot.teams.feedback_actions import reply_card, takes_feedback, why_row
 from bot.teams.question_actions import question_rows, shown_questions
+from storage.chat_models import UPLOAD
 from storage.crash_points import reach
 from storage.models import Channel
 
@@ -68,10 +69,13 @@ class TeamsMessenger:
         if is_private(address):
             return dict(PRIVATE)
         said = reply_words(language)
-        text = said.queued if is_queued else said.searching
+        working = said.fetching if UPLOAD in address else said.searching
+        text = said.queued if is_queued else working
+        # What waits for a file to be read may wait for longer than Teams lets a stream live.
         if (
             address.get("is_personal")
             and not is_queued
+            and UPLOAD not in address
             and (stream := await self._begin_stream(address, text))
         ):
             return {"id": stream, "is_stream": True}

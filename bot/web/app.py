@@ -11,6 +11,10 @@ from aiohttp import web
 from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
 from bot.settings import BotSettings, is_loopback_host
+from bot.web.admin.admin_pages import AdminPages
+from bot.web.admin.page_browser import PageBrowser
+from bot.web.admin.quality_page import QualityPage
+from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
@@ -31,6 +35,7 @@ BODY_BYTES = 1024 * 1024
 def build_web(
     *,
     answering: QuestionAnswering,
+    trace: TraceQuestion,
     stores: Stores,
     links: Links,
     images: PageImages,
@@ -46,6 +51,7 @@ def build_web(
     """The whole web side as one application.
 
     Args:
+        trace: answers a question that is asked to see how.
         stores: what links are checked against and pages are shown from.
         images: draws pages and figures.
         kept: how long what people write is kept.
@@ -82,6 +88,10 @@ def build_web(
         app.add_routes(console.routes())
         app.add_routes(FolderPanel(stores).routes())
         app.add_routes(FeedbackPanel(stores).routes())
+        admin = AdminPages(stores.channels, pages)
+        app.add_routes(SearchDebugger(admin, stores.records, trace, settings.question_chars).routes())
+        app.add_routes(QualityPage(admin, stores.records).routes())
+        app.add_routes(PageBrowser(stores, images, pages).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app

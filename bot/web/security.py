@@ -45,6 +45,11 @@ CONSOLE = {
     + "form-action 'none'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
 }
 """Of the console's page, which asks this server and frames the viewer."""
+ADMIN = {
+    **NO_STORE,
+    "Content-Security-Policy": _PAGE + "form-action 'self'; frame-ancestors 'none'",
+}
+"""Of the console's other pages, whose forms are sent to this server."""
 PDF = {
     "Content-Type": "application/pdf",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
@@ -87,6 +92,20 @@ def require_own_page(request: web.Request) -> None:
     if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise web.HTTPForbidden
     if request.headers.get(ASKED_BY) != "1" or request.content_type != "application/json":
+        raise web.HTTPForbidden
+
+
+def require_own_form(request: web.Request) -> None:
+    """Refuse a form that no page of ours sent, and no program that names our header.
+
+    The origin of our forms is "null", for our pages send no referrer: a browser's word on the site counts.
+
+    Raises:
+        web.HTTPForbidden: it comes from elsewhere, or from a browser that does not say from where.
+    """
+    require_this_machine(request)
+    is_program = request.headers.get(ASKED_BY) == "1" and "Origin" not in request.headers
+    if not is_program and request.headers.get("Sec-Fetch-Site") != "same-origin":
         raise web.HTTPForbidden
 
 

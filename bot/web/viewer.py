@@ -25,12 +25,23 @@ from bot.web.opened_links import AnswerQuote, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import Box, CitationRecord, LivePublication, Page, Shown, self_description
+from storage.models import (
+    Box,
+    CitationRecord,
+    LivePublication,
+    Page,
+    Shown,
+    VersionSource,
+    self_description,
+)
 from storage.recent_items import RecentItems
 from storage.stores import Stores
 
 SCALES = {"1": 132, "2": 220}
 """Dots per inch of a page's picture, by the scale in its path."""
+
+UNREAD_SIZE = 595.0, 842.0
+"""Points of A4: what a page that was never read is shown as."""
 
 _BELOW_BASELINE = 0.22
 """Share of a line's height that lies below its base line."""
@@ -113,8 +124,28 @@ def make_page_view(link: OpenLink, number: int, page: Page | None, quotes: Seque
         marks=tuple(_marks(here)),
         margin=tuple(_margin(here, page)) if len(here) > 1 else (),
         quotes=tuple(here),
-        width=page.width if page else 595.0,
-        height=page.height if page else 842.0,
+        width=page.width if page else UNREAD_SIZE[0],
+        height=page.height if page else UNREAD_SIZE[1],
+        lines=tuple(_lines(page)) if page else (),
+        text=page.text if page else "",
+    )
+
+
+def make_chunk_view(
+    source: VersionSource, number: int, cited_page: int, page: Page | None, boxes: Sequence[Box]
+) -> PageView:
+    """The page ``number`` of a version with these boxes drawn on it, which begin on ``cited_page``."""
+    return PageView(
+        number=number,
+        pages=source.pages,
+        label=page.label if page and page.label != str(number) else "",
+        is_cited=number == cited_page,
+        cited_page=cited_page,
+        marks=tuple(MarkedBox(box, is_current=True) for box in boxes),
+        margin=(),
+        quotes=(),
+        width=page.width if page else UNREAD_SIZE[0],
+        height=page.height if page else UNREAD_SIZE[1],
         lines=tuple(_lines(page)) if page else (),
         text=page.text if page else "",
     )
@@ -305,6 +336,7 @@ class Viewer:
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
+            is_linked=True,
         )
 
     def _blob(self, link: OpenLink) -> Path:

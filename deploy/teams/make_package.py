@@ -1,4 +1,6 @@
-"""Makes the Teams app package: ``python deploy/teams/make_package.py APP_ID PUBLIC_URL [FILE.zip]``.
+"""Makes the Teams app package: ``make_package.py APP_ID PUBLIC_URL [FILE.zip] [--files]``.
+
+``--files``: people may send files in personal chats, where ``FOOTNOTE_UPLOADS`` names the library.
 
 The manifest's placeholders become your bot's id and address; the two icons are drawn here, so that no
 binary lies in the repository.
@@ -18,32 +20,35 @@ from uuid import UUID
 
 Pixel = bytes
 
+FILES = "--files"
 MANIFEST = Path(__file__).with_name("manifest.json")
 DARK, WHITE, CLEAR = b"\x1f\x29\x37\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"
 
 
 def main(arguments: list[str]) -> int:
     """Write the package; returns the exit status."""
-    if len(arguments) not in (2, 3):
+    named = [one for one in arguments if one != FILES]
+    if len(named) not in (2, 3):
         print(__doc__, file=sys.stderr)
         return 2
-    app_id, public_url, *target = arguments
+    app_id, public_url, *target = named
     path = Path(target[0] if target else "footnote-teams.zip")
-    write_package(path, UUID(app_id), public_url)
+    write_package(path, UUID(app_id), public_url, takes_files=FILES in arguments)
     print(f"{path}: upload it in Teams under Apps > Manage your apps > Upload an app")
     return 0
 
 
-def write_package(path: Path, app_id: UUID, public_url: str) -> None:
+def write_package(path: Path, app_id: UUID, public_url: str, *, takes_files: bool = False) -> None:
     """A zip with the manifest and its icons."""
+    values = manifest(app_id, public_url, takes_files=takes_files)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
-        package.writestr("manifest.json", json.dumps(manifest(app_id, public_url), indent=2))
+        package.writestr("manifest.json", json.dumps(values, indent=2))
         package.writestr("color.png", draw_icon(192, DARK, WHITE))
         package.writestr("outline.png", draw_icon(32, CLEAR, WHITE))
 
 
-def manifest(app_id: UUID, public_url: str) -> dict[str, object]:
-    """The manifest of this bot at this address."""
+def manifest(app_id: UUID, public_url: str, *, takes_files: bool = False) -> dict[str, object]:
+    """The manifest of this bot at this address; ``takes_files``: personal chats offer to send some."""
     values: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     base = public_url.rstrip("/")
     pages = {"websiteUrl": f"{base}/about", "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
@@ -51,7 +56,7 @@ def manifest(app_id: UUID, public_url: str) -> dict[str, object]:
     return values | {
         "id": str(app_id),
         "developer": values["developer"] | pages,
-        "bots": [one | bot for one in values["bots"]],
+        "bots": [one | bot | {"supportsFiles": takes_files} for one in values["bots"]],
         "composeExtensions": [one | bot for one in values["composeExtensions"]],
         "validDomains": [urlsplit(base).netloc],
     }

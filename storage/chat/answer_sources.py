@@ -139,6 +139,8 @@ def _is_recent() -> ColumnElement[bool]:
     return col(OutboxRow.created_at) > utc_now() - MAX_AGE
 
 
+PAGE_CHANNEL = "page_channel"
+"""Key of a subscription's address: what people call the channel of its page, where a chat asks several."""
 NOTE = "page_note"
 """Key of an address: the question is none, but the note that a page changed, of this subscription."""
 
@@ -180,8 +182,11 @@ class Subscriptions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, question: str, citation: Shown, language: str) -> bool:
-        """Have the thread of a question told when a cited page changes; False: it has no thread in a chat."""
+    async def add(self, question: str, citation: Shown, language: str, channel_name: str = "") -> bool:
+        """Have the thread of a question told when a cited page changes; False: it has no thread in a chat.
+
+        ``channel_name``: as ``Subscription`` has it.
+        """
         async with self._database.transaction(exclusive=False) as session:
             asked = await session.get(InboxRow, int(question)) if question.isdecimal() else None
             if asked is None:
@@ -194,7 +199,8 @@ class Subscriptions:
                 quote=citation.quote,
                 language=language,
                 event_key=asked.event_key,
-                address={name: value for name, value in asked.address.items() if name not in WORDS},
+                address={name: value for name, value in asked.address.items() if name not in WORDS}
+                | ({PAGE_CHANNEL: channel_name} if channel_name else {}),
             )
             new = insert(SubscriptionRow).values(row.model_dump(exclude={"id"}))
             await session.execute(new.on_conflict_do_nothing())
@@ -212,7 +218,10 @@ class Subscriptions:
         """One subscription; None: it was ended."""
         async with self._database.snapshot() as session:
             row = await session.get(SubscriptionRow, subscription)
-        return Subscription(row.id, Shown(row.version_id, row.page, row.quote), row.language) if row else None
+        if row is None:
+            return None
+        shown = Shown(row.version_id, row.page, row.quote)
+        return Subscription(row.id, shown, row.language, row.address.get(PAGE_CHANNEL, ""))
 
     async def move(self, subscription: int, before: Shown, after: Shown) -> None:
         """The thread was told: from now on it follows the page in this version."""

@@ -5,6 +5,8 @@ A record holds words of questions and documents: it is found by its channel, era
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -16,7 +18,7 @@ from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.tables import FeedbackRow, InboxRow, QuestionRecordRow
+from storage.sql.tables import FactRow, FeedbackRow, InboxRow, QuestionRecordRow
 
 PRIVATE_THREAD = "private "
 """Begins the thread of a question that is answered to its asker alone."""
@@ -47,6 +49,28 @@ class AskedQuestion:
     """Its words that stood in no document."""
     verdicts: tuple[str, ...]
     """What people said of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFacts:
+    """What a record says of its answer without words, and how people took it."""
+
+    asked_at: datetime
+    state: str
+    milliseconds: Mapping[str, int]
+    tokens: Mapping[str, int | None]
+    leading: Sequence[Mapping[str, Any]] | None
+    """File and day of the first candidates; None of a record of an earlier release."""
+    figures: Sequence[Mapping[str, Any]] | None
+    """File and page of those that were shown; None as above."""
+    citations: Sequence[Mapping[str, Any]]
+    verdicts: Sequence[tuple[str, int]] = ()
+    """What each person said, and the right page where they named one, else 0."""
+
+
+def baseline_fact(channel_id: int) -> str:
+    """Name of the fact that holds a channel's figures of a time that later ones are held to."""
+    return f"quality baseline {channel_id}"
 
 
 @cache
@@ -127,6 +151,66 @@ class QuestionRecords:
                 verdicts = (*known.verdicts, verdict) if verdict else known.verdicts
                 found[id] = replace(known, verdicts=verdicts)
         return list(found.values())
+
+    @property
+    def kept_since(self) -> datetime:
+        """What was asked before left nothing that is still kept."""
+        return utc_now() - self._kept_for
+
+    async def facts_since(self, channel_id: int, since: datetime) -> list[AnswerFacts]:
+        """What the records of a channel say without words, oldest first; of all who asked.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        row = QuestionRecordRow
+        parts = ("milliseconds", "tokens", "leading", "figures", "citations")
+        query = (
+            select(
+                col(row.id),
+                col(row.asked_at),
+                col(row.state),
+                *(col(row.record)[part] for part in parts),
+                col(FeedbackRow.verdict),
+                col(FeedbackRow.page),
+            )
+            .outerjoin(FeedbackRow, col(FeedbackRow.record_id) == row.id)
+            .where(col(row.channel_id) == channel_id)
+            .where(col(row.asked_at) >= max(since, self.kept_since))
+            .order_by(col(row.asked_at), col(row.id))
+        )
+        found: dict[int, AnswerFacts] = {}
+        async with self._database.snapshot() as session:
+            for (
+                id_,
+                asked_at,
+                state,
+                spent,
+                tokens,
+                leading,
+                figures,
+                cited,
+                verdict,
+                page,
+            ) in await session.execute(query):
+                known = found.get(id_) or AnswerFacts(
+                    asked_at, state, spent or {}, tokens or {}, leading, figures, cited or ()
+                )
+                said = ((verdict, page),) if verdict else ()
+                found[id_] = replace(known, verdicts=(*known.verdicts, *said))
+        return list(found.values())
+
+    async def baseline(self, channel_id: int) -> dict[str, Any] | None:
+        """The figures that a channel's are held to, as ``keep_baseline`` was given them; None: no such."""
+        async with self._database.snapshot() as session:
+            fact = await session.get(FactRow, baseline_fact(channel_id))
+        return json.loads(fact.value) if fact else None
+
+    async def keep_baseline(self, channel_id: int, figures: Mapping[str, Any]) -> None:
+        """Hold a channel's figures to these from now on: numbers, and no word of anybody."""
+        fact = FactRow(name=baseline_fact(channel_id), value=json.dumps(dict(figures)))
+        async with self._database.transaction() as session:
+            await session.merge(fact)
 
     async def _select(self, channel_id: int, *more: ColumnElement[bool]) -> list[StoredRecord]:
         """Records of a channel that are not too old, newest first."""

@@ -21,6 +21,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.chat.channels import PLATFORM, Channels
+from storage.chat.traces import baseline_fact
 from storage.clock import utc_now
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, words_of
 from storage.errors import StillInFolder, UnknownTenant
@@ -323,7 +324,7 @@ async def _forget_channel(session: AsyncSession, channel_id: int) -> None:
     folders = list(
         await session.scalars(select(col(FolderRow.id)).where(col(FolderRow.channel_id) == channel_id))
     )
-    facts = [strangers_fact(folder) for folder in folders]
+    facts = [baseline_fact(channel_id), *(strangers_fact(folder) for folder in folders)]
     await session.execute(delete(FactRow).where(col(FactRow.name).in_(facts)))
     told = update(NoticeRow).where(col(NoticeRow.told_in) == channel_id)
     await session.execute(told.values(told_in=None))

@@ -96,7 +96,12 @@ TABLES: dict[str, KeptText] = {
     ),
     "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
     "audit": KeptText("who did what: ids, no words of anybody", (), "FOOTNOTE_AUDIT_DAYS"),
-    "fact": KeptText("settings in force, names of files that are no documents", (_D, _C), None, FOREVER),
+    "fact": KeptText(
+        "settings in force, figures of a channel's answers, names of files that are no documents",
+        (_D, _C),
+        None,
+        FOREVER,
+    ),
     "alembic_version": KeptText("revision of the tables, no text", (), None, FOREVER),
 }
 """By the name of the table."""

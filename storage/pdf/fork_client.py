@@ -90,8 +90,15 @@ class ForkServerClient:
 
     @property
     def isolation(self) -> dict[str, str]:
-        """``network`` (namespace, filter or open) and ``files`` (none or readable)."""
+        """What ``sandbox.isolate`` says of network, files and system calls."""
         return self._ready.result()
+
+    def lacking_confinement(self) -> str:
+        """What the fork server could not give up, as a sentence; empty when it gave up everything."""
+        kept = {"network": "open", "files": "readable", "calls": "any"}
+        what = {"network": "the network", "files": "this user's files", "calls": "every system call"}
+        still = [what[name] for name, state in kept.items() if self.isolation[name] == state]
+        return f"the process that opens PDFs still has {', '.join(still)}" if still else ""
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
         """Let a child do one job with the open file ``source``; what it wrote.
@@ -236,11 +243,15 @@ class ForkServerPool:
     Args:
         kind: a name of ``storage.pdf.fork_server.KINDS``.
         idle_seconds: how long it is kept without a job; None: until closed.
+        is_confinement_required: refuse to start one that the kernel lets keep network, files or system calls.
     """
 
-    def __init__(self, kind: str, *, idle_seconds: float | None = None) -> None:
+    def __init__(
+        self, kind: str, *, idle_seconds: float | None = None, is_confinement_required: bool = False
+    ) -> None:
         self._kind = kind
         self._idle_seconds = idle_seconds
+        self._is_confinement_required = is_confinement_required
         self._starting = asyncio.Lock()
         self._server: ForkServerClient | None = None
         self._jobs = 0
@@ -252,10 +263,9 @@ class ForkServerPool:
         """Process id of the fork server, None while there is none."""
         return self._server.pid if self._server else None
 
-    @property
-    def isolation(self) -> dict[str, str]:
-        """What the fork server gave up, as ``sandbox.isolate`` says it; empty while there is none."""
-        return self._server.isolation if self._server else {}
+    def lacking_confinement(self) -> str:
+        """What the running fork server could not give up, as a sentence; empty when there is nothing."""
+        return self._server.lacking_confinement() if self._server else ""
 
     @property
     def latest_peak(self) -> int:
@@ -299,12 +309,12 @@ class ForkServerPool:
             if self._server:
                 await self._server.aclose()
             self._server = await ForkServerClient.start(self._kind)
-            if self._server.isolation["network"] == "open":
-                _log.warning(
-                    "the PDF process could not give up the network: no namespace and no filter allowed here"
-                )
-            if self._server.isolation["files"] == "readable":
-                _log.info("the PDF process can still read files: user namespaces are not allowed here")
+            if lacking := self._server.lacking_confinement():
+                if self._is_confinement_required:
+                    await self._server.aclose()
+                    self._server = None
+                    raise EngineStartError(f"FOOTNOTE_CONFINEMENT=required, and {lacking}")
+                _log.warning("%s: run it on x86_64 or aarch64 with Linux 5.13 or newer", lacking)
             return self._server
 
     def _end_rest(self) -> None:

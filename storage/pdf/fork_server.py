@@ -7,8 +7,8 @@ still be opened, and its ``perform(job, source, out)`` is a child's whole work.
 
 Its owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for what
 comes of it; for a locked PDF with a third one, of passwords, which the child alone reads. One thread,
-no network, no files, no secrets. When the owner ends, the socket ends, and so do this program and its
-children.
+no network, no files, no secrets, and no system calls but those of a list. When the owner ends, the
+socket ends, and so do this program and its children.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[i
         sandbox.terminate_with_parent(parent)
         _close_all_but(*files)
         sandbox.limit(job["memory"], job["seconds"])
+        sandbox.isolate_job()
         perform({**job, "passwords": next(iter(passwords), None)}, source, out)
         status = 0
     finally:

@@ -51,9 +51,12 @@ class PdfProcess:
         self._layout_slots = asyncio.Semaphore(readers)
         self._renderers = asyncio.Semaphore(renderers)
         self._ocr_readers = asyncio.Semaphore(settings.ocr_workers)
-        self._text = ForkServerPool("text")
-        self._layout = ForkServerPool("layout", idle_seconds=IDLE_SECONDS)
-        self._ocr = ForkServerPool("ocr", idle_seconds=IDLE_SECONDS)
+        is_required = settings.is_confinement_required
+        self._text = ForkServerPool("text", is_confinement_required=is_required)
+        self._layout, self._ocr = (
+            ForkServerPool(kind, idle_seconds=IDLE_SECONDS, is_confinement_required=is_required)
+            for kind in ("layout", "ocr")
+        )
 
     @property
     def pid(self) -> int | None:
@@ -65,10 +68,9 @@ class PdfProcess:
         """Most bytes of memory that the child which ended last has held, what it shares included."""
         return self._text.latest_peak
 
-    @property
-    def isolation(self) -> dict[str, str]:
-        """What the fork server that reads gave up, as ``sandbox.isolate``; empty before it was started."""
-        return self._text.isolation
+    def lacking_confinement(self) -> str:
+        """What the fork server that reads could not give up, as a sentence; empty when there is nothing."""
+        return self._text.lacking_confinement()
 
     async def start(self) -> None:
         """Start the fork server that reads; it takes half a second and is started again whenever it ends.

@@ -1,42 +1,55 @@
-"""What a program that opens strangers' files gives up: network, files, rights, memory and time.
+"""What a program that opens strangers' files gives up: network, files, rights, system calls, memory and time.
 
 Linux only; each step that a kernel or container refuses is reported, not hidden. Runs in the
-parent (for good, inherited by every child) and in each child.
+parent (for good, inherited by every child) and in each child. Namespaces and an empty root are what a
+machine may refuse; Landlock and a list of system calls hold for an ordinary user and in containers, too.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import resource
 import signal
 import struct
 import tempfile
 
+from storage.pdf import landlock, seccomp
+
 NOBODY = 65534
 
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _CAPABILITY_VERSION_3 = 0x20080522
-_SOCKET_CALL = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""machine -> (audit architecture, number of socket())."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def isolate() -> dict[str, str]:
-    """Give up network, files and rights; the process must have a single thread.
+    """Give up network, files, rights and most system calls; the process must have a single thread.
 
     Returns:
-        ``network``: closed by 'namespace' or 'filter', or 'open'; ``files``: 'none' or 'readable'.
+        ``network``: closed by 'namespace' or 'filter', or 'open'; ``files``: 'none' (an empty root), refused
+        by 'landlock' or by 'filter', or 'readable'; ``calls``: 'listed' or 'any'.
     """
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     in_namespace = _unshare(_CLONE_NEWNET) or _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-    files = "none" if _leave_files() else "readable"
+    has_empty_root = _leave_files()
     _drop_rights()
-    network = "namespace" if in_namespace else "filter" if _refuse_sockets() else "open"
-    return {"network": network, "files": files}
+    is_restricted = landlock.restrict()
+    is_filtered = seccomp.allow_server_calls()
+    by_filter = "filter" if is_filtered else None
+    return {
+        "network": "namespace" if in_namespace else by_filter or "open",
+        "files": "none" if has_empty_root else "landlock" if is_restricted else by_filter or "readable",
+        "calls": "listed" if is_filtered else "any",
+    }
+
+
+def isolate_job() -> None:
+    """Give up what the fork server still may: it, its other children and their signals are out of reach."""
+    landlock.restrict()
+    seccomp.allow_job_calls()
 
 
 def _unshare(what: int) -> bool:
@@ -63,41 +76,6 @@ def _drop_rights() -> None:
         os.setuid(NOBODY)
     header, nothing = struct.pack("Ii", _CAPABILITY_VERSION_3, 0), bytes(24)
     _libc.capset(header, nothing)
-
-
-class _Filter(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_ushort),
-        ("jt", ctypes.c_ubyte),
-        ("jf", ctypes.c_ubyte),
-        ("k", ctypes.c_uint),
-    )
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filters", ctypes.POINTER(_Filter)))
-
-
-def _refuse_sockets() -> bool:
-    """Let the kernel refuse socket() with EPERM: seccomp needs no rights, so it works in containers."""
-    known = _SOCKET_CALL.get(platform.machine())
-    if known is None or not hasattr(_libc, "prctl"):
-        return False
-    architecture, call = known
-    load, equal, leave = 0x20, 0x15, 0x06
-    allow, refuse, kill = 0x7FFF0000, 0x00050001, 0x80000000
-    steps = (
-        (load, 0, 0, 4),  # the caller's architecture
-        (equal, 1, 0, architecture),
-        (leave, 0, 0, kill),
-        (load, 0, 0, 0),  # the number of the system call
-        (equal, 0, 1, call),
-        (leave, 0, 0, refuse),
-        (leave, 0, 0, allow),
-    )
-    filters = (_Filter * len(steps))(*(_Filter(*step) for step in steps))
-    program = _Program(len(steps), filters)
-    return bool(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0) == 0)
 
 
 def terminate_with_parent(parent: int) -> None:

@@ -22,9 +22,11 @@ class HtmlProcess:
     The fork server behind it starts with the first page that is due, and most homes have none.
     """
 
-    def __init__(self, pool: ForkServerPool | None = None) -> None:
+    def __init__(self, pool: ForkServerPool | None = None, *, is_confinement_required: bool = False) -> None:
         """``pool``: of the kind "html"; its own by default."""
-        self._pool = pool or ForkServerPool("html", idle_seconds=IDLE_SECONDS)
+        self._pool = pool or ForkServerPool(
+            "html", idle_seconds=IDLE_SECONDS, is_confinement_required=is_confinement_required
+        )
         self._turn = asyncio.Semaphore(1)
 
     async def read(self, data: bytes, media_type: str, charset: str | None) -> bytes:

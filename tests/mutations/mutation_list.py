@@ -238,8 +238,22 @@ MUTATIONS = (
         "the program that opens PDFs is not isolated",
         "storage/pdf/fork_server.py",
         "sandbox.isolate()",
-        '{"network": "namespace", "files": "none"}',
+        '{"network": "namespace", "files": "none", "calls": "listed"}',
         f"{SANDBOX_TESTS}::test_the_running_program_has_no_network_and_no_rights",
+    ),
+    Mutation(
+        "the child that reads a PDF may call what its fork server may",
+        "storage/pdf/fork_server.py",
+        "        sandbox.isolate_job()\n",
+        "",
+        f"{SANDBOX_TESTS}::test_a_reading_that_nobody_waits_for_is_stopped",
+    ),
+    Mutation(
+        "a machine that confines nothing is accepted where confinement is required",
+        "storage/pdf/fork_client.py",
+        "if self._is_confinement_required:",
+        "if False:",
+        f"{SANDBOX_TESTS}::test_a_machine_that_confines_too_little_is_named_or_refused",
     ),
     Mutation(
         "the embedded index keeps all channels in one file",

@@ -52,12 +52,14 @@ class ThreadCommands:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        cited = [one for one in (await self._last_citations(question))[1] if not one.host]
+        asked, citations = await self._last_citations(question)
+        cited = [one for one in citations if not one.host]
         chosen = next((one for one in cited if number in ("", str(one.number))), None)
         if chosen is None:
             return words.nothing_to_subscribe
         shown = Shown(chosen.version_id, chosen.page, chosen.quote)
-        if not await self._subscriptions.add(question.id, shown, words.language.value):
+        of = asked.origin.name if asked.members else ""
+        if not await self._subscriptions.add(question.id, shown, words.language.value, of):
             return words.nothing_to_subscribe
         name = words.document_named(title=inert(chosen.name or chosen.title))
         return words.subscribed(page=chosen.page, document=name)

@@ -74,6 +74,10 @@ class Verdict:
     signals: Signals
     is_sure: bool
     """It is an answer even where all that a model wrote of the evidence had to be dropped."""
+    answer_from: float
+    """The probability from which the documents are said to answer."""
+    closest_from: float
+    """The one from which the nearest passages are shown."""
 
     def as_json(self) -> dict[str, object]:
         """For the record of a question."""
@@ -81,6 +85,9 @@ class Verdict:
             "outcome": self.outcome.value,
             "probability": round(self.probability, 3),
             "signals": asdict(self.signals),
+            "weights": dict(_weights(self.signals)),
+            "answer_from": self.answer_from,
+            "closest_from": self.closest_from,
         }
 
 
@@ -119,7 +126,7 @@ class Judge:
         below = Outcome.CLOSEST if probability >= self._closest else Outcome.NOT_FOUND
         outcome = Outcome.ANSWER if probability >= self._answer else below
         is_sure = probability >= UNPROVEN_ODDS * self._answer / (1 + (UNPROVEN_ODDS - 1) * self._answer)
-        return Verdict(outcome, probability, signals, is_sure)
+        return Verdict(outcome, probability, signals, is_sure, self._answer, self._closest)
 
     def _signals(
         self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
@@ -163,9 +170,13 @@ def _empty_labels(row: str) -> Iterator[str]:
 
 def _probability(signals: Signals) -> float:
     measured = {name: float(value) for name, value in asdict(signals).items() if value is not None}
-    is_compared = signals.sentence is not None and signals.passage is not None
-    weights = _WITH_VECTORS if is_compared else _WORDS_ALONE
     log_odds = math.fsum(
-        weight * measured.get(name, 1.0 if name == "bias" else 0.0) for name, weight in weights.items()
+        weight * measured.get(name, 1.0 if name == "bias" else 0.0)
+        for name, weight in _weights(signals).items()
     )
     return 1 / (1 + math.exp(-log_odds))
+
+
+def _weights(signals: Signals) -> Mapping[str, float]:
+    is_compared = signals.sentence is not None and signals.passage is not None
+    return _WITH_VECTORS if is_compared else _WORDS_ALONE

@@ -25,7 +25,7 @@ from bot.core.ports import Announcement, Announcer
 from storage.chat.channels import Channels
 from storage.chat.notifications import Notices
 from storage.chat.uploads import Uploads
-from storage.chat_models import NoticeAudience, NoticeBatch, NoticeGroup
+from storage.chat_models import CHAT, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import raised_at
 from storage.models import Channel, Platform
@@ -168,8 +168,11 @@ class Notifier:
         return quiet.total_seconds() >= self._pace.quiet or waited.total_seconds() >= self._pace.longest
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
-        target = await self._channels.get(route.channel_id)
-        is_wanted = route.alone == "welcome" or not self._is_private(target)
+        target = await self._target(route)
+        if time.monotonic() < self._held_until.get(target.id, 0):
+            return
+        is_awaited = route.alone == "welcome" or route.upload is not None
+        is_wanted = is_awaited or not self._is_private(target)
         if route.is_posted and target.platform is not Platform.LOCAL and is_wanted:
             if (place := await self._place(target, route.upload)) is not None:
                 await self._announce(target, place, groups)
@@ -180,6 +183,11 @@ class Notifier:
             if route.is_posted:
                 await self._receipt_builder.prepare_for_console(batch)
             await self._notices.finish(batch, "kept")
+
+    async def _target(self, route: Route) -> Channel:
+        """Where a route leads; what a direct chat gave to a library has its receipt in that chat."""
+        address = await self._uploads.address(route.upload) if self._uploads and route.upload else None
+        return await self._channels.get((address or {}).get(CHAT, route.channel_id))
 
     def _is_private(self, target: Channel) -> bool:
         """Whether it is a direct chat, in which nobody waits for files, and not the admins' channel."""

@@ -85,7 +85,8 @@ class PageNotes:
         cited = Citation(*of, version_id=live.version_id, name=name)
         await self._subscriptions.move(note["subscription"], before, after)
         text = "\n".join([f"{said} [1]", *_changes(words, *texts)])
-        shown = AnsweredFrom((channel.tenant,))
+        known = followed.channel_name if channel.name == channel.tenant else channel.name
+        shown = AnsweredFrom((channel.tenant,), known if followed.channel_name else "")
         return Answer(AnswerState.CHAT, text, (cited,), language=words.language, answered_from=shown)
 
     async def _live(self, note: Mapping[str, int]) -> LivePublication | None:

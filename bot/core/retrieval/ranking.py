@@ -304,9 +304,10 @@ class Ranking:
             id_, coverage = passage.publication.id, asked.aspect_coverage(passage.terms)
             mixed = passage.score + self.coverage_weight * coverage
             kept = mixed * (self.outdated_share if id_ in old else 1.0)
-            score = self.recency.aged((kept + added[id_]) / most, freshness.get(id_))
+            relevance = (kept + added[id_]) / most
+            score = self.recency.aged(relevance, freshness.get(id_))
             mix = ("mix", passage.score), ("coverage", coverage)
-            return replace(passage, score=score, parts=(*mix, *parts[id_]))
+            return replace(passage, score=score, parts=(*mix, *parts[id_], ("relevance", relevance)))
 
         return sorted(map(weigh, passages), key=rank_order)
 

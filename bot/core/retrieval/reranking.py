@@ -179,7 +179,7 @@ class RerankingRetriever:
             replace(
                 passage,
                 score=(1 - self._weight) * passage.score + self._weight * score,
-                parts=(*passage.parts, ("reranked", score)),
+                parts=(*passage.parts, ("ranked", passage.score), ("reranked", score)),
             )
             for passage, score in zip(passages, judged, strict=True)
         ]

@@ -48,5 +48,6 @@ class ChannelFolders:
 
 
 def folder_name(channel: Channel) -> str:
-    """What the channel's folder in the inbox is called."""
-    return channel.name if channel.platform is Platform.LOCAL else channel.tenant
+    """What the channel's folder in the inbox is called; a library's own name is none for a folder."""
+    is_named = channel.platform is Platform.LOCAL and not channel.is_library
+    return channel.name if is_named else channel.tenant

@@ -19,21 +19,24 @@ from typing import ParamSpec, TypeVar
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import inert
+from bot.core.ports import IncomingMessage
 from bot.core.understanding.channel_folders import folder_name
 from bot.core.understanding.question_terms import language_of
 from bot.core.uploads.file_host import FileDownload, FileHost
-from bot.core.uploads.file_names import free_file_name, is_named_pdf, safe_file_name
+from bot.core.uploads.file_names import SUFFIX, free_file_name, is_named_pdf, safe_file_name
 from bot.core.uploads.upload_folder import PartialFile, UploadFolder
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.channels import Channels
 from storage.chat.notification_events import UPLOADS_FOLDER
 from storage.chat.uploads import Uploads
-from storage.chat_models import UPLOAD, WORDS, InboxItem, NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.chat_models import CHAT, UPLOAD, WORDS, InboxItem, NewUpload, Upload, UploadQuota, UploadRefusal
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
 MEGABYTE = 1 << 20
+LIBRARY = "library"
+"""Names the library of direct chats in FOOTNOTE_UPLOADS."""
 MAX_FETCH_TIME = timedelta(minutes=15)
 """A file that its platform has not given out until then is given up."""
 MAX_READING_TIME = timedelta(minutes=5)
@@ -53,7 +56,7 @@ class UploadPolicy:
     """The channels in which files are taken, as FOOTNOTE_UPLOADS names them."""
 
     def __init__(self, setting: str) -> None:
-        """``off``, ``all``, or tenant names with blanks or commas between them."""
+        """``off``, or ``all``, ``library`` and tenant names with blanks or commas between them."""
         self._names = frozenset(re.split(r"[\s,]+", setting.strip()))
 
     @property
@@ -61,9 +64,18 @@ class UploadPolicy:
         """Whether no channel takes any."""
         return self._names <= {"off"}
 
+    @property
+    def takes_library(self) -> bool:
+        """Whether direct chats take files for the library that they ask, and that everybody reads there."""
+        return LIBRARY in self._names
+
     def allows(self, tenant: TenantName) -> bool:
         """Whether this channel takes files."""
         return "all" in self._names or tenant in self._names
+
+    def takes(self, said: IncomingMessage) -> bool:
+        """Whether a file of this message may become a document."""
+        return self.takes_library if said.is_direct else self.allows(said.key.tenant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +114,7 @@ class UploadIntake:
 
     async def take(self, item: InboxItem) -> Answer | None:
         """What became of the file of a message; see ``bot.core.ports.TakeUpload``."""
-        channel = await self._channels.get(item.channel_id)
+        channel = await self._channel_of(item)
         words = reply_words(upload_language(item))
         try:
             upload = await self._uploads.find(channel.id, item.address["key"])
@@ -114,7 +126,17 @@ class UploadIntake:
             if not await self._is_read(upload) and utc_now() - item.received_at < MAX_READING_TIME:
                 raise FileBeingRead("the file is being read")
             return None
-        return Answer(AnswerState.CHAT, words.upload_taken(file=inert(upload.name)), language=words.language)
+        taken = words.upload_taken(file=inert(upload.name))
+        if channel.id != item.channel_id:
+            taken = f"{taken} {words.upload_for_all}"
+        return Answer(AnswerState.CHAT, taken, language=words.language)
+
+    async def _channel_of(self, item: InboxItem) -> Channel:
+        """Whose document a file becomes: of a direct chat, its library's where that takes files."""
+        chat = await self._channels.get(item.channel_id)
+        is_for_library = chat.is_direct and self._rules.policy.takes_library
+        library = await self._channels.direct_library() if is_for_library else None
+        return library or chat
 
     async def _has_file(self, channel: Channel, upload: Upload) -> bool:
         folder = upload_folder(self._inbox, channel)
@@ -130,7 +152,8 @@ class UploadIntake:
 
     async def _fetch(self, item: InboxItem, channel: Channel, words: ReplyWords) -> Upload:
         host = self._hosts.get(item.platform)
-        self._refuse_place(channel, words)
+        if channel.id == item.channel_id:
+            self._refuse_place(channel, words)
         if host is None:
             raise _Refused(words.uploads_off)
         folder = upload_folder(self._inbox, channel)
@@ -163,15 +186,16 @@ class UploadIntake:
 
     def _refuse_place(self, channel: Channel, words: ReplyWords) -> None:
         policy = self._rules.policy
-        if channel.is_direct and not policy.is_off:
+        # In a channel, a bot of Teams gets no files.
+        if channel.is_direct and not policy.is_off and channel.platform is Platform.SLACK:
             raise _Refused(words.upload_direct)
-        if not policy.allows(channel.tenant):
+        if channel.is_direct or not policy.allows(channel.tenant):
             raise _Refused(words.uploads_off)
 
     def _refuse_declared(self, download: FileDownload, name: str, words: ReplyWords) -> None:
         """Refuse by what is said of a file, before any of it is fetched."""
         if not is_named_pdf(download.name, download.media_type):
-            raise _Refused(words.upload_no_pdf(file=name))
+            raise _Refused(words.upload_no_pdf(file=name.removesuffix(SUFFIX)))
         self._refuse_size(download.size, name, words)
 
     def _refuse_size(self, size: int, name: str, words: ReplyWords) -> None:
@@ -200,13 +224,14 @@ class UploadIntake:
     ) -> Upload:
         """Count it against the channel's quota, under the name that it will have."""
         there = await self._tidy(channel)
+        where = {} if channel.id == item.channel_id else {CHAT: item.channel_id}
         new = NewUpload(
             channel.id,
             item.address["key"],
             str(item.address.get("asker", "")),
             partial_file.sha256,
             partial_file.size,
-            {name: value for name, value in item.address.items() if name not in WORDS},
+            {name: value for name, value in item.address.items() if name not in WORDS} | where,
         )
         safe, quota = safe_file_name(download.name), self._rules.quota
         kept = await self._uploads.keep(new, lambda taken: free_file_name(safe, [*there, *taken]), quota)

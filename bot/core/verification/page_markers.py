@@ -18,6 +18,7 @@ SPACING = 400
 TOLERANCE = 320
 """From so many on they are counted exactly: pieces put together may have other tokens than each by itself."""
 
+_MARKER = re.compile(r"^--- Page \d+ ---\n", re.MULTILINE)
 _WORD = re.compile(r"\s*\S{1,100}\s*")
 _DASH = r"[-\u2010-\u2015\u2212]"
 _LOOKALIKE = re.compile(rf"(?<!{_DASH}){_DASH}++(?=\s*+page\s*+\d)", re.IGNORECASE)
@@ -37,6 +38,11 @@ def with_page_markers(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
         for (offset, page), end in zip(found, ends, strict=True)
     )
     return "\n".join(parts)
+
+
+def count_marker_tokens(prompt: str) -> int:
+    """Tokens that the page markers of a prompt cost; lines of documents that look like them are none."""
+    return sum(count_tokens(marker[0]) for marker in _MARKER.finditer(prompt))
 
 
 def page_marker_offsets(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

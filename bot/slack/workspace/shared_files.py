@@ -5,9 +5,8 @@ The bot token goes to Slack's own hosts, or to the one that SLACK_API_URL names,
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,68 +16,40 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import DeliveryError, FileUnavailable
 from bot.core.ports import IncomingMessage
-from bot.core.understanding.question_terms import language_of
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import is_named_pdf
+from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
 from bot.slack.events import SLACK_ID, read_event, read_message
 from bot.slack.web_api import WebClients, call, client_of
 from storage.chat_models import UPLOAD
-from storage.models import TenantName
 
 Json = Mapping[str, Any]
 
 CHUNK_BYTES = 1 << 16
-MAX_FILES = 10
-"""Files of one message that are looked at: Slack lets people send ten."""
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
 _TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10, sock_read=30)
 
 
 def read_messages(
-    envelope: Json, takes_files: Callable[[TenantName], bool], *, follow_ups: bool = True
+    envelope: Json, takes_files: TakesFiles, *, follow_ups: bool = True
 ) -> list[IncomingMessage]:
-    """The question of an event, and a message for each of its files that something is to be said of.
-
-    Where nobody names us, that is a PDF in a channel that takes files: people show pictures all day.
-    The words beside a PDF that is taken go with it: they are asked when it is read, and not before.
-    """
+    """The question of an event, and a message for each of its files that something is to be said of."""
     asked, said = read_event(envelope, follow_ups=follow_ups), read_message(envelope)
     event: Json = envelope.get("event") or {}
-    files = [one for one in event.get("files") or () if SLACK_ID.fullmatch(str(one.get("id") or ""))]
+    files = [
+        MessageFile(str(one["id"]), str(one.get("name") or ""), _may_be_pdf(one))
+        for one in event.get("files") or ()
+        if SLACK_ID.fullmatch(str(one.get("id") or ""))
+    ]
     if said is None or not files:
         return [asked] if asked else []
-    pdfs = [one for one in files if _may_be_pdf(one)]
-    is_taken = not said.is_direct and takes_files(said.key.tenant)
-    if said.is_unaddressed:
-        chosen, words = pdfs if is_taken else [], ""
-    else:
-        chosen = files if is_taken or not said.text else pdfs
-        words = said.text if is_taken and pdfs else ""
-    uploads = [_upload(said, one, words if one in pdfs[:1] else "") for one in chosen[:MAX_FILES]]
-    is_asked = asked is not None and bool(asked.text) and not (is_taken and pdfs)
-    return [*([asked] if asked and is_asked else []), *uploads]
+    return split_message(said, asked, files, is_taken=takes_files(said))
 
 
 def _may_be_pdf(file: Json) -> bool:
     """Whether it is a PDF as far as Slack says; of a file of another organisation it says nothing."""
     name, media_type = str(file.get("name") or ""), str(file.get("mimetype") or "")
     return is_named_pdf(name, media_type) or file.get("file_access") == "check_file_info"
-
-
-def _upload(said: IncomingMessage, file: Json, words: str) -> IncomingMessage:
-    key = f"{said.message_key}:{file['id']}"
-    language = language_of(said.text)
-    upload = {"id": str(file["id"]), "name": str(file.get("name") or ""), "language": language or ""}
-    return replace(
-        said,
-        event_key=key,
-        message_key=key,
-        # A file that nobody gave to us makes us no part of its thread: what is said below it is not to us.
-        thread=key if said.is_unaddressed else said.thread,
-        text=words,
-        address={**said.address, "key": key, UPLOAD: upload},
-        is_unaddressed=False,
-    )
 
 
 class SharedFiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -64,15 +64,23 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     assert (look["is_wide"], look["documents"], look["not_live"]) == (False, None, 0)
     assert look["verdict"]["outcome"] == "answer"
     assert set(look["verdict"]["signals"]) == {"sentence", "passage", "rank", "lacks", "empty"}
+    assert set(look["verdict"]["weights"]) - set(look["verdict"]["signals"]) == {"bias"}
+    assert look["verdict"]["answer_from"] <= look["verdict"]["probability"]
     first, second = look["candidates"]
     assert (first["file"], first["page"], first["rank"]) == ("sop-it-04.pdf", 1, 1)
     assert first["fate"] == "read"
     assert first["score"] == answer.passages[0].score
     assert (first["bm25"], first["vector"]) == (answer.passages[0].bm25, answer.passages[0].vector)
-    assert set(first["parts"]) == {"mix", "coverage", "named", "document", "outdated"}
+    assert set(first["parts"]) == {"mix", "coverage", "named", "document", "outdated", "relevance"}
+    assert (first["places"]["mix"], first["places"]["ranked"], second["places"]["ranked"]) == (1, 1, 2)
+    assert " ".join(BACKUPS.split()) == first["preview"]
+    origin = answer.passages[0].publication
+    assert (first["version"], first["reading"]) == (origin.version_id, origin.reading_id.hex)
     assert second["rank"] == 2
+    assert [one["file"] for one in record["leading"]] == [first["file"], second["file"]]
     (written,) = record["drafts"]
-    assert written["prompts"] == [{"system": "Rules", "user": "Passages and question", "with_schema": True}]
+    tokens = {"system": 1, "user": 4, "markers": 0}
+    assert written["prompts"] == [asdict(prompt) | {"tokens": tokens}]
     (claim,) = written["claims"]
     assert (claim["text"], claim["fault"]) == (DAILY.text, None)
     assert claim["quotes"] == [
@@ -83,7 +91,7 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     assert answer.citations[0].url not in json.dumps(record)
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (70, 9)
     assert record["tokens"]["embedding"] > 4
-    assert set(record["milliseconds"]) == {"retrieve", "answer", "total"}
+    assert set(record["milliseconds"]) == {"retrieve", "answer", "total", "first"}
 
 
 async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
@@ -208,7 +216,7 @@ async def test_calls_that_only_help_are_told_with_what_they_cost(world: World) -
     assert {one["question"] for one in record["looks"]} == {"and when?", QUESTION}
     assert sum(len(one["system"] + one["user"]) for one in call["prompts"]) == MAX_PROMPT_CHARS - 2
     assert record["is_cut"]
-    assert record["drafts"][0]["prompts"] == [{"system": "R", "user": "P", "with_schema": True}]
+    assert record["drafts"][0]["prompts"][0]["user"] == "P"
     assert (record["tokens"]["prompt"], record["tokens"]["completion"]) == (100, 13)
     assert "Helped by the model: rewrite" in render_record(record)
     assert f"  for: {QUESTION}" in render_record(record)

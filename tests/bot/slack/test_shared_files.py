@@ -60,10 +60,11 @@ def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
         (shared(f"{MENTION} Who signs it?", PICTURE), False, [("", "Who signs it?")]),
         (
             shared("Who signs it?", POLICY, channel_type="im"),
-            True,
+            False,
             [("", "Who signs it?"), ("F0POLICY1", "")],
         ),
-        (shared("", POLICY, channel_type="im"), True, [("F0POLICY1", "")]),
+        (shared("Who signs it?", POLICY, channel_type="im"), True, [("F0POLICY1", "Who signs it?")]),
+        (shared("", POLICY, channel_type="im"), False, [("F0POLICY1", "")]),
         (shared("", POLICY, thread_ts="16.1"), True, [("F0POLICY1", "")]),
         (shared("and this?", PICTURE, thread_ts="16.1"), True, [("", "and this?")]),
         (shared("", POLICY, bot_id="B1"), True, []),
@@ -76,15 +77,15 @@ def test_which_files_and_words_of_a_message_are_taken_up(
     event: dict[str, Any], is_taken: bool, expected: list[tuple[str, str]]
 ) -> None:
     """Shows mentions, bare posts, direct chats and threads, with PDFs and pictures, where files are taken."""
-    assert brief(read_messages(event, lambda tenant: is_taken)) == expected
+    assert brief(read_messages(event, lambda said: is_taken)) == expected
 
 
 def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
     """Shows the keys of both events of a mention, the file's language, and what the setting is asked."""
     asked: list[str] = []
 
-    def takes(tenant: str) -> bool:
-        asked.append(tenant)
+    def takes(said: IncomingMessage) -> bool:
+        asked.append(said.key.tenant)
         return True
 
     text = f"{MENTION} Hier ist die neue Richtlinie für die Sicherung der Daten."
@@ -101,8 +102,8 @@ def test_a_message_that_is_told_twice_brings_the_same_uploads() -> None:
 
 def test_a_file_that_nobody_gave_to_us_makes_us_no_part_of_its_thread() -> None:
     """Shows that remarks below it are to others, though our reply stands there; below a mention, to us."""
-    (bare,) = read_messages(shared("", POLICY), lambda tenant: True)
-    (given,) = read_messages(shared(MENTION, POLICY), lambda tenant: True)
+    (bare,) = read_messages(shared("", POLICY), lambda said: True)
+    (given,) = read_messages(shared(MENTION, POLICY), lambda said: True)
     assert (bare.thread, bare.address["thread"]) == (bare.message_key, "17.1")
     assert (given.thread, given.address["thread"]) == ("17.1", "17.1")
 
@@ -110,7 +111,7 @@ def test_a_file_that_nobody_gave_to_us_makes_us_no_part_of_its_thread() -> None:
 def test_a_file_of_another_organisation_is_left_alone() -> None:
     """Shows that an outsider of a shared channel adds no document."""
     event = {**shared(MENTION, POLICY, user_team="T0OTHER01"), "is_ext_shared_channel": True}
-    assert read_messages(event, lambda tenant: True) == []
+    assert read_messages(event, lambda said: True) == []
 
 
 @pytest.mark.parametrize(

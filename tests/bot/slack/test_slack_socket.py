@@ -33,6 +33,13 @@ class SocketServer:
     socket: web.WebSocketResponse | None = None
     tokens: dict[str, str | None] = field(default_factory=dict)
     refusal: str | None = None
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    greets: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set: a socket that was opened is told hello."""
+
+    def __post_init__(self) -> None:
+        """Slack says hello at once."""
+        self.greets.set()
 
     async def call(self, request: web.Request) -> web.Response:
         """``auth.test`` and ``apps.connections.open``."""
@@ -46,6 +53,9 @@ class SocketServer:
         """Take acknowledgements until the bot hangs up."""
         self.socket = web.WebSocketResponse()
         await self.socket.prepare(request)
+        self.opened.set()
+        await self.greets.wait()
+        await self.socket.send_json({"type": "hello", "num_connections": 1})
         async for message in self.socket:
             if message.type is WSMsgType.TEXT:
                 self.acknowledged.add(json.loads(message.data)["envelope_id"])
@@ -80,10 +90,7 @@ async def inbox(
     inbox = new_inbox()
     door = door_for(settings_for(f"{server.url}/api", slack_app_token="xapp-test"), inbox)
     await door.start()
-    for _ in range(100):
-        if server.socket and await door.is_ready():
-            break
-        await asyncio.sleep(0.05)
+    await _until_ready(door)
     yield inbox
     await door.stop()
 
@@ -143,3 +150,36 @@ async def test_an_unreachable_slack_does_not_stop_the_start(
     await door.start()
     assert not await door.is_ready()
     await door.stop()
+
+
+async def test_the_socket_is_ready_from_slacks_hello_on_and_not_before(
+    server: SocketServer,
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], Any],
+    door_for: Callable[..., SlackAdapter],
+) -> None:
+    """An open WebSocket takes no events yet; one that was broken off waits for the hello of the next."""
+    server.greets.clear()
+    door = door_for(settings_for(f"{server.url}/api", slack_app_token="xapp-test"), new_inbox())
+    await door.start()
+    await server.opened.wait()
+    await asyncio.sleep(0.1)
+    assert not await door.is_ready()
+    server.greets.set()
+    await _until_ready(door)
+    server.greets.clear()
+    server.opened.clear()
+    assert server.socket
+    await server.socket.send_json({"type": "disconnect", "reason": "refresh_requested"})
+    await server.opened.wait()
+    await asyncio.sleep(0.1)
+    assert not await door.is_ready()
+    server.greets.set()
+    await _until_ready(door)
+    await door.stop()
+
+
+async def _until_ready(door: SlackAdapter) -> None:
+    async with asyncio.timeout(5):
+        while not await door.is_ready():
+            await asyncio.sleep(0.01)

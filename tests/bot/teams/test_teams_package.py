@@ -9,6 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[3] / "deploy" / "teams" / "make_package.py"
 APP_ID = "12345678-1234-1234-1234-123456789abc"
 
@@ -31,6 +33,18 @@ def test_the_package_holds_the_manifest_of_this_bot_and_both_icons(tmp_path: Pat
     assert "footnote.example" not in json.dumps(manifest)
     sizes = {name: struct.unpack(">II", icon[16:24]) for name, icon in icons.items()}
     assert sizes == {"color.png": (192, 192), "outline.png": (32, 32)}
+
+
+@pytest.mark.parametrize(("options", "takes_files"), [((), False), (("--files",), True)])
+def test_personal_chats_offer_files_only_where_they_are_taken(
+    tmp_path: Path, options: tuple[str, ...], takes_files: bool
+) -> None:
+    """Shows both: a button for files that nobody takes would be a dead end."""
+    target = tmp_path / "app.zip"
+    assert make(APP_ID, "https://pages.acme.example", str(target), *options).returncode == 0
+    with zipfile.ZipFile(target) as package:
+        (bot,) = json.loads(package.read("manifest.json"))["bots"]
+    assert bot["supportsFiles"] is takes_files
 
 
 def test_without_an_app_id_the_script_says_how_it_is_used() -> None:

@@ -57,6 +57,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
             checks = {name: fails if name in not_ready else works for name in ("sql", "index", "slack")}
             app = build_web(
                 answering=house.answering,
+                trace=house.answering.trace,
                 stores=house.stores,
                 links=house.links,
                 images=house.images(chosen.page_images_mb),

@@ -199,6 +199,9 @@ async def test_who_left_is_told_nothing_of_a_document_that_changes(office: Membe
         assert ("Snickerdoodle" in said) is stays
         assert ("source-newer-1" in said) is stays
         assert bool(new) is stays
+        notes = [one for one in new if "new version" in one and "Snickerdoodle" in one]
+        assert all(f"From the documents of #{HARVEST.name}" in one for one in notes)
+        assert bool(notes) is stays
     office.enter("U0LEFT", HARVEST)
     assert "Snickerdoodle" in await office.say("U0LEFT", "Who changed the password of the harvest festival?")
 

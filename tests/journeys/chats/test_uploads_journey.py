@@ -1,12 +1,17 @@
-"""PDFs are uploaded in a channel of a real Slack server: receipt, answer, refusals, and removal."""
+"""PDFs are uploaded in a channel of a real Slack server and in Teams: receipt, answer, refusals, removal."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from engines.playground import BOT_ID, PERSONAL, TENANT, Playground, StartPlayground
 from engines.slack import ALICE, BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from harness.program import Program
@@ -115,3 +120,88 @@ async def test_what_is_not_taken_is_said_once_and_elsewhere_nothing_is_said(
 
 async def _are(slack: SlackDouble, words: str, count: int) -> bool:
     return len(await slack.posted(IT, words) or ()) == count
+
+
+@pytest.fixture
+async def file_host() -> AsyncIterator[str]:
+    """What stands for SharePoint: the address of the policy, whatever it is called there."""
+
+    async def give(request: web.Request) -> web.Response:
+        return web.Response(body=POLICY)
+
+    app = web.Application()
+    app.router.add_get("/download.aspx", give)
+    async with TestServer(app) as server:
+        yield f"{server.make_url('/download.aspx')}?tempauth=a%2Bb"
+
+
+def sent(playground: Playground, name: str, url: str, text: str = "", person: str = "20") -> dict[str, Any]:
+    """What Teams sends when somebody gives the bot a file in a personal chat; without a name, words alone."""
+    content = {"downloadUrl": url, "uniqueId": f"id-{name}", "fileType": name.rpartition(".")[2]}
+    kind = "application/vnd.microsoft.teams.file.download.info"
+    file = {"contentType": kind, "name": name, "content": content}
+    return {
+        "type": "message",
+        "id": f"file-{name}-{len(text)}-{person}",
+        "channelId": "msteams",
+        "from": {"id": f"user-id-{person}", "aadObjectId": f"00000000-0000-0000-0000-0000000000{person}"},
+        "recipient": {"id": BOT_ID},
+        "conversation": {"id": PERSONAL, "conversationType": "personal", "tenantId": TENANT},
+        "channelData": {"tenant": {"id": TENANT}},
+        "serviceUrl": f"{playground.url}/_connector",
+        "text": text,
+        "attachments": [file] if name else [],
+    }
+
+
+@pytest.mark.long
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_a_pdf_sent_in_a_personal_chat_of_teams_becomes_the_librarys_until_it_is_removed(
+    program: Program,
+    start_playground: StartPlayground,
+    file_host: str,
+    sop: Path,
+    browser: Browser,
+) -> None:
+    """Shows receipt, answer, a refusal by name, another's try to remove it, and a question beside a file."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_UPLOADS": "library"}
+    place = program.home / "policies"
+    place.mkdir(parents=True)
+    (place / sop.name).write_bytes(sop.read_bytes())
+    library = f'[library.policies]\n[[library.policies.folder]]\nlocation = "{place}"\n'
+    (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
+    async with program.serving():
+        await program.until_live("library/policies", 1)
+        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        await page.goto(playground.url)
+        await page.get_by_text("I am Footnote").first.wait_for()
+        await playground.send(sent(playground, "notes.docx", file_host))
+        refused = WORDS.upload_no_pdf(file="notes.docx")
+        await until(lambda: playground.said(refused), log=lambda: program.log)
+        await playground.send(sent(playground, NAME, file_host))
+        (*_, taken) = await until(lambda: playground.said("is taken"), log=lambda: program.log)
+        assert WORDS.upload_for_all in taken
+        (receipt,) = await until(lambda: playground.said("1 page"), log=lambda: program.log)
+        assert NAME in receipt
+        (folder,) = (program.home / "inbox").iterdir()
+        assert (folder / "uploads" / NAME).read_bytes() == POLICY
+        await playground.say(PERSONAL, QUESTION)
+        await until(lambda: playground.said(SEARCHED), log=lambda: program.log)
+        await page.get_by_text(SEARCHED).first.wait_for()
+        await page.screenshot(path=program.home.parent / "receipt.png")
+        await playground.send(sent(playground, "", "", f"remove upload {NAME}", person="21"))
+        await until(lambda: playground.said(WORDS.upload_not_yours(file=NAME)), log=lambda: program.log)
+        await playground.say(PERSONAL, f"remove upload {NAME}")
+        await until(lambda: playground.said(WORDS.upload_removed(file=NAME)), log=lambda: program.log)
+        assert list((folder / "uploads").iterdir()) == []
+        before = len(await playground.said(SEARCHED) or ())
+        await playground.send(sent(playground, f"New {NAME}", file_host, QUESTION))
+        await until(lambda: _more(playground, before), log=lambda: program.log)
+    assert file_host.partition("?")[2] not in program.log
+
+
+async def _more(playground: Playground, count: int) -> bool:
+    return len(await playground.said(SEARCHED) or ()) > count

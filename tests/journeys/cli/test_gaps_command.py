@@ -1,10 +1,11 @@
-"""``footnote gaps`` on a home whose documents were asked for what they do not hold."""
+"""``footnote gaps`` and ``quality`` on a home whose documents were asked for what they do not hold."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 
+import pytest
 from harness.program import Program
 
 
@@ -23,5 +24,11 @@ def test_what_was_asked_in_vain_is_listed_with_the_words_of_no_document(
     told = program.run("gaps").stdout
     assert "   2  it  who repairs the espresso machine" in told
     assert "in no document: " in told
+    kept = program.run("quality", "--weeks", "1", "--json", "--keep-baseline").stdout
+    assert (json.loads(kept)["questions"], json.loads(kept)["baseline"]) == (3, None)
+    (line,) = map(json.loads, program.run("quality", "--channel", "it", "--json").stdout.splitlines())
+    assert line["baseline"] == line["figures"]
+    assert line["figures"]["answered"] == pytest.approx(1 / 3)
+    assert "  answered                           0.33" in program.run("quality").stdout
     assert program.run("gaps", "--days", "0").returncode == 2
     assert program.run("gaps", "--channel", "nowhere").returncode == 2

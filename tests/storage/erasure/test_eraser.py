@@ -19,7 +19,7 @@ from storage.chat.channels import Channels
 from storage.chat.citations import Citations
 from storage.chat.feedback import FeedbackStore, FeedbackVerdict, person_of
 from storage.chat.inbox import Inbox
-from storage.chat.traces import QuestionRecords
+from storage.chat.traces import QuestionRecords, baseline_fact
 from storage.chat_models import NewTurn
 from storage.clock import utc_now
 from storage.erasure.eraser import Eraser
@@ -282,6 +282,7 @@ async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
         folder = await session.scalar(select(FolderRow))
         assert folder is not None
         session.add(FactRow(name=f"strangers {folder.id}", value=json.dumps({f"{CANARY}.txt": "no PDF"})))
+        session.add(FactRow(name=baseline_fact(channel.id), value=json.dumps({CANARY: 0.5})))
         session.add(WebTextRow(sha256="1", title=CANARY, day="", words=1, chunks=[[CANARY, 1, [], "", 1]]))
     other = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"), OTHER)
     await home.talk(other, OTHER, await home.shelve(other, OTHER), text=OTHER)

@@ -29,7 +29,7 @@ from storage.chat.channels import Channels
 from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
 from storage.chat.notifications import Notices
 from storage.chat.uploads import Uploads
-from storage.chat_models import NewUpload, Upload, UploadQuota
+from storage.chat_models import CHAT, NewUpload, Upload, UploadQuota
 from storage.clock import clock_ahead, utc_now
 from storage.folders.folders import Folders
 from storage.models import Channel, ChannelKey, Chunk, Platform
@@ -112,11 +112,11 @@ class Office:
         """One channel's documents."""
         return await open_shelf(self.database, key)
 
-    async def upload(self, shelf: NoticeShelf, name: str) -> Upload:
-        """A file that somebody uploads in the thread of its name."""
+    async def upload(self, shelf: NoticeShelf, name: str, **where: int) -> Upload:
+        """A file that somebody uploads in the thread of its name; ``where``: as the chat of a library's."""
         async with self.database.transaction() as session:
             (await session.get_one(FolderRow, shelf.folder)).origin = "inbox"
-        new = NewUpload(shelf.channel.id, name, "slack:T1:U1", name, 1, {"thread": name})
+        new = NewUpload(shelf.channel.id, name, "slack:T1:U1", name, 1, {"thread": name} | where)
         kept = await Uploads(self.database).keep(new, lambda taken: name, UploadQuota(9, 99))
         assert isinstance(kept, Upload)
         return kept
@@ -550,6 +550,25 @@ async def test_the_receipt_of_an_upload_stands_at_once_below_it_whatever_others_
     assert ["dropped.pdf" in words for words in office.slack.words(IT)] == [False, False]
     await (await office.announcing(receipts)).tick()
     assert office.slack.below[2:] == ([None] if receipts == "channel" else [])
+
+
+async def test_the_receipt_of_a_librarys_upload_stands_in_the_chat_it_was_sent_in(office: Office) -> None:
+    """Shows that a direct chat hears of its own file, and of no other; the library belongs to no chat."""
+    channels = Channels(office.database)
+    direct = ChannelKey(Platform.SLACK, "T1", "D1")
+    chat = await channels.ensure(direct, is_direct=True)
+    library = await channels.ensure_library("policies")
+    shelf = await open_shelf(office.database, ChannelKey(Platform.LOCAL, "", library.name))
+    assert shelf.channel.id == library.id
+    await office.upload(shelf, "a.pdf", **{CHAT: chat.id})
+    await shelf.publish(await shelf.add("uploads/a.pdf"))
+    await shelf.publish(await shelf.add("dropped.pdf"))
+    for _ in range(2):
+        await (await office.announcing()).tick()
+    assert [one["thread"] for one in office.slack.below] == ["a.pdf"]
+    (words,) = office.slack.words(direct)
+    assert "a.pdf" in words
+    assert "dropped.pdf" not in words
 
 
 async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_once(office: Office) -> None:

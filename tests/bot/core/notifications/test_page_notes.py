@@ -124,6 +124,20 @@ async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: Wo
     assert "was not found in it. Here is its page 1. [1]" in answer.text
 
 
+@pytest.mark.parametrize("name", ["", "#it-ops"])
+async def test_a_note_in_a_chat_that_asks_several_channels_names_that_of_its_page(
+    world: World, name: str
+) -> None:
+    """Shows it of a channel whose name only its platform knows; elsewhere no channel is named."""
+    shown = Shown(world.shelved.version, 2, RULE)
+    assert await world.subscriptions.add("1", shown, "en", name)
+    await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
+    (item,) = await world.claimed()
+    assert (await world.notes.write(item.address[NOTE])).channel_name == name
+    await world.house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"), "#operations")
+    assert (await world.notes.write(item.address[NOTE])).channel_name == ("#operations" if name else "")
+
+
 async def test_who_ended_it_is_told_nothing(world: World) -> None:
     """Shows it of a note that waits already, and that nobody can follow a page without a thread in a chat."""
     assert not await world.subscriptions.add("0a1b", Shown(world.shelved.version, 2, RULE), "en")

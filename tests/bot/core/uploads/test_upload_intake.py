@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.uploads import Uploads
-from storage.chat_models import UPLOAD, InboxItem, UploadQuota
+from storage.chat_models import CHAT, UPLOAD, InboxItem, UploadQuota
 from storage.clock import clock_ahead, utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, ChannelKey, Platform
@@ -193,18 +193,25 @@ async def test_what_is_no_pdf_by_name_and_kind_is_not_even_fetched(counter: Coun
     counter.host.files, counter.host.names = {"a": PDF, "b": PDF.ljust(MEGABYTE + 1)}, {"a": "film.mp4"}
     assert await counter.said(counter.item("b")) == WORDS.upload_too_large(file="b.pdf", limit=1)
     counter.host.media_type = "video/mp4"
-    assert await counter.said(counter.item("a")) == WORDS.upload_no_pdf(file="film.mp4.pdf")
+    assert await counter.said(counter.item("a")) == WORDS.upload_no_pdf(file="film.mp4")
     assert counter.host.given == 0
 
 
 @pytest.mark.parametrize(
     ("policy", "is_taken"),
-    [("off", False), ("all", True), ("sl_T1_C2", False), ("sl_T1_C2, sl_T1_C1", True), ("sl_T1_C11", False)],
+    [
+        ("off", False),
+        ("all", True),
+        ("sl_T1_C2", False),
+        ("sl_T1_C2, sl_T1_C1", True),
+        ("sl_T1_C11", False),
+        ("library", False),
+    ],
 )
 async def test_a_channel_takes_files_only_where_the_setting_names_it(
     counter: Counter, policy: str, is_taken: bool
 ) -> None:
-    """Shows the setting's three forms."""
+    """Shows the setting's forms."""
     counter.policy, counter.host.files["a"] = policy, PDF
     assert ((await counter.said(counter.item("a"))) == WORDS.uploads_off) is not is_taken
     assert bool(counter.files()) is is_taken
@@ -218,6 +225,32 @@ async def test_a_direct_chat_takes_no_file(counter: Counter) -> None:
     assert await counter.said(counter.item("a")) == WORDS.upload_direct
     counter.policy = "off"
     assert await counter.said(counter.item("a")) == WORDS.uploads_off
+
+
+@pytest.mark.parametrize("platform", [Platform.SLACK, Platform.TEAMS])
+async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_it(
+    counter: Counter, platform: Platform
+) -> None:
+    """Shows whose document it is, what its uploader is told, where its receipt goes; `all` is not enough."""
+    channels = Channels(counter.database)
+    counter.hosts, counter.host.files["a"] = {platform: counter.host}, PDF
+    home = "T1" if platform is Platform.SLACK else "tenant"
+    chat = await channels.ensure(ChannelKey(platform, home, "D1"), is_direct=True)
+    library = await channels.ensure_library("policies")
+    await channels.keep_direct_library(library)
+    counter.channel = chat
+    item = replace(counter.item("a"), platform=platform)
+    refused = WORDS.upload_direct if platform is Platform.SLACK else WORDS.uploads_off
+    assert await counter.said(item) == refused
+    counter.policy = "library"
+    told = f"{WORDS.upload_taken(file='a.pdf')} {WORDS.upload_for_all}"
+    assert [await counter.said(item), await counter.said(item)] == [told, told]
+    (upload,) = await Uploads(counter.database).of_channel(library.id)
+    assert (await Uploads(counter.database).address(upload.id) or {})[CHAT] == chat.id
+    assert (counter.inbox / library.tenant / "uploads" / "a.pdf").read_bytes() == PDF
+    assert (await channels.ensure_named(library.tenant)).id == library.id, "whom the inbox's folder feeds"
+    await channels.keep_direct_library(None)
+    assert await counter.said(replace(counter.item("b"), platform=platform)) == refused
 
 
 async def test_a_platform_whose_files_cannot_be_had_takes_none(counter: Counter) -> None:

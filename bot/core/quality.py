@@ -1,0 +1,242 @@
+"""How well a channel is answered, week by week, in figures made of the records of its questions.
+
+``TARGETS`` is what the console's page and ``footnote quality`` hold them to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from statistics import fmean, median
+from typing import Any
+
+from bot.core.models import AnswerState
+from storage.chat.feedback import FeedbackVerdict
+from storage.chat.traces import AnswerFacts, QuestionRecords
+from storage.clock import utc_now
+
+Json = dict[str, Any]
+Limit = tuple[str, float]
+"""(``>=`` or ``<=``, value)."""
+
+TARGETS: dict[str, Limit] = {
+    "answered": (">=", 0.80),
+    "documents": (">=", 1.2),
+    "fitting": (">=", 0.80),
+    "first_ms": ("<=", 3000),
+    "total_ms": ("<=", 10000),
+}
+"""Figure -> what is asked of it: first guesses, for no channel's weeks have been measured yet."""
+
+MAX_WEEKS = 12
+RECENT_DAYS = 365
+"""A document is called recent when its day lies no further before the question."""
+
+ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
+CHAT = {AnswerState.CHAT}
+"""Nothing was searched for."""
+
+Facts = Sequence[AnswerFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityFigure:
+    """One figure of a week."""
+
+    label: str
+    unit: str
+    """``share`` (0-1), ``ms``, ``tokens``, or ``''``: a number."""
+    of: Callable[[Facts], float | None]
+    """Of the questions that were searched for; None: nothing to measure it by is kept."""
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return fmean(known) if known else None
+
+
+def _median(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return median(known) if known else None
+
+
+def _share_of(*states: AnswerState) -> Callable[[Facts], float | None]:
+    return lambda facts: _mean(one.state in states for one in facts)
+
+
+def _documents(facts: Facts) -> float | None:
+    """Distinct documents among the first five candidates."""
+    return _mean(len({found["file"] for found in one.leading}) for one in facts if one.leading)
+
+
+def _recent(facts: Facts) -> float | None:
+    """Share of the distinct documents among the first five that are recent; of those that are dated."""
+    return _mean(
+        date.fromisoformat(day) >= one.asked_at.date() - timedelta(days=RECENT_DAYS)
+        for one in facts
+        for day in {found["file"]: found["day"] for found in one.leading or ()}.values()
+        if day
+    )
+
+
+def _figures(facts: Facts) -> float | None:
+    """Figures per answer."""
+    return _mean(len(one.figures) for one in facts if one.figures is not None and one.state in ANSWERED)
+
+
+def _fitting(facts: Facts) -> float | None:
+    """Share of the figures shown that stand on a page which their answer cites."""
+    return _mean(
+        (figure["file"], figure["page"]) in {(cited["file"], cited["page"]) for cited in one.citations}
+        for one in facts
+        for figure in one.figures or ()
+    )
+
+
+def _helpful(facts: Facts) -> float | None:
+    return _mean(verdict == FeedbackVerdict.GOOD for one in facts for verdict, _ in one.verdicts)
+
+
+def _doubted(facts: Facts) -> float | None:
+    return _mean(any(verdict != FeedbackVerdict.GOOD for verdict, _ in one.verdicts) for one in facts)
+
+
+def _corrected(facts: Facts) -> float:
+    """How often somebody named the right page."""
+    return sum(page > 0 for one in facts for _, page in one.verdicts)
+
+
+def _tokens(kind: str) -> Callable[[Facts], float | None]:
+    return lambda facts: _mean(count for one in facts if (count := one.tokens.get(kind)) is not None)
+
+
+def _milliseconds(part: str) -> Callable[[Facts], float | None]:
+    return lambda facts: _median(one.milliseconds[part] for one in facts if part in one.milliseconds)
+
+
+FIGURES: dict[str, QualityFigure] = {
+    "answered": QualityFigure("answered", "share", _share_of(*ANSWERED)),
+    "closest": QualityFigure("closest passages", "share", _share_of(AnswerState.CLOSEST)),
+    "not_found": QualityFigure("not found", "share", _share_of(AnswerState.NOT_FOUND)),
+    "failed": QualityFigure("failed", "share", _share_of(AnswerState.FAILED)),
+    "documents": QualityFigure("documents among the first five", "", _documents),
+    "recent": QualityFigure("of them recent", "share", _recent),
+    "figures": QualityFigure("figures an answer", "", _figures),
+    "fitting": QualityFigure("of them on a cited page", "share", _fitting),
+    "helpful": QualityFigure("thumbs up, of all thumbs", "share", _helpful),
+    "doubted": QualityFigure("answers doubted", "share", _doubted),
+    "corrected": QualityFigure("right page named", "", _corrected),
+    "first_ms": QualityFigure("until the first words", "ms", _milliseconds("first")),
+    "total_ms": QualityFigure("whole answer", "ms", _milliseconds("total")),
+    "prompt_tokens": QualityFigure("tokens read by a model", "tokens", _tokens("prompt")),
+    "completion_tokens": QualityFigure("tokens written by it", "tokens", _tokens("completion")),
+}
+"""By name. Times are medians, tokens means of the questions for which a model was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The questions of one week of a channel."""
+
+    begins: date
+    """Its Monday."""
+    questions: int
+    figures: Mapping[str, float | None]
+    is_whole: bool
+    """False: retention has removed some of its records, or all."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether any of it is."""
+        return self.questions > 0 or self.is_whole
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelQuality:
+    """How well a channel is answered."""
+
+    channel_id: int
+    kept_since: datetime
+    weeks: Sequence[Week]
+    """Oldest first, without a gap, up to the present one."""
+    questions: int
+    figures: Mapping[str, float | None]
+    """Of all these weeks."""
+    baseline: Mapping[str, float | None] | None
+    """What was kept of an earlier time to hold them to."""
+
+    def as_json(self, channel: str) -> Json:
+        """As ``footnote quality --json`` prints it."""
+        return {
+            "channel": channel,
+            "kept_since": self.kept_since.isoformat(timespec="seconds"),
+            "questions": self.questions,
+            "figures": dict(self.figures),
+            "baseline": dict(self.baseline) if self.baseline else None,
+            "targets": {name: list(limit) for name, limit in TARGETS.items()},
+            "missed": sorted(name for name, value in self.figures.items() if is_missed(name, value)),
+            "weeks": [
+                {
+                    "begins": week.begins.isoformat(),
+                    "questions": week.questions,
+                    "is_whole": week.is_whole,
+                    "figures": dict(week.figures) if week.is_kept else None,
+                }
+                for week in self.weeks
+            ],
+        }
+
+
+def is_missed(name: str, value: float | None) -> bool:
+    """Whether a figure is known and not what is asked of it."""
+    if value is None or name not in TARGETS:
+        return False
+    sign, bar = TARGETS[name]
+    return value < bar if sign == ">=" else value > bar
+
+
+def figures_of(facts: Facts) -> dict[str, float | None]:
+    """Every figure of some questions."""
+    return {name: figure.of(facts) for name, figure in FIGURES.items()}
+
+
+def weeks_of(facts: Facts, kept_since: datetime, until: datetime, count: int) -> list[Week]:
+    """The figures of the last ``count`` weeks, Monday to Sunday in UTC."""
+    last = _monday(until)
+    found = []
+    for begins in (last - timedelta(weeks=back) for back in reversed(range(count))):
+        asked = [one for one in facts if _monday(one.asked_at) == begins]
+        is_whole = kept_since.date() < begins
+        found.append(Week(begins, len(asked), figures_of(asked), is_whole))
+    return found
+
+
+def _monday(moment: datetime) -> date:
+    return moment.date() - timedelta(days=moment.weekday())
+
+
+async def channel_quality(
+    records: QuestionRecords, channel_id: int, weeks: int = MAX_WEEKS
+) -> ChannelQuality:
+    """How well a channel was answered in the last ``weeks``, as far as its records are kept.
+
+    Raises:
+        storage.errors.DatabaseUnavailable: nobody knows just now.
+    """
+    now = utc_now()
+    since = now - timedelta(days=now.weekday(), weeks=weeks - 1)
+    facts = await records.facts_since(channel_id, since.replace(hour=0, minute=0, second=0, microsecond=0))
+    searched = _searched(facts, CHAT)
+    return ChannelQuality(
+        channel_id,
+        records.kept_since,
+        weeks_of(searched, records.kept_since, now, weeks),
+        len(searched),
+        figures_of(searched),
+        await records.baseline(channel_id),
+    )
+
+
+def _searched(facts: Facts, unsearched: Collection[str]) -> list[AnswerFacts]:
+    return [one for one in facts if one.state not in unsearched]

@@ -1,0 +1,135 @@
+"""Files that people send in personal chats of Teams: which messages bring one, and how its bytes are fetched.
+
+Teams gives a bot files in personal chats only, by an address of SharePoint that needs no token. It is asked
+as it is, over https, along no redirect, and on SharePoint's own hosts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from bot.core.errors import DeliveryError, FileUnavailable
+from bot.core.plaintext import mend
+from bot.core.ports import IncomingMessage
+from bot.core.uploads.file_host import FileDownload
+from bot.core.uploads.file_names import is_named_pdf
+from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
+from bot.settings import is_loopback_host
+from bot.teams.activities import part, place_of, read_activity
+from bot.teams.connector import ServiceUrlCheck
+from storage.chat_models import UPLOAD
+
+Json = Mapping[str, Any]
+
+FILE = "application/vnd.microsoft.teams.file.download.info"
+SHAREPOINT_HOSTS = (".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us", ".sharepoint.cn")
+"""What the hosts of people's files end in, in all of Microsoft's clouds."""
+CHUNK_BYTES = 1 << 16
+MAX_ID_CHARS = 100
+_TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10, sock_read=30)
+
+
+def read_messages(activity: Json, home: str | None, takes_files: TakesFiles) -> list[IncomingMessage]:
+    """The question of an activity, and a message for each of its files; ``home`` as of ``read_activity``.
+
+    Outside of direct chats there are no files: strangers of other tenants add no documents.
+    """
+    said = read_activity(activity, home)
+    if said is None:
+        return []
+    place = place_of(activity, home)
+    files = _files(activity) if place and place.is_direct else []
+    return split_message(said, said, files, is_taken=bool(files) and takes_files(said))
+
+
+def _files(activity: Json) -> list[MessageFile]:
+    attachments = activity.get("attachments")
+    found = []
+    for number, one in enumerate(attachments if isinstance(attachments, list) else ()):
+        if isinstance(one, Mapping) and one.get("contentType") == FILE:
+            content = part(one, "content")
+            kind, name = str(content.get("fileType") or ""), mend(str(one.get("name") or ""))
+            media_type = "application/pdf" if kind.lower() == "pdf" else ""
+            id = mend(str(content.get("uniqueId") or number))[:MAX_ID_CHARS]
+            address = {"url": mend(str(content.get("downloadUrl") or "")), "media_type": media_type}
+            found.append(MessageFile(id, name, is_named_pdf(name, media_type), address))
+    return found
+
+
+def is_sharepoints(url: str) -> bool:
+    """Whether a file's address is one of SharePoint's, over https."""
+    host = _host(url, "https", {443})
+    return host.endswith(SHAREPOINT_HOSTS)
+
+
+def is_local_file(url: str) -> bool:
+    """Whether a file's address stays on this machine, for tests with the development switch."""
+    return is_loopback_host(_host(url, "http") or None)
+
+
+def _host(url: str, scheme: str, ports: set[int] | None = None) -> str:
+    """The host that would be asked, read as it is read for the request; '' of any other kind of address."""
+    try:
+        parts = URL(url, encoded=True)
+        is_plain = parts.scheme == scheme and parts.user is None and parts.password is None
+        is_plain = is_plain and (ports is None or parts.port in ports)
+    except ValueError:
+        return ""
+    return (parts.host or "").lower() if is_plain else ""
+
+
+class TeamsFiles:
+    """Satisfies the core's ``FileHost``."""
+
+    def __init__(self, is_trusted: ServiceUrlCheck) -> None:
+        """``is_trusted`` knows the addresses that are asked for files."""
+        self._is_trusted = is_trusted
+
+    @asynccontextmanager
+    async def open(self, address: Json) -> AsyncIterator[FileDownload]:
+        """Fetch the file by the address that its message named; that holds for a while only."""
+        upload: Json = address[UPLOAD]
+        if not self._is_trusted(upload["url"]):
+            raise FileUnavailable("it does not lie on one of SharePoint's hosts")
+        # Nothing is unpacked on the way: what is written is what was sent, and counted.
+        headers = {"Accept-Encoding": "identity"}
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(
+                aiohttp.ClientSession(timeout=_TIMEOUT, auto_decompress=False)
+            )
+            with _broken_connections():
+                asked = session.get(URL(upload["url"], encoded=True), headers=headers, allow_redirects=False)
+                response = await stack.enter_async_context(asked)
+            _check(response)
+            media_type = str(upload["media_type"])
+            size = response.content_length or 0
+            yield FileDownload(str(upload["name"]), media_type, size, _chunks(response))
+
+
+def _check(response: aiohttp.ClientResponse) -> None:
+    if response.status == 429 or response.status >= 500:
+        raise DeliveryError(f"SharePoint answered {response.status} to a file's address")
+    if response.status != 200:
+        raise FileUnavailable(f"SharePoint answered {response.status} to its address")
+
+
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    while True:
+        with _broken_connections():
+            chunk = await response.content.read(CHUNK_BYTES)
+        if not chunk:
+            return
+        yield chunk
+
+
+@contextmanager
+def _broken_connections() -> Iterator[None]:
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise DeliveryError(f"a file could not be fetched: {type(error).__name__}") from error

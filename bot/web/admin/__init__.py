@@ -1,0 +1,1 @@
+"""The console's pages for whoever runs the service: how questions were answered, in every channel."""

@@ -1,0 +1,68 @@
+"""What all pages of the room share: who may see them, the channels that they show, HTML beside JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp import web
+
+from bot.web import security
+from bot.web.security import require_this_machine
+from bot.web.templates import Templates
+from storage.chat.channels import Channels
+from storage.models import Channel
+
+JSON_ENDING = r"{ending:(?:\.json)?}"
+"""Ends the path of a page that is JSON, too."""
+
+
+class AdminPages:
+    """Shows the pages of the room to browsers of this machine.
+
+    They are of every channel, but of no direct chat: what one person asks the bot alone is nobody else's.
+    """
+
+    def __init__(self, channels: Channels, templates: Templates) -> None:
+        self._channels = channels
+        self._templates = templates
+
+    async def channels(self) -> Sequence[Channel]:
+        """Every channel by name."""
+        return [one for one in await self._channels.all() if not one.is_direct]
+
+    async def channel(self, request: web.Request) -> tuple[Channel, Sequence[Channel]]:
+        """The channel that a request is about, and all there are.
+
+        Raises:
+            web.HTTPForbidden: it comes from elsewhere.
+            web.HTTPNotFound: there is no such channel.
+        """
+        require_this_machine(request)
+        channels = await self.channels()
+        number = int(request.match_info["channel"])
+        for channel in channels:
+            if channel.id == number:
+                return channel, channels
+        raise web.HTTPNotFound
+
+    def show(self, request: web.Request, template: str, **values: object) -> web.Response:
+        """A page of the room."""
+        root = "../" * (request.path.count("/") - 1) or "./"
+        return self._templates.page(template, security.ADMIN, root=root, here=template, **values)
+
+
+def wants_json(request: web.Request) -> bool:
+    """Whether a request asks for JSON: by its path, its query, or what it accepts."""
+    return (
+        request.match_info.get("ending") == ".json"
+        or request.query.get("format") == "json"
+        or request.headers.get("Accept") == "application/json"
+    )
+
+
+def json_page(value: Any) -> web.Response:
+    """JSON as the command line prints it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return web.json_response(text=text, headers=security.NO_STORE)

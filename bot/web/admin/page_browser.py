@@ -1,0 +1,125 @@
+"""Any page of any kept version, with the boxes of a chunk drawn on it; for browsers of this machine alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from uuid import UUID
+
+from aiohttp import web
+
+from bot.web import security
+from bot.web.page_images import PageImages
+from bot.web.security import require_this_machine
+from bot.web.templates import Templates
+from bot.web.viewer import SCALES, make_chunk_view
+from storage.errors import DocumentError, InfrastructureError
+from storage.models import Box, VersionSource, self_description
+from storage.stores import Stores
+from storage.text.word_boxes import rectangles
+
+_BASE = r"/console/pages/{version:\d{1,18}}{chunk:(?:/[0-9a-f]{32}-\d{1,6})?}"
+"""A version, or a chunk of one of its readings."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedChunk:
+    """What is drawn on the pages of a version."""
+
+    text: str
+    page: int
+    """Where it begins, counted from 1."""
+    boxes: Mapping[int, Sequence[Box]]
+    """By page."""
+
+
+class PageBrowser:
+    """Serves pages as the viewer does, without a link: what a link opens is for everybody who has it."""
+
+    def __init__(self, stores: Stores, images: PageImages, templates: Templates) -> None:
+        self._stores = stores
+        self._images = images
+        self._templates = templates
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the browser."""
+        return [
+            web.get(_BASE + r"{page:(?:/\d{1,6})?}", self.show, name="admin_page"),
+            web.get(_BASE + r"/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="admin_page_image"),
+            web.get(_BASE + "/file.pdf", self.send_file, name="admin_page_file"),
+        ]
+
+    async def show(self, request: web.Request) -> web.Response:
+        """The page that a path names, else the one on which the chunk begins, else the first."""
+        source = await self._source(request)
+        chunk = await self._chunk(request)
+        home = chunk.page if chunk else 1
+        number = int(request.match_info["page"].removeprefix("/") or home)
+        if not 1 <= number <= max(source.pages, home):
+            raise web.HTTPNotFound
+        page = None
+        if source.reading_id is not None:
+            with suppress(InfrastructureError, LookupError):  # the picture says it, too
+                page = await self._stores.readings.page(source.reading_id, number)
+        boxes = chunk.boxes.get(number, ()) if chunk else ()
+        root = "../" * (request.path.count("/") - 1)
+        base = f"console/pages/{source.version_id}{request.match_info['chunk']}"
+        return self._templates.page(
+            "viewer.html",
+            security.VIEWER,
+            root=root,
+            base=f"{root}{base}",
+            leaf=make_chunk_view(source, number, home, page, boxes),
+            quotes=(),
+            current=0,
+            source=source,
+            says=self_description(source.metadata),
+            newer=None,
+            is_ocr=number in source.ocr_pages,
+            quote=chunk.text if chunk else "",
+            is_framed=False,
+            is_linked=False,
+        )
+
+    async def send_image(self, request: web.Request) -> web.Response:
+        """The picture of a page."""
+        source = await self._source(request)
+        blob = self._stores.blobs.path(source.sha256)
+        number, dpi = int(request.match_info["page"]), SCALES[request.match_info["scale"]]
+        try:
+            image = await self._images.image(source.sha256, blob, number, dpi)
+        except (DocumentError, InfrastructureError, OSError):
+            return self._templates.refusal(503)
+        return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
+
+    async def send_file(self, request: web.Request) -> web.FileResponse:
+        """The PDF itself."""
+        source = await self._source(request)
+        blob = self._stores.blobs.path(source.sha256)
+        if not await asyncio.to_thread(blob.is_file):
+            raise web.HTTPNotFound
+        disposition = {"Content-Disposition": security.inline(source.file)}
+        return web.FileResponse(blob, headers={**security.PDF, **security.NO_STORE, **disposition})
+
+    async def _source(self, request: web.Request) -> VersionSource:
+        require_this_machine(request)
+        source = await self._stores.catalog.source(int(request.match_info["version"]))
+        if source is None or await self._is_direct(source.channel_id):
+            raise web.HTTPNotFound
+        return source
+
+    async def _is_direct(self, channel_id: int) -> bool:
+        return (await self._stores.channels.get(channel_id)).is_direct
+
+    async def _chunk(self, request: web.Request) -> MarkedChunk | None:
+        """The chunk that a path names; None: it names none, or its reading is gone."""
+        reading, _, ordinal = request.match_info["chunk"].removeprefix("/").partition("-")
+        if not reading:
+            return None
+        try:
+            (chunk,) = await self._stores.readings.chunks_at([(UUID(reading), int(ordinal))])
+        except (InfrastructureError, LookupError):
+            return None
+        return MarkedChunk(chunk.text, chunk.first_page, rectangles(chunk.words, 0, len(chunk.text)))

@@ -1,0 +1,134 @@
+"""How well channels are answered, in tables and curves that the server draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from bot.core.quality import FIGURES, TARGETS, ChannelQuality, channel_quality, is_missed
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.web.security import require_this_machine
+from storage.chat.traces import QuestionRecords
+
+WIDTH, HEIGHT, MARGIN = 160, 40, 4
+"""Of a curve, in its own units; the margin is left free on every side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A figure over the weeks: the pieces of its line, in which no week is missing, and each week's point."""
+
+    lines: Sequence[Sequence[tuple[float, float]]]
+    points: Sequence[tuple[float, float]]
+    target: float | None
+    """The height of the line of what is asked; None: nothing is, or it lies outside."""
+
+
+def curve(values: Sequence[float | None], target: float | None) -> Curve:
+    """Draw weekly values from 0 up to the highest of them; None: nothing is known of that week."""
+    high = max([one for one in values if one is not None] + ([target] if target else []), default=0.0) or 1.0
+    step = (WIDTH - 2 * MARGIN) / max(len(values) - 1, 1)
+    lines: list[list[tuple[float, float]]] = [[]]
+    for place, value in enumerate(values):
+        if value is None:
+            lines.append([])
+        else:
+            lines[-1].append((round(MARGIN + place * step, 1), _height(value, high)))
+    return Curve(
+        [line for line in lines if line],
+        [point for line in lines for point in line],
+        None if target is None else _height(target, high),
+    )
+
+
+def _height(value: float, high: float) -> float:
+    return round(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * value / high, 1)
+
+
+def shown(value: float | None, unit: str) -> str:
+    """A figure for people."""
+    if value is None:
+        return "–"
+    if unit == "share":
+        return f"{100 * value:.0f} %"
+    if unit in {"ms", "tokens"}:
+        return f"{value:,.0f}" + (" ms" if unit == "ms" else "")
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+class QualityPage:
+    """Serves the figures of channels."""
+
+    def __init__(self, pages: AdminPages, records: QuestionRecords) -> None:
+        self._pages = pages
+        self._records = records
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the page."""
+        return [
+            web.get("/console/quality" + JSON_ENDING, self.overview, name="admin_quality"),
+            web.get(
+                r"/console/quality/{channel:\d{1,9}}" + JSON_ENDING, self.show, name="admin_quality_channel"
+            ),
+        ]
+
+    async def overview(self, request: web.Request) -> web.Response:
+        """All channels."""
+        require_this_machine(request)
+        channels = await self._pages.channels()
+        found = [(one, await channel_quality(self._records, one.id)) for one in channels]
+        if wants_json(request):
+            return json_page([quality.as_json(channel.name) for channel, quality in found])
+        rows = [
+            (channel, quality.questions, list(_cells(quality)), quality.baseline is not None)
+            for channel, quality in found
+        ]
+        return self._pages.show(request, "quality.html", rows=rows, figures=FIGURES, channel=None)
+
+    async def show(self, request: web.Request) -> web.Response:
+        """One channel, week by week."""
+        channel, _ = await self._pages.channel(request)
+        quality = await channel_quality(self._records, channel.id)
+        if wants_json(request):
+            return json_page(quality.as_json(channel.name))
+        return self._pages.show(
+            request,
+            "quality.html",
+            channel=channel,
+            quality=quality,
+            rows=list(_rows(quality)),
+            size=(WIDTH, HEIGHT),
+        )
+
+
+def _cells(quality: ChannelQuality) -> Iterator[tuple[str, bool]]:
+    """(figure for people, whether it misses its target) of all weeks together."""
+    for name, figure in FIGURES.items():
+        value = quality.figures[name]
+        yield shown(value, figure.unit), is_missed(name, value)
+
+
+def _rows(quality: ChannelQuality) -> Iterator[dict[str, object]]:
+    """One row for each figure: what it is, its curve, its weeks, all of them, the baseline and the target."""
+    baseline = quality.baseline or {}
+    for name, figure in FIGURES.items():
+        values = [week.figures[name] if week.is_kept else None for week in quality.weeks]
+        sign, target = TARGETS.get(name, ("", None))
+        yield {
+            "label": figure.label,
+            "curve": curve(values, target),
+            "said": ", ".join(
+                f"{week.begins}: {shown(value, figure.unit)}"
+                for week, value in zip(quality.weeks, values, strict=True)
+            ),
+            "weeks": [
+                (shown(value, figure.unit), week.is_kept, is_missed(name, value))
+                for week, value in zip(quality.weeks, values, strict=True)
+            ],
+            "all": shown(quality.figures[name], figure.unit),
+            "is_missed": is_missed(name, quality.figures[name]),
+            "baseline": shown(baseline.get(name), figure.unit),
+            "target": f"{'≥' if sign == '>=' else '≤'} {shown(target, figure.unit)}" if sign else "",
+        }

@@ -1,0 +1,175 @@
+"""How a question was answered: each candidate with its scores and places, the judge, the prompts.
+
+It shows the record that ``footnote records`` prints: of a question that was asked, or of one that is asked
+here and leaves none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from aiohttp import web
+
+from bot.core.models import Question
+from bot.core.trace import STAGES, QuestionRecord
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.web.security import require_own_form, require_this_machine
+from storage.chat.traces import QuestionRecords
+
+Json = dict[str, Any]
+TraceQuestion = Callable[[Question], Awaitable[QuestionRecord]]
+"""Answers a question, and keeps nothing of it."""
+
+STAGE_NAMES = {
+    "bm25": "BM25",
+    "vector": "Vector",
+    "mix": "Fused",
+    "relevance": "Relevance",
+    "ranked": "With age",
+    "reranked": "Reranker",
+}
+"""What the columns of the stages are called."""
+FOLLOWS = {"relevance": "mix", "ranked": "relevance"}
+"""Stage -> the one whose order it changes."""
+PART_NAMES = {
+    "coverage": "words held",
+    "named": "document named",
+    "document": "document about it",
+    "outdated": "older edition",
+    "freshness": "freshness",
+    "dated_by_arrival": "dated by arrival",
+}
+
+
+class SearchDebugger:
+    """Serves the records of questions, and asks questions."""
+
+    def __init__(
+        self, pages: AdminPages, records: QuestionRecords, trace: TraceQuestion, question_chars: int
+    ) -> None:
+        self._pages = pages
+        self._records = records
+        self._trace = trace
+        self._question_chars = question_chars
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the debugger."""
+        channel = r"/console/search/{channel:\d{1,9}}"
+        return [
+            web.get("/console/search", self.begin, name="admin_search"),
+            web.get(channel, self.list, name="admin_search_channel"),
+            web.post(channel, self.run, name="admin_search_run"),
+            web.get(channel + r"/{key:[\w-]{1,64}}" + JSON_ENDING, self.show, name="admin_search_record"),
+        ]
+
+    async def begin(self, request: web.Request) -> web.Response:
+        """The channel that the form chose, or all of them to choose from."""
+        require_this_machine(request)
+        if request.query.get("channel", "").isdecimal():
+            raise web.HTTPFound(f"search/{int(request.query['channel'])}")
+        channels = await self._pages.channels()
+        return self._pages.show(request, "search.html", channels=channels, channel=None, kept=(), chars=1)
+
+    async def list(self, request: web.Request) -> web.Response:
+        """A channel's last records, and a field to ask in."""
+        channel, channels = await self._pages.channel(request)
+        kept = await self._records.latest(channel.id)
+        return self._pages.show(
+            request,
+            "search.html",
+            channels=channels,
+            channel=channel,
+            kept=kept,
+            chars=self._question_chars,
+        )
+
+    async def show(self, request: web.Request) -> web.Response:
+        """One record."""
+        channel, _ = await self._pages.channel(request)
+        kept = await self._records.get(channel.id, request.match_info["key"])
+        if kept is None:
+            raise web.HTTPNotFound
+        return self._page(request, channel.name, kept.record, is_kept=True)
+
+    async def run(self, request: web.Request) -> web.Response:
+        """Ask a question now; its record is shown, and kept nowhere."""
+        require_own_form(request)
+        channel, _ = await self._pages.channel(request)
+        text = str((await request.post()).get("question", "")).strip()
+        if not text or len(text) > self._question_chars:
+            raise web.HTTPBadRequest
+        # Nobody in particular asks: an admin's word is no command here.
+        record = await self._trace(Question(uuid4().hex, text, channel, datetime.now(UTC)))
+        value = await asyncio.to_thread(record.as_json)
+        return self._page(request, channel.name, value, is_kept=False)
+
+    def _page(self, request: web.Request, name: str, record: Json, *, is_kept: bool) -> web.Response:
+        if wants_json(request):
+            return json_page(record)
+        return self._pages.show(
+            request,
+            "record.html",
+            name=name,
+            record=record,
+            is_kept=is_kept,
+            searches=[search_view(one) for one in record["looks"]],
+            prompts=list(prompt_views(record)),
+            stages=STAGE_NAMES,
+        )
+
+
+def search_view(search: Json) -> Json:
+    """One search as its table has it; records of earlier releases hold less."""
+    ordered = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
+    return {
+        **{"question": "", "corrections": (), "unknown": (), "web": (), "neighbours": ()},
+        **search,
+        "verdict": search.get("verdict"),
+        "signals": list(_signals(search.get("verdict") or {})),
+        "candidates": [_candidate_view(one) for one in ordered],
+    }
+
+
+def _signals(verdict: Json) -> Iterator[tuple[str, float | None, float | None, float | None]]:
+    """(signal, its value, its weight, what it adds to the log-odds)."""
+    weights = verdict.get("weights", {})
+    for name, value in ({"bias": 1.0} | verdict.get("signals", {})).items():
+        weight = weights.get(name)
+        adds = None if weight is None or value is None else weight * float(value) + 0.0  # of -0.0: 0.0
+        yield name, None if value is None else float(value), weight, adds
+
+
+def _candidate_view(one: Json) -> Json:
+    places, parts = one.get("places", {}), one["parts"]
+    scores = {"bm25": one["bm25"], "vector": one["vector"], "ranked": one["score"], **parts}
+    before = places.get("ranked")
+    return {
+        **{"heading": (), "preview": "", "day": None, "version": None, "reading": None},
+        **one,
+        "cells": [
+            (name, scores.get(name), places.get(name), _moved(places, FOLLOWS.get(name), name))
+            for name in STAGES
+        ],
+        "moved": before - one["rank"] if before and one["rank"] else 0,
+        "parts": [(label, parts[name]) for name, label in PART_NAMES.items() if parts.get(name)],
+    }
+
+
+def _moved(places: Json, before: str | None, after: str) -> int:
+    """By how many places a stage moved a candidate up; negative: down."""
+    return places[before] - places[after] if before and {before, after} <= places.keys() else 0
+
+
+def prompt_views(record: Json) -> Iterator[Json]:
+    """Every prompt that a model was sent, in order, with what it was for."""
+    helps = [(f"helps: {one['purpose']}", one) for one in record.get("helps", ())]
+    for purpose, one in [*helps, *((f"draft of the {draft['author']}", draft) for draft in record["drafts"])]:
+        for prompt in one["prompts"]:
+            tokens = prompt.get("tokens")
+            total = tokens["system"] + tokens["user"] if tokens else 0
+            share = tokens["markers"] / total if tokens and total else None
+            yield {**prompt, "purpose": purpose, "error": one["error"], "total": total, "share": share}

@@ -1,0 +1,172 @@
+"""Files that people send in personal chats of Teams: which are taken up, and which addresses are asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from samples.paper import pdf
+
+from bot.core.errors import DeliveryError, FileUnavailable
+from bot.core.ports import IncomingMessage
+from bot.teams.personal_files import FILE, TeamsFiles, is_local_file, is_sharepoints, read_messages
+from storage.chat_models import UPLOAD
+
+URL = "https://acme-my.sharepoint.com/personal/ann/_layouts/15/download.aspx?UniqueId=1&tempauth=abc%2Bd"
+
+
+def attached(name: str, kind: str = "", id: str = "", url: str = URL) -> dict[str, Any]:
+    """A file as Teams shows it to a bot."""
+    content = {"downloadUrl": url, "uniqueId": id or name, "fileType": kind or name.rpartition(".")[2]}
+    shown = {"contentUrl": "https://acme-my.sharepoint.com/x", "name": name, "content": content}
+    return {"contentType": FILE, **shown}
+
+
+POLICY, PLAN, PICTURE = attached("Policy.pdf"), attached("plan", kind="PDF"), attached("cat.png")
+
+
+def sent(text: str, *attachments: Any, kind: str = "personal", **fields: Any) -> dict[str, Any]:
+    """Ann writes to the bot."""
+    conversation = {"id": "a:1", "conversationType": kind, "tenantId": "t"}
+    said = {"type": "message", "id": "17", "conversation": conversation, "text": text}
+    return said | {"attachments": list(attachments), "serviceUrl": "https://smba.example/"} | fields
+
+
+def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
+    """(file or '', words) of each."""
+    return [(one.address.get(UPLOAD, {}).get("name", ""), one.text) for one in messages]
+
+
+HTML = {"contentType": "text/html", "content": "<p>Who signs it?</p>"}
+
+
+@pytest.mark.parametrize(
+    ("activity", "is_taken", "expected"),
+    [
+        (sent("", POLICY), True, [("Policy.pdf", "")]),
+        (sent("", POLICY), False, [("Policy.pdf", "")]),
+        (sent("Who signs it?", POLICY, PLAN, HTML), True, [("Policy.pdf", "Who signs it?"), ("plan", "")]),
+        (sent("Who signs it?", POLICY), False, [("", "Who signs it?"), ("Policy.pdf", "")]),
+        (sent("", PICTURE), True, [("cat.png", "")]),
+        (sent("Who signs it?", PICTURE), True, [("", "Who signs it?"), ("cat.png", "")]),
+        (sent("Who signs it?", PICTURE), False, [("", "Who signs it?")]),
+        (sent("Who signs it?", HTML), True, [("", "Who signs it?")]),
+        (sent("Who signs it?", 7, {"contentType": FILE}), True, [("", "Who signs it?"), ("", "")]),
+        (sent("Who signs it?", POLICY, attachments="x"), True, [("", "Who signs it?")]),
+        (sent("", POLICY, kind="groupChat"), True, []),
+        (sent("", POLICY, type="messageUpdate"), True, []),
+    ],
+)
+def test_which_files_and_words_of_a_message_are_taken_up(
+    activity: dict[str, Any], is_taken: bool, expected: list[tuple[str, str]]
+) -> None:
+    """Shows PDFs by name and by kind, pictures, broken ones, and conversations without files for a bot."""
+    assert brief(read_messages(activity, None, lambda said: is_taken)) == expected
+
+
+def test_strangers_of_another_tenant_add_nothing() -> None:
+    """Shows that files of a personal chat that is no direct chat of ours are as if they were not there."""
+    assert brief(read_messages(sent("When?", POLICY), "ours", lambda said: True)) == [("", "When?")]
+
+
+def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
+    """Shows the keys by which the inbox knows it, and what it is fetched by."""
+    (upload,) = read_messages(sent("", POLICY), None, lambda said: True)
+    assert upload.event_key == upload.message_key == upload.address["key"] == "t:a:1:17:Policy.pdf"
+    known = {"id": "Policy.pdf", "name": "Policy.pdf", "language": ""}
+    assert upload.address[UPLOAD] == known | {"url": URL, "media_type": "application/pdf"}
+
+
+@pytest.mark.parametrize(
+    ("url", "is_theirs"),
+    [
+        (URL, True),
+        ("https://acme.sharepoint.us/x", True),
+        ("https://acme.sharepoint.com:443/x", True),
+        ("https://ACME.SharePoint.com/x", True),
+        ("http://acme.sharepoint.com/x", False),
+        ("https://acme.sharepoint.com:8443/x", False),
+        ("https://evilsharepoint.com/x", False),
+        ("https://acme.sharepoint.com.evil.example/x", False),
+        ("https://acme.sharepoint.com@169.254.169.254/x", False),
+        ("https://169.254.169.254/x?acme.sharepoint.com", False),
+        ("https://127.0.0.1\\.sharepoint.com/x", False),
+        ("https://user:password@acme.sharepoint.com/x", False),
+        ("https://acme.sharepoint.com:x/", False),
+        ("file:///etc/passwd", False),
+        ("//acme.sharepoint.com/x", False),
+        ("", False),
+    ],
+)
+def test_only_sharepoints_hosts_are_asked(url: str, is_theirs: bool) -> None:
+    """Shows schemes, ports, look-alikes and credentials."""
+    assert is_sharepoints(url) is is_theirs
+
+
+@dataclass
+class SharePoint:
+    """A host with one file."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    """(path, token) of each request."""
+    url: str = ""
+
+    async def file(self, request: web.Request) -> web.Response:
+        self.asked.append((request.raw_path, request.headers.get("Authorization")))
+        return web.Response(status=self.status, body=self.body, headers=self.headers)
+
+    async def fetch(self) -> tuple[str, bytes]:
+        """(name, bytes) of the file as we get it."""
+        upload = {"url": f"{self.url}/file?a=b%2Bc", "media_type": "application/pdf", "name": "Policy.pdf"}
+        async with TeamsFiles(is_local_file).open({UPLOAD: upload}) as download:
+            return download.name, b"".join([chunk async for chunk in download.chunks])
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[SharePoint]:
+    """It, on this machine."""
+    host, app = SharePoint(), web.Application()
+    app.add_routes([web.get("/{name}", host.file)])
+    async with TestServer(app) as server:
+        host.url = str(server.make_url("")).rstrip("/")
+        yield host
+
+
+async def test_a_file_is_fetched_by_its_address_as_it_is_and_with_no_token(host: SharePoint) -> None:
+    """Shows the bytes; a signed address is not written in another way."""
+    host.body = pdf("Backups run daily.")
+    assert await host.fetch() == ("Policy.pdf", host.body)
+    assert host.asked == [("/file?a=b%2Bc", None)]
+
+
+async def test_no_redirect_and_no_other_host_is_asked(host: SharePoint) -> None:
+    """Shows that a redirect is a refusal, and that an address elsewhere gets no request."""
+    host.status, host.headers = 302, {"Location": f"{host.url}/other"}
+    with pytest.raises(FileUnavailable):
+        await host.fetch()
+    assert [path for path, _ in host.asked] == ["/file?a=b%2Bc"]
+    for url in (f"{host.url}/file", "https://169.254.169.254/latest", ""):
+        with pytest.raises(FileUnavailable):
+            async with TeamsFiles(is_sharepoints).open({UPLOAD: {"url": url}}):
+                pass
+    assert len(host.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "fault"),
+    [(404, FileUnavailable), (403, FileUnavailable), (429, DeliveryError), (503, DeliveryError)],
+)
+async def test_what_is_gone_is_given_up_and_what_is_busy_is_tried_again(
+    host: SharePoint, status: int, fault: type[Exception]
+) -> None:
+    """Shows addresses that have ended, and a host that is busy."""
+    host.status = status
+    with pytest.raises(fault):
+        await host.fetch()

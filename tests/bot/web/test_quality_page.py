@@ -1,0 +1,95 @@
+"""The figures of a channel by week: made of its records, beside a baseline; "not kept" where all is gone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House
+
+from bot.core.quality import channel_quality
+from bot.web.admin.quality_page import HEIGHT, MARGIN, WIDTH, curve
+from storage.chat.feedback import FeedbackVerdict
+from storage.clock import utc_now
+from storage.models import Channel
+
+
+async def keep(house: House, channel: Channel, key: str, asked_at: datetime, state: str, **more: Any) -> None:
+    """A record as an answer leaves it, as far as it is counted."""
+    record = {
+        "milliseconds": {"total": 40, "first": 20},
+        "tokens": {"prompt": 100, "completion": None},
+        "leading": [{"file": "a.pdf", "day": asked_at.date().isoformat()}, {"file": "b.pdf", "day": None}],
+        "figures": [],
+        "citations": [],
+        "looks": [{"candidates": [{"file": "a.pdf", "page": 3, "rank": 1}]}],
+        **more,
+    }
+    await house.stores.records.keep(key, channel.id, asked_at, state, record)
+
+
+@pytest.fixture
+async def channel(house: House) -> Channel:
+    """A channel with a week of four questions before this one, and a greeting."""
+    alpha, asked = await house.channel("alpha"), utc_now() - timedelta(days=7)
+    figures = [{"file": "a.pdf", "page": 3}, {"file": "b.pdf", "page": 1}]
+    cited = [{"file": "a.pdf", "page": 3, "quote": "secret words"}]
+    await keep(house, alpha, "q1", asked, "grounded", figures=figures, citations=cited)
+    await keep(house, alpha, "q2", asked, "partial", milliseconds={"total": 80})
+    old = [{"file": "a.pdf", "day": "2001-01-01"}]
+    await keep(house, alpha, "q3", asked, "closest", leading=old)
+    await keep(house, alpha, "q4", asked, "not_found", leading=None, figures=None)
+    await keep(house, alpha, "q5", asked, "chat", milliseconds={"total": 9000})
+    wrong = FeedbackVerdict.WRONG_PAGE
+    await house.stores.feedback.keep(alpha.id, "q1", "p1", wrong, file="a.pdf", page=3)
+    await house.stores.feedback.keep(alpha.id, "q2", "p1", FeedbackVerdict.GOOD)
+    return alpha
+
+
+async def test_figures_are_made_of_what_is_kept(house: House, channel: Channel) -> None:
+    """Each is of the questions that it applies to; a greeting is none; of an empty week nothing is known."""
+    quality = await channel_quality(house.stores.records, channel.id, weeks=8)
+    assert quality.questions == 4
+    assert quality.figures == {
+        "answered": 0.5, "closest": 0.25, "not_found": 0.25, "failed": 0,
+        "documents": pytest.approx(5 / 3), "recent": pytest.approx(2 / 3), "figures": 1, "fitting": 0.5,
+        "helpful": 0.5, "doubted": 0.25, "corrected": 1, "first_ms": 20, "total_ms": 40,
+        "prompt_tokens": 100, "completion_tokens": None,
+    }  # fmt: skip
+    *before, last, present = quality.weeks
+    assert (last.questions, last.figures["answered"], present.questions) == (4, 0.5, 0)
+    assert present.figures["answered"] is None
+    assert [one.is_kept for one in before[:3]] == [False] * 3
+
+
+async def test_the_page_shows_weeks_baseline_and_target(
+    client: TestClient, house: House, channel: Channel
+) -> None:
+    """As a table with drawn curves, and as the JSON of the command line; never a word of anybody."""
+    await house.stores.records.keep_baseline(channel.id, {"answered": 0.9})
+    page = await (await client.get(f"/console/quality/{channel.id}")).text()
+    words = " ".join(page.split())
+    assert '<td class="number"><b class="missed">50 %</b></td> <td class="number">90 %</td>' in words
+    assert "≥ 80 %" in words
+    assert "not kept" in words
+    assert "<circle" in words
+    assert "secret" not in page
+    value = await (await client.get(f"/console/quality/{channel.id}.json")).json()
+    assert value == (await channel_quality(house.stores.records, channel.id)).as_json("alpha") | {
+        "kept_since": value["kept_since"]
+    }
+    assert (value["missed"], value["baseline"]) == (["answered", "fitting"], {"answered": 0.9})
+    overview = await (await client.get("/console/quality")).text()
+    assert f'console/quality/{channel.id}"' in overview
+    assert (await client.get("/console/quality", headers={"Host": "evil.example"})).status == 403
+
+
+def test_a_curve_breaks_where_nothing_is_known() -> None:
+    """Two pieces of line, a point for each known week, all inside; the target as high as its value."""
+    drawn = curve([0.0, 1.0, None, 0.5], 2.0)
+    assert [len(line) for line in drawn.lines] == [2, 1]
+    assert drawn.points == [(4, HEIGHT - MARGIN), (54.7, 20), (WIDTH - MARGIN, 28)]
+    assert drawn.target == MARGIN
+    assert curve([None], None).points == []
