@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from aiohttp.test_utils import TestClient
-from fakes.web_house import House
+from fakes.web_house import House, Visit
 
 from storage.chat.traces import MAX_LISTED
 from storage.chat_models import NewTurn
@@ -56,15 +56,17 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
 
 
 async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
-    client: TestClient, house: House
+    client: TestClient, visit: Visit, house: House
 ) -> None:
-    """Whether the record's row was removed yet or not; and only a browser of this machine sees a page."""
+    """Whether the record's row was removed yet or not; no page is there where the console is not."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
     direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
     said = ("Is it <secret>?", "Yes.", "grounded")
     await keep(house, channel, "old", 60 * 24 * 400, said)
     await keep(house, direct, "mine", 1, said)
+    without = await visit(console=False)
     for name in ("search", "conversations", "quality"):
+        assert (await without.get(f"/console/{name}")).status == 404
         assert (await client.get(f"/console/{name}/{direct.id}")).status == 404
         for path in (f"/console/{name}", f"/console/{name}/{channel.id}"):
             shown = await client.get(path)
