@@ -89,3 +89,9 @@ class LinkForged(LinkError):
 
 class LinkEnded(LinkError):
     """Our signature, but expired, revoked, or of a document that is gone."""
+
+    def __init__(self, reason: str, channel_id: int | None = None, chat_url: str | None = None) -> None:
+        """Of an expired link also its channel, and where that is opened; None: nobody can say."""
+        super().__init__(reason)
+        self.channel_id = channel_id
+        self.chat_url = chat_url

@@ -74,8 +74,8 @@ def answer_failures(pages: Templates) -> Middleware:
             return await handler(request)
         except LinkForged:
             return pages.refusal(404)
-        except LinkEnded:
-            return pages.refusal(410)
+        except LinkEnded as ended:
+            return pages.ended(ended.chat_url) if ended.chat_url else pages.refusal(410)
         except web.HTTPException as refusal:
             if refusal.status in pages.refusals:
                 return pages.refusal(refusal.status)

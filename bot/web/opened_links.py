@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bot.core.citations.citations import DocumentNames
@@ -13,6 +14,9 @@ from bot.core.wording import reply_words
 from storage.errors import UnknownChannel
 from storage.models import CitationRecord, VersionSource
 from storage.stores import Stores
+
+_SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
+"""Tenant of a Slack channel; what an organisation installed names no workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,10 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
         LinkForged: we never signed this.
         LinkEnded: it has expired, was revoked, or its document is gone.
     """
-    claims = links.read(token, purpose)
+    try:
+        claims = links.read(token, purpose)
+    except LinkEnded as ended:
+        raise LinkEnded(str(ended), ended.channel_id, await _chat_url(ended.channel_id, stores)) from None
     source = await stores.catalog.source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
     try:
@@ -46,6 +53,18 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
     return OpenLink(claims, source, citation)
+
+
+async def _chat_url(channel_id: int | None, stores: Stores) -> str | None:
+    """Where a member asks for a new link: Slack's own address of the channel; None of other platforms."""
+    try:
+        channel = await stores.channels.get(channel_id) if channel_id is not None else None
+    except UnknownChannel:
+        channel = None
+    if channel is None or (found := _SLACK.fullmatch(channel.tenant)) is None:
+        return None
+    team, conversation = found.groups()
+    return f"https://slack.com/app_redirect?channel={conversation}" + (f"&team={team}" if team else "")
 
 
 async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | None:

@@ -65,9 +65,10 @@ class Templates:
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         self._style, self._plain_headers = style, security.plain(digest)
         self._refusals = {
-            status: self._render_plain("refusal.html", status=status, link_days=link_days)
+            status: self._render_plain("refusal.html", status=status, link_days=link_days, chat_url=None)
             for status in self.refusals
         }
+        self._link_days = link_days
 
     def page(self, template: str, page_headers: dict[str, str], **values: object) -> web.Response:
         """One page; ``root`` among the values leads from its URL up to the application's root."""
@@ -81,6 +82,11 @@ class Templates:
     def refusal(self, status: int) -> web.Response:
         """A page that opens nothing and names nothing: the same bytes for every request."""
         return self._plain(status, self._refusals[status])
+
+    def ended(self, chat_url: str) -> web.Response:
+        """The page of a link that has expired, with the way to the chat where a member gets a new one."""
+        values = {"link_days": self._link_days, "chat_url": chat_url}
+        return self._plain(410, self._render_plain("refusal.html", status=410, **values))
 
     def _plain(self, status: int, body: bytes) -> web.Response:
         return web.Response(

@@ -235,7 +235,7 @@ class Links:
         """
         claims = _parse(*self._verify(token), purpose)
         if claims.expires <= self.clock().timestamp():
-            raise LinkEnded("expired")
+            raise LinkEnded("expired", claims.channel_id)
         return claims
 
     def _new_token(self, purpose: Purpose, channel: Channel, citation: CitationRecord) -> str:

@@ -214,8 +214,12 @@ class ReceiptBuilder:
         named = named_notices(contents)
         live = named.live
         questions = await self._questions(live)
-        is_elsewhere = any(notice.channel_id != target.id for notices in named for notice in notices)
-        pages = {} if is_elsewhere else await self._first_pages(target, live)
+        origins = {notice.channel_id for notices in named for notice in notices}
+        origin = await self._channels.get(next(iter(origins))) if len(origins) == 1 else None
+        # What a direct chat gave to the library is open to it: every direct chat reads that.
+        is_own = origin is not None and (origin.id == target.id or (origin.is_library and target.is_direct))
+        is_elsewhere = bool(origins) and not is_own
+        pages = await self._first_pages(origin, live) if origin and is_own else {}
         return write_receipt(batch, contents, questions, pages, is_elsewhere=is_elsewhere)
 
     async def prepare_for_console(self, batch: str) -> None:

@@ -15,7 +15,7 @@ from sqlmodel import col
 
 from bot.core.ports import LinkPreview
 from bot.web.opened_links import preview_link
-from storage.models import Channel, CitationRecord, Shown
+from storage.models import Channel, ChannelKey, CitationRecord, Platform, Shown
 from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
@@ -205,6 +205,24 @@ async def test_an_expired_link_says_what_to_do_and_names_nothing(
     """Seven days later every URL of the link is a 410 page without a word of the document."""
     house.now += timedelta(days=7)
     await assert_ended(client, cited.path + suffix)
+
+
+async def test_an_expired_link_of_slack_leads_to_its_channel_and_a_forged_one_nowhere(
+    client: TestClient, house: House
+) -> None:
+    """The way to a new link, where membership is checked; none of a local channel or for who cannot sign."""
+    channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
+    shelved = await house.shelve(channel, "a.pdf", make_pdf(PAGES))
+    path = path_of(house, channel, await house.cite(channel, shelved, 2, QUOTE))
+    beta = await house.channel("beta")
+    local = path_of(house, beta, await house.cite(beta, shelved, 2, QUOTE))
+    house.now += timedelta(days=7)
+    ended = await client.get(path)
+    assert ended.status == 410
+    assert 'href="https://slack.com/app_redirect?channel=C1ABC&amp;team=T1ABC"' in await ended.text()
+    assert "slack.com" not in await (await client.get(local)).text()
+    forged = await client.get(f"{path[:-2]}AA")
+    assert (forged.status, await forged.read()) == (404, await (await client.get("/no/such/page")).read())
 
 
 async def test_raising_the_channels_epoch_ends_its_links_at_once(

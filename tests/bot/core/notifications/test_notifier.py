@@ -569,6 +569,8 @@ async def test_the_receipt_of_a_librarys_upload_stands_in_the_chat_it_was_sent_i
     (words,) = office.slack.words(direct)
     assert "a.pdf" in words
     assert "dropped.pdf" not in words
+    ((_, announcement),) = office.slack.posted
+    assert [one.label for one in announcement.sources] == ["p. 1 · a.pdf"], "it opens, as in a channel"
 
 
 async def test_the_receipt_of_an_upload_that_may_stand_is_looked_for_and_posted_once(office: Office) -> None:
