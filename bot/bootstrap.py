@@ -393,6 +393,7 @@ def build_conversation(
             stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
         ),
         take_upload=take_upload,
+        person_questions=settings.person_questions,
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
     )

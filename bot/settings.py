@@ -178,6 +178,11 @@ class BotSettings(FootnoteSettings):
         "listed; 2 are usually enough. 0: it takes what is there, and they come in the background.",
     )
     questions_at_once: int = Field(4, ge=1, le=64, description="Questions answered at the same time.")
+    person_questions: int = Field(
+        10,
+        ge=0,
+        description="Questions a person may ask within a minute before they go behind others; 0: any.",
+    )
     question_chars: int = Field(
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."
     )

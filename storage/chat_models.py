@@ -49,6 +49,10 @@ class InboxItem:
     """What names the placeholder, once it is known."""
     answer: dict[str, Any] | None
     """The answer, once it is known."""
+    is_late: bool = False
+    """Its asker asked too much: others are served first."""
+    ahead: int = 0
+    """Questions that wait and are served before it, where they were counted."""
 
 
 @dataclass(frozen=True, slots=True)

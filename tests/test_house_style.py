@@ -27,6 +27,7 @@ LONG_MODULES = {
     "bot/core/models.py": "the values that all stages share",
     "bot/settings.py": "all settings of the bot in one picture",
     "bot/core/ports.py": "all borders of the core in one picture",
+    "storage/chat/inbox.py": "every step of a question on one fence",
     "storage/models.py": "the values that all rooms share",
     "storage/sql/tables.py": "all tables in one picture",
 }

@@ -336,15 +336,19 @@ It raises ``FileBeingRead`` until then.
 class Messenger(Protocol):
     """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
 
-    async def place(
-        self, address: dict[str, Any], language: Language, *, is_queued: bool = False
-    ) -> dict[str, Any]:
+    async def place(self, address: dict[str, Any], language: Language, *, queued: str = "") -> dict[str, Any]:
         """Post a placeholder where the question was asked and return what names it.
 
-        One that is queued says so: others are answered first.
+        A rate limit is not waited for: whoever waits here holds others up.
+
+        Args:
+            address: where that is.
+            language: what it says is in.
+            queued: the sentence of a question that others are answered before; '': it is searched for now.
 
         Raises:
-            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+            bot.core.errors.DeliveryUnclear: nobody knows whether it was posted.
+            bot.core.errors.DeliveryError: it was not.
         """
 
     async def find_placeholder(self, address: dict[str, Any]) -> dict[str, Any] | None:

@@ -57,6 +57,7 @@ class ReplyWords:
     language: Language
     searching: str
     queued: str
+    busy: PluralSentence
     no_links: str
     outsider: str
     share: str

@@ -84,7 +84,7 @@ class SlackMessenger:
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
-    async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
 
         A private one is shown to the asker alone, who may have seen it already.
@@ -95,19 +95,19 @@ class SlackMessenger:
             return dict(PRIVATE)
         said = reply_words(language)
         # A queued question may wait for longer than Slack lets a stream live.
-        if not is_queued and (stream := await self._streams.begin(client, address, said.searching)):
+        if not queued and (stream := await self._streams.begin(client, address, said.searching)):
             return stream
         working = said.fetching if UPLOAD in address else said.searching
-        text = said.queued if is_queued else working
         reply = await call(
             client.chat_postMessage,
+            1,
             channel=address["channel"],
             thread_ts=address["thread"],
-            text="\n".join(filter(None, [asked_line(address), text])),
+            text="\n".join(filter(None, [asked_line(address), queued or working])),
             metadata=_metadata(address),
             **PLAIN,
         )
-        if not is_queued:  # behind the post: a new message takes a status away
+        if not queued:  # behind the post: a new message takes a status away
             await self._status.searching(client, address, language)
         return {"channel": reply["channel"], "ts": reply["ts"]}
 

@@ -14,8 +14,8 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, Works
 from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
 MAX_TRIES = 3
-MAX_WAIT_SECONDS = 20.0
-"""Longest wait that a rate limit may impose on us; beyond it the outbox comes back later."""
+MAX_WAIT_SECONDS = 3.0
+"""Longest wait that a rate limit may impose on us: others wait behind it. Beyond it the outbox comes back."""
 CLOSED = {
     "not_in_channel",
     "channel_not_found",

@@ -64,17 +64,17 @@ class TeamsMessenger:
         self._sequences: dict[str, int] = {}
         """Of the streams that this process began: the number of the next update."""
 
-    async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
         """Show that we are at it, then post the placeholder."""
         if is_private(address):
             return dict(PRIVATE)
         said = reply_words(language)
         working = said.fetching if UPLOAD in address else said.searching
-        text = said.queued if is_queued else working
+        text = queued or working
         # What waits for a file to be read may wait for longer than Teams lets a stream live.
         if (
             address.get("is_personal")
-            and not is_queued
+            and not queued
             and UPLOAD not in address
             and (stream := await self._begin_stream(address, text))
         ):

@@ -20,6 +20,7 @@ from storage.clock import utc_now
 from storage.models import Platform, Shown
 from storage.sql.database import Database
 from storage.sql.document_state import document_state, live, live_version
+from storage.sql.question_turns import next_turn
 from storage.sql.tables import (
     AnswerSourceRow,
     ChannelRow,
@@ -167,8 +168,10 @@ async def record_page_notes(session: AsyncSession, publication: PublicationRow) 
             thread=row.thread,
             text="",
             address={**row.address, "key": key, NOTE: _note(row)},
+            is_late=True,
         )
-        new = insert(InboxRow).values(note.model_dump(exclude={"id"}))
+        turn = next_turn(row.channel_id, is_late=True)
+        new = insert(InboxRow).values(note.model_dump(exclude={"id"}) | {"turn": turn})
         await session.execute(new.on_conflict_do_nothing())
 
 

@@ -6,11 +6,12 @@ so a worker that was thought dead can change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, desc, exists, func, select, update
+from sqlalchemy import delete, desc, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -23,6 +24,7 @@ from storage.errors import LeaseLost
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.leases import MAX_WAIT, Leases, pause
+from storage.sql.question_turns import counts_before, next_turn, only_unseen, waiting_on
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
@@ -46,6 +48,7 @@ class Inbox:
         thread: str,
         text: str,
         address: dict[str, Any],
+        is_late: bool = False,
     ) -> bool:
         """Keep a question for good before this returns; False when its event or message is known."""
         row = InboxRow(
@@ -56,9 +59,11 @@ class Inbox:
             thread=thread,
             text=text,
             address=address,
+            is_late=is_late,
         )
         # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
-        new = insert(InboxRow).values(row.model_dump(exclude={"id"}))
+        values = row.model_dump(exclude={"id"}) | {"turn": next_turn(channel.id, is_late=is_late)}
+        new = insert(InboxRow).values(values)
         kept = new.on_conflict_do_nothing().returning(col(InboxRow.id))
         async with self._database.transaction(exclusive=False) as session:
             return await session.scalar(kept) is not None
@@ -208,29 +213,61 @@ class Inbox:
             return True
 
     async def claim(
-        self, owner: str, lease_seconds: float, platforms: Collection[Platform], *, is_unseen: bool = False
+        self,
+        owner: str,
+        lease_seconds: float,
+        platforms: Collection[Platform],
+        *,
+        closed_channels: Collection[int] = (),
     ) -> InboxItem | None:
-        """Take over the oldest question of ``platforms`` that is due, or None.
-
-        Those that are unseen have words, no placeholder, and nobody has tried to post one: a note on a page,
-        which has no words, is seen only when there is something to say.
+        """Take over the question of ``platforms`` whose turn it is, of those that are due, or None.
 
         A lease that ran out without being let go ended with its worker: that counts as an attempt.
+
+        Args:
+            owner: a name that no other worker uses.
+            lease_seconds: after so long others may take it over.
+            platforms: those that can be replied on.
+            closed_channels: nothing can be posted there just now; what was posted can be written over.
         """
-        waiting = select(InboxRow).where(
-            col(InboxRow.state) == "waiting", col(InboxRow.platform).in_(platforms)
-        )
-        if is_unseen:
-            has_place = exists().where(col(OutboxRow.inbox_id) == InboxRow.id)
-            waiting = waiting.where(~has_place, col(InboxRow.text) != "")
         leases = Leases(self._database, owner, lease_seconds)
         async with self._database.transaction(exclusive=False) as session:
-            taken = await leases.take(session, InboxRow, waiting.order_by(col(InboxRow.id)))
+            taken = await leases.take(session, InboxRow, waiting_on(platforms, closed_channels))
             if taken is None:
                 return None
             row, was_abandoned = taken
             row.attempts += was_abandoned
             return _item(row, await session.get(OutboxRow, row.id))
+
+    async def claim_unseen(
+        self,
+        owner: str,
+        lease_seconds: float,
+        platforms: Collection[Platform],
+        limit: int,
+        *,
+        closed_channels: Collection[int] = (),
+        may_post: Callable[[int], bool] = lambda _: True,
+    ) -> Sequence[InboxItem]:
+        """Take over questions that nobody was shown a reply to, in turn, and keep that one is being posted.
+
+        Args:
+            owner, lease_seconds, platforms, closed_channels: as ``claim`` has them.
+            limit: the most that are taken.
+            may_post: whether one more may be posted in a channel now; asked once for each that is taken.
+        """
+        leases = Leases(self._database, owner, lease_seconds)
+        unseen = only_unseen(waiting_on(platforms, closed_channels))
+        async with self._database.transaction(exclusive=False) as session:
+            free = await leases.free(session, InboxRow, unseen, limit)
+            rows = [row for row in free if may_post(row.channel_id)]
+            for row in rows:
+                row.attempts += row.lease_owner is not None
+                leases.lease(row)
+                session.add(OutboxRow(inbox_id=row.id, state="posting"))
+            counted = await session.execute(counts_before([row.id for row in rows])) if rows else ()
+            ahead: dict[int, int] = {question: count for question, count in counted}
+            return [replace(_item(row, None), ahead=ahead.get(row.id, 0)) for row in rows]
 
     async def renew(self, item: InboxItem, lease_seconds: float) -> None:
         """Keep a question for ``lease_seconds`` from now.
@@ -250,13 +287,28 @@ class Inbox:
             await _check(session, item)
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
-    async def mark_placed(self, item: InboxItem, message: dict[str, Any]) -> None:
-        """Keep what names the placeholder.
+    async def mark_unposted(self, item: InboxItem) -> None:
+        """Keep that no placeholder was posted after all, as its platform said.
 
         Raises:
             LeaseLost: another worker has the question.
         """
+        unposted = delete(OutboxRow).where(
+            col(OutboxRow.inbox_id) == item.id, col(OutboxRow.state) == "posting"
+        )
         async with self._database.transaction(exclusive=False) as session:
+            await _check(session, item)
+            await session.execute(unposted)
+
+    async def mark_placed(self, item: InboxItem, message: dict[str, Any], *, is_let_go: bool = False) -> None:
+        """Keep what names the placeholder; whoever claims the question next answers it when it ``is_let_go``.
+
+        Raises:
+            LeaseLost: another worker has the question.
+        """
+        free = {"next_attempt_at": None, **_FREE} if is_let_go else {}
+        async with self._database.transaction(exclusive=False) as session:
+            await _check(session, item, **free)
             await _set_reply(session, item, state="placed", message=message)
 
     async def save_answer(
@@ -274,6 +326,7 @@ class Inbox:
             LeaseLost: another worker has the question.
         """
         async with self._database.transaction(exclusive=False) as session:
+            await _check(session, item)
             await _set_reply(session, item, answer=answer)
             await keep_sources(session, item.id, versions)
             if turn:
@@ -342,7 +395,6 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
 
 
 async def _set_reply(session: AsyncSession, item: InboxItem, **values: Any) -> None:
-    await _check(session, item)
     await session.execute(update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values))
 
 
@@ -380,4 +432,5 @@ def _item(row: InboxRow, reply: OutboxRow | None) -> InboxItem:
         is_posting=reply is not None and reply.message is None,
         message=reply.message if reply else None,
         answer=reply.answer if reply else None,
+        is_late=row.is_late,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -103,17 +104,23 @@ class Leases:
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any]
     ) -> tuple[WorkRow, bool] | None:
         """Lease the first free row of ``query``: (row, whether a dead worker held it), or None."""
+        for row in await self.free(session, table, query, 1):
+            was_abandoned = row.lease_owner is not None
+            self.lease(row)
+            return row, was_abandoned
+        return None
+
+    async def free(
+        self, session: AsyncSession, table: type[WorkRow], query: Select[Any], limit: int
+    ) -> Sequence[WorkRow]:
+        """The first free rows of ``query``, locked for this transaction; ``lease`` makes one of them ours."""
         now = utc_now()
         # another process's leases may be twice as long as ours
         is_free = has_no_lease(table.lease_until, now, timedelta(seconds=2 * self.seconds))
         due = query.where(is_free & is_due(table.next_attempt_at, now))
-        free = due.limit(1).with_for_update(skip_locked=True, of=table)
-        row: WorkRow | None = (await session.execute(free)).scalars().first()
-        if row is None:
-            return None
-        was_abandoned = row.lease_owner is not None
-        self.lease(row)
-        return row, was_abandoned
+        locked = due.limit(limit).with_for_update(skip_locked=True, of=table)
+        rows: Sequence[WorkRow] = (await session.execute(locked)).scalars().all()
+        return rows
 
     def lease(self, row: WorkRow) -> None:
         """Make a row that this transaction holds ours."""

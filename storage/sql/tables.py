@@ -268,6 +268,8 @@ class InboxRow(LeaseColumns, table=True):
         UniqueConstraint("platform", "event_key"),
         UniqueConstraint("platform", "message_key"),
         Index(None, "channel_id", "thread"),
+        Index(None, "state", "turn", "id"),
+        Index(None, "state", "channel_id", "turn"),
     )
     id: int = Field(default=None, primary_key=True)
     platform: str
@@ -280,7 +282,11 @@ class InboxRow(LeaseColumns, table=True):
     text: str
     address: dict[str, Any] = Field(sa_type=JSON)
     """Where to reply, as the platform's adapter wants it."""
-    state: str = Field(default="waiting", index=True)
+    state: str = "waiting"
+    turn: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    """Waiting questions are taken up by turn; those of one channel have one after another."""
+    is_late: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """Its asker asked too much: later ones of its channel may have earlier turns."""
     created_at: datetime = moment(default_factory=utc_now)
 
 

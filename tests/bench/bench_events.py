@@ -1,8 +1,12 @@
-"""``make bench-events``: signed Slack events at a steady rate, how soon they are acknowledged and answered.
+"""``make bench-events``: signed Slack events at a steady rate: how soon acknowledged, seen and answered.
 
 The whole program runs beside a Slack Web API that only counts. Each event is a question of its own; every
 tenth comes twice, as Slack repeats what it thinks was lost. A bare aiohttp server that checks the same
-signatures and keeps nothing gets the same events in the same run.
+signatures and keeps nothing gets the same events in the same run, and posts a bare message for each: what any
+bot does before a person sees that the question was heard.
+
+After the steady rate over many channels comes the flood: one channel asks 400 questions at once, then a few
+people ask in another one. It comes twice; the second time Slack takes one message a second from that channel.
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,10 +32,18 @@ from engines.support.ports import free_port
 from figures import Figure, table
 from harness.program import SAMPLES, Program
 from slack_sdk.signature import SignatureVerifier
+from slack_sdk.web.async_client import AsyncWebClient
 
-SECRET, TEAM, CHANNEL, BOT = "secret-of-the-benchmark", "T0BENCH01", "C0BENCH01", "U0BENCH01"
-TENANT = f"sl_{TEAM}_{CHANNEL}"
+SECRET, TEAM, BOT, BOT_ID = "secret-of-the-benchmark", "T0BENCH01", "U0BENCH01", "B0BENCH01"
+CHANNELS = [f"C{number:02}BENCH01" for number in range(20)]
+FLOODED, OTHER = "C90BENCH01", "C91BENCH01"
 RATE, SECONDS, REPEATED = 100, 60, 10
+FLOOD, LIMITED_FLOOD, AFTERWARDS = 400, 60, 5
+"""Questions of the channel that floods, of the same while Slack slows it down, and of the other one."""
+SEEN_SECONDS, OTHER_SECONDS = 3.0, 2.0
+"""Within which a question's first sign is seen, of all and of the channel that does not flood."""
+BURST = 5
+"""Messages that a channel may post at once where Slack takes one a second."""
 LONGEST = 1000.0
 """Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000."""
 ANSWER_SECONDS = 1800
@@ -43,24 +56,55 @@ class CountingSlack:
 
     posted: Counter[str] = field(default_factory=Counter)
     threads: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
     shown_at: dict[str, float] = field(default_factory=dict)
     """When the first message of each thread came."""
+    limited: str = ""
+    """The channel that may post one message a second and no more."""
+    tokens: float = BURST
+    refilled_at: float = 0.0
+    refused: int = 0
+    """Posts that came too soon."""
+
+    def is_too_soon(self, channel: str) -> bool:
+        """Slack's own limit: a message a second and channel, after a short burst."""
+        if channel != self.limited:
+            return False
+        now = time.monotonic()
+        self.tokens = min(BURST, self.tokens + now - self.refilled_at)
+        self.refilled_at = now
+        if self.tokens < 1:
+            self.refused += 1
+            return True
+        self.tokens -= 1
+        return False
 
     async def handle(self, request: web.Request) -> web.Response:
         """Do what the method says, as far as anybody could see it."""
         sent = dict(request.query)
         sent |= await request.json() if request.content_type == "application/json" else await request.post()
-        reply: dict[str, Any] = {"ok": True, "team_id": TEAM, "user_id": BOT, "bot_id": "B0BENCH01"}
+        reply: dict[str, Any] = {"ok": True, "team_id": TEAM, "user_id": BOT, "bot_id": BOT_ID}
+        channel = str(sent.get("channel") or "")
         if request.match_info["method"] == "chat.postMessage":
+            if self.is_too_soon(channel):
+                slow = {"ok": False, "error": "ratelimited"}
+                return web.json_response(slow, status=429, headers={"Retry-After": "1"})
             thread, ts = str(sent["thread_ts"]), f"{len(self.threads)}.1"
-            self.threads[ts] = thread
+            named = sent.get("metadata")
+            self.threads[ts], self.metadata[ts] = (
+                thread,
+                json.loads(named) if isinstance(named, str) else named,
+            )
             self.posted[thread] += 1
             self.shown_at.setdefault(thread, time.monotonic())
-            reply |= {"ts": ts, "channel": CHANNEL}
+            reply |= {"ts": ts, "channel": channel}
+        elif request.match_info["method"] == "conversations.replies":
+            own = [ts for ts, thread in self.threads.items() if thread == sent["ts"]]
+            reply["messages"] = [{"ts": ts, "bot_id": BOT_ID, "metadata": self.metadata[ts]} for ts in own]
         elif request.match_info["method"] == "chat.update" and sent.get("blocks"):
             self.answers[self.threads[str(sent["ts"])]] += 1
-        return web.json_response(reply | {"channel": {"id": CHANNEL, "name": "bench"}, **reply})
+        return web.json_response(reply | {"channel": {"id": channel, "name": "bench"}, **reply})
 
 
 @asynccontextmanager
@@ -77,17 +121,44 @@ async def served(routes: list[web.RouteDef]) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-async def check_only(request: web.Request) -> web.Response:
-    """What any Slack bot must do before it acknowledges: check who sent it."""
-    is_ours = SignatureVerifier(SECRET).is_valid_request(await request.read(), dict(request.headers))
-    return web.Response(status=200 if is_ours else 401)
+@dataclass
+class BareBot:
+    """Checks who sent an event, acknowledges it, and posts one message; nothing is kept."""
+
+    slack: AsyncWebClient
+    posting: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """What any Slack bot must do."""
+        body = await request.read()
+        if not SignatureVerifier(SECRET).is_valid_request(body, dict(request.headers)):
+            return web.Response(status=401)
+        event = json.loads(body)["event"]
+        post = self.slack.chat_postMessage(channel=event["channel"], thread_ts=event["ts"], text="…")
+        task = asyncio.ensure_future(post)
+        self.posting.add(task)
+        task.add_done_callback(self.posting.discard)
+        return web.Response()
 
 
-def mention(number: int) -> tuple[str, bytes]:
+@dataclass(frozen=True)
+class Asked:
+    """What was sent: how long each acknowledgement took, when each question was sent, refusals."""
+
+    milliseconds: list[float] = field(default_factory=list)
+    sent_at: dict[str, float] = field(default_factory=dict)
+    refused: list[int] = field(default_factory=list)
+
+    def waited(self, seen: Mapping[str, float]) -> list[float]:
+        """Seconds from each question to when it is ``seen``; those that never are count as for ever."""
+        return [seen.get(ts, inf) - at for ts, at in self.sent_at.items()]
+
+
+def mention(number: int, channel: str, user: str) -> tuple[str, bytes]:
     """(ts, body) of one question."""
     ts = f"{1_700_000_000 + number}.000100"
     text = f"<@{BOT}> {QUESTIONS[number % len(QUESTIONS)]}"
-    event = {"type": "app_mention", "user": "U0ASKER01", "channel": CHANNEL, "text": text, "ts": ts}
+    event = {"type": "app_mention", "user": user, "channel": channel, "text": text, "ts": ts}
     authorization = {"team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
     envelope = {
         "type": "event_callback",
@@ -100,96 +171,176 @@ def mention(number: int) -> tuple[str, bytes]:
     return ts, json.dumps(envelope).encode()
 
 
-async def send_all(url: str, rate: int, seconds: int) -> tuple[list[float], dict[str, float], int]:
-    """Send at this rate; (milliseconds to each acknowledgement, when each question was sent, refusals)."""
-    spent: list[float] = []
-    sent_at: dict[str, float] = {}
-    refused = 0
-    signer = SignatureVerifier(SECRET)
+def spread(number: int) -> tuple[str, str]:
+    """(channel, asker) of a question when many channels ask in turn, five people in each."""
+    return CHANNELS[number % len(CHANNELS)], f"U{number // len(CHANNELS) % 5}ASKER01"
 
-    async def send(session: aiohttp.ClientSession, number: int, *, is_repeated: bool) -> None:
-        nonlocal refused
-        ts, body = mention(number)
-        stamp = str(int(time.time()))
-        signature = signer.generate_signature(timestamp=stamp, body=body) or ""
-        headers = {
-            "Content-Type": "application/json",
-            "X-Slack-Request-Timestamp": stamp,
-            "X-Slack-Signature": signature,
-        }
-        if is_repeated:
-            headers |= {"X-Slack-Retry-Num": "1", "X-Slack-Retry-Reason": "http_timeout"}
-        started = time.monotonic()
-        sent_at.setdefault(ts, started)
-        async with session.post(url, data=body, headers=headers) as response:
-            refused += response.status != 200
-        spent.append(1000 * (time.monotonic() - started))
 
+def flooded_channel(number: int) -> tuple[str, str]:
+    """The channel that floods, with fifty people in it."""
+    return FLOODED, f"U{number % 50}ASKER01"
+
+
+def other_channel(number: int) -> tuple[str, str]:
+    """The channel that asks meanwhile."""
+    return OTHER, "U0OTHER01"
+
+
+async def send(session: aiohttp.ClientSession, url: str, asked: Asked, ts: str, body: bytes) -> None:
+    """Send one event, signed; a question that was sent before is Slack's repetition of it."""
+    stamp = str(int(time.time()))
+    headers = {
+        "Content-Type": "application/json",
+        "X-Slack-Request-Timestamp": stamp,
+        "X-Slack-Signature": SignatureVerifier(SECRET).generate_signature(timestamp=stamp, body=body) or "",
+    }
+    if ts in asked.sent_at:
+        headers |= {"X-Slack-Retry-Num": "1", "X-Slack-Retry-Reason": "http_timeout"}
+    started = time.monotonic()
+    asked.sent_at.setdefault(ts, started)
+    async with session.post(url, data=body, headers=headers) as response:
+        if response.status != 200:
+            asked.refused.append(response.status)
+    asked.milliseconds.append(1000 * (time.monotonic() - started))
+
+
+async def send_all(
+    url: str, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
+) -> Asked:
+    """Send these questions at this rate, every tenth twice; ``whence``: (channel, asker) of each."""
+    asked = Asked()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         began = time.monotonic()
         async with asyncio.TaskGroup() as sending:
-            for number in range(rate * seconds):
-                await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
-                sending.create_task(send(session, number, is_repeated=False))
-                if number % REPEATED == REPEATED - 1:
-                    sending.create_task(send(session, number, is_repeated=True))
-    return spent, sent_at, refused
+            for place, number in enumerate(numbers):
+                await asyncio.sleep(max(0.0, began + place / rate - time.monotonic()))
+                ts, body = mention(number, *whence(number))
+                sending.create_task(send(session, url, asked, ts, body))
+                if place % REPEATED == REPEATED - 1:
+                    sending.create_task(send(session, url, asked, ts, body))
+    return asked
 
 
-def at_most(milliseconds: list[float], share: float) -> float:
-    """What this share of them took at most."""
-    return sorted(milliseconds)[int(share * (len(milliseconds) - 1))]
+def at_most(values: Sequence[float], share: float) -> float:
+    """What this share of them is at most."""
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
+async def until_answered(slack: CountingSlack, sent: Iterable[str]) -> None:
+    """Wait until each of these questions has its answer, for as long as that may take."""
+    began, missing = time.monotonic(), set(sent)
+    while (missing := missing - slack.answers.keys()) and time.monotonic() - began < ANSWER_SECONDS:
+        print(f"    {len(missing):,} unanswered", flush=True)
+        await asyncio.sleep(5)
+
+
+class Bench:
+    """The program and the bare bot, each beside a Web API of its own."""
+
+    def __init__(
+        self, program_url: str, slack: CountingSlack, bare_url: str, bare_slack: CountingSlack
+    ) -> None:
+        self._url, self._slack = program_url, slack
+        self._bare_url, self._bare_slack = bare_url, bare_slack
+        self._next = 0
+
+    def _numbers(self, count: int) -> range:
+        self._next += count
+        return range(self._next - count, self._next)
+
+    async def steady(self, rate: int, seconds: int) -> list[Figure]:
+        """So many events a second over many channels."""
+        bare = await send_all(self._bare_url, rate, self._numbers(rate * min(seconds, 10)))
+        asked = await send_all(self._url, rate, self._numbers(rate * seconds))
+        await until_answered(self._slack, asked.sent_at)
+        took = time.monotonic() - min(asked.sent_at.values())
+        what = f"{rate} signed events a second for {seconds} s"
+        slow, raw = at_most(asked.milliseconds, 0.99), at_most(bare.milliseconds, 0.99)
+        refused = len(asked.refused)
+        return [
+            Figure(
+                f"{what}: acknowledged",
+                f"p99 <= {LONGEST:.0f} ms, none refused",
+                f"p50 {median(asked.milliseconds):.0f} ms, p99 {slow:.0f} ms, {refused} refused",
+                f"signature only: p50 {median(bare.milliseconds):.0f} ms, p99 {raw:.0f} ms",
+                f"{slow / raw:.1f} x",
+                slow <= LONGEST and not refused,
+            ),
+            self._lost(what, asked),
+            self._seen(f"{what}, {len(CHANNELS)} channels: seen", asked, SEEN_SECONDS, bare),
+            Figure(f"{what}: all answered", "", f"{len(asked.sent_at) / took:.0f} a second", "", "", None),
+        ]
+
+    async def flood(self, *, is_limited: bool) -> list[Figure]:
+        """Many questions of one channel, then a few of another."""
+        self._slack.limited = FLOODED if is_limited else ""
+        count = LIMITED_FLOOD if is_limited else FLOOD
+        what = f"{count} questions in one channel" + (", which may post 1 a second" if is_limited else "")
+        bare = await send_all(self._bare_url, 1, self._numbers(AFTERWARDS), other_channel)
+        refused = self._slack.refused
+        flooding = asyncio.create_task(send_all(self._url, RATE, self._numbers(count), flooded_channel))
+        await asyncio.sleep(count / RATE / 2)
+        other = await send_all(self._url, 1, self._numbers(AFTERWARDS), other_channel)
+        asked = await flooding
+        await until_answered(self._slack, [*asked.sent_at, *other.sent_at])
+        figures = [
+            self._seen(f"{what}: another channel's seen", other, OTHER_SECONDS, bare),
+            self._seen(f"{what}: its own seen", asked, 0 if is_limited else SEEN_SECONDS, bare),
+            self._lost(what, asked),
+        ]
+        if is_limited:
+            posts = f"{self._slack.refused - refused} beside {count}"
+            figures.append(Figure(f"{what}: posts that Slack refused", "", posts, "", "", None))
+        return figures
+
+    def _seen(self, what: str, asked: Asked, bar: float, bare: Asked) -> Figure:
+        waited, raw = asked.waited(self._slack.shown_at), bare.waited(self._bare_slack.shown_at)
+        slow, quick = at_most(waited, 0.99), at_most(raw, 0.99)
+        return Figure(
+            what,
+            f"p99 <= {bar:.0f} s" if bar else "",
+            f"p50 {median(waited):.2f} s, p99 {slow:.2f} s",
+            f"a post alone: p50 {1000 * median(raw):.0f} ms, p99 {1000 * quick:.0f} ms",
+            f"{slow / quick:.0f} x",
+            slow <= bar if bar else None,
+        )
+
+    def _lost(self, what: str, asked: Asked) -> Figure:
+        lost = sum(ts not in self._slack.answers for ts in asked.sent_at)
+        doubled = sum(self._slack.posted[ts] > 1 for ts in asked.sent_at)
+        measured = f"{lost}, {doubled}"
+        return Figure(f"{what}: lost, doubled", "0, 0", measured, "", "", not (lost or doubled))
 
 
 async def run(rate: int, seconds: int) -> list[Figure]:
-    """Send to the bare server, then to the program, and wait until every question has its answer."""
-    slack = CountingSlack()
+    """Send to the bare bot and to the program, and wait until every question has its answer."""
+    slack, bare_slack = CountingSlack(), CountingSlack()
     async with AsyncExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="footnote-bench-events-")))
-        bare = await stack.enter_async_context(served([web.post("/slack/events", check_only)]))
         api = await stack.enter_async_context(served([web.post("/api/{method}", slack.handle)]))
+        bare_api = await stack.enter_async_context(served([web.post("/api/{method}", bare_slack.handle)]))
+        bare = BareBot(AsyncWebClient("xoxb-bench", base_url=f"{bare_api}/api/"))
+        bare_url = await stack.enter_async_context(served([web.post("/slack/events", bare.handle)]))
         settings = {
             "SLACK_BOT_TOKEN": "xoxb-bench",
             "SLACK_SIGNING_SECRET": SECRET,
             "FOOTNOTE_RECEIPTS": "off",
         }
         program = Program(work, {**settings, "SLACK_API_URL": f"{api}/api/"})
-        for sample in SAMPLES.glob("*.pdf"):
-            program.drop(TENANT, sample)
+        samples = list(SAMPLES.glob("*.pdf"))
+        tenants = [f"sl_{TEAM}_{channel}" for channel in (*CHANNELS, FLOODED, OTHER)]
+        for tenant in tenants:
+            for sample in samples:
+                program.drop(tenant, sample)
         await stack.enter_async_context(program.serving())
-        await program.until_live(TENANT, len(list(SAMPLES.glob("*.pdf"))), "full")
-        bare_spent, _, _ = await send_all(f"{bare}/slack/events", rate, min(seconds, 10))
-        spent, sent_at, refused = await send_all(f"{program.url}/slack/events", rate, seconds)
-        began, asked = time.monotonic(), len(sent_at)
-        while len(slack.answers) < asked and time.monotonic() - began < ANSWER_SECONDS:
-            print(f"    {len(slack.answers):,} of {asked:,} answered", flush=True)
-            await asyncio.sleep(10)
-        took = time.monotonic() - min(sent_at.values())
-    lost = sum(ts not in slack.answers for ts in sent_at)
-    doubled = sum(count > 1 for count in slack.posted.values())
-    waited = [1000 * (slack.shown_at[ts] - at) for ts, at in sent_at.items() if ts in slack.shown_at]
-    what = f"{rate} signed events a second for {seconds} s"
-    slow = at_most(spent, 0.99)
-    return [
-        Figure(
-            f"{what}: acknowledged",
-            f"p99 <= {LONGEST:.0f} ms, none refused",
-            f"p50 {median(spent):.0f} ms, p99 {slow:.0f} ms, {refused} refused",
-            f"signature only: p50 {median(bare_spent):.0f} ms, p99 {at_most(bare_spent, 0.99):.0f} ms",
-            f"{slow / at_most(bare_spent, 0.99):.1f} x",
-            slow <= LONGEST and not refused,
-        ),
-        Figure(f"{what}: lost, doubled", "0, 0", f"{lost}, {doubled}", "", "", not (lost or doubled)),
-        Figure(
-            f"{what}: seen in the chat",
-            "",
-            f"p50 {median(waited) / 1000:.1f} s, p99 {at_most(waited, 0.99) / 1000:.1f} s",
-            "",
-            "",
-            None,
-        ),
-        Figure(f"{what}: all answered", "", f"{asked / took:.0f} a second", "", "", None),
-    ]
+        for tenant in tenants:
+            await program.until_live(tenant, len(samples), "full")
+        bench = Bench(f"{program.url}/slack/events", slack, f"{bare_url}/slack/events", bare_slack)
+        figures = await bench.steady(rate, seconds)
+        for is_limited in (False, True):
+            print(table(figures), flush=True)
+            figures += await bench.flood(is_limited=is_limited)
+        return figures
 
 
 def main() -> None:

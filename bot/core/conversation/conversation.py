@@ -18,9 +18,11 @@ from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
-from bot.core.conversation.inbox_replies import InboxReplies, language_of_item
+from bot.core.conversation.inbox_replies import InboxReplies
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
+from bot.core.conversation.placeholders import Placeholders, delivery_deadline
+from bot.core.conversation.queue_limits import QuestionRates, QueueWaits
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
 from bot.core.models import Answer
 from bot.core.ports import (
@@ -36,10 +38,11 @@ from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import InboxItem
+from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
 from storage.models import Platform
-from storage.task_group import cancel_and_wait, finish_within
+from storage.task_group import cancel_and_wait
 
 _log = logging.getLogger(__name__)
 
@@ -47,14 +50,16 @@ Json = dict[str, Any]
 
 MAX_ATTEMPTS = 3
 """Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
-MAX_PLACED_AT_ONCE = 8
+MAX_PLACED_AT_ONCE = 16
 """Placeholders that are posted at the same time while all slots are taken."""
-POST_SECONDS = 5
-"""How long a placeholder that is being posted may hold up our end: one that nobody named stays for ever."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
 MAX_HELD_BACK_SECONDS = 1.0
-"""How long work on a question waits while messages are being kept."""
+"""How long work on an answer waits while messages are being kept, or placeholders posted."""
+PLACING_HELD_BACK_SECONDS = 0.1
+"""How long the next placeholders wait while messages are being kept."""
+FLOOD_SECONDS = 0.2
+"""Answers that wait for so long wait because of a flood: then placeholders say that others are first."""
 
 
 class Conversation:
@@ -71,6 +76,7 @@ class Conversation:
         notes: NoteWriter | None = None,
         direct: DirectChats | None = None,
         take_upload: TakeUpload | None = None,
+        person_questions: int = 0,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -87,6 +93,7 @@ class Conversation:
             notes: writes what threads are told of pages that they follow.
             direct: knows what direct chats ask; None: the library that an admin names.
             take_upload: takes the files of messages; None: they are as if they were not there.
+            person_questions: those of a person within a minute that are answered in turn; 0: all.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -105,14 +112,18 @@ class Conversation:
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
+        self._rates = QuestionRates(person_questions)
+        self._waits = QueueWaits(concurrency)
+        self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds)
         self._slots = asyncio.Semaphore(concurrency)
-        self._placing = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._placing: set[asyncio.Task[None]] = set()
         self._receiving = 0
-        self._none_receiving = asyncio.Event()
+        self._none_receiving, self._none_unseen = asyncio.Event(), asyncio.Event()
         self._none_receiving.set()
-        self._wakeup = asyncio.Event()
-        self._arrived = asyncio.Event()
+        self._none_unseen.set()
+        self._is_flooded = self._is_claiming = False
+        self._wakeup, self._arrived = asyncio.Event(), asyncio.Event()
         self._is_stopping = False
         self._ended = asyncio.Event()
         self._ended.set()
@@ -138,7 +149,10 @@ class Conversation:
             thread=message.thread,
             text=message.text,
             address=message.address,
+            is_late=self._rates.is_beyond(message),
         )
+        if is_new:
+            self._rates.count(message)
         self._announce()
         return is_new
 
@@ -200,54 +214,80 @@ class Conversation:
         self._arrived.set()
 
     async def _place_queued(self) -> None:
-        """While all slots are taken, show those who ask that their question is here; it waits its turn."""
+        """Show those who ask that their question is here, while nobody is free to answer it."""
         while not self._is_stopping:
-            await self._arrived.wait()
+            await _wait(self._arrived, self._poll_seconds)
             self._arrived.clear()
-            while self._slots.locked() and not self._is_stopping:
-                await self._placing.acquire()
-                item = await self._claim(is_unseen=True)
-                if item is None:
-                    self._placing.release()
-                    break
-                self._start(self._place_and_release(item), item, self._placing)
+            if self._is_flooded or (self._slots.locked() and not self._is_claiming):
+                while not self._is_stopping and await self._place_some():
+                    pass
+            self._none_unseen.set()
+
+    async def _place_some(self) -> bool:
+        """Post the next placeholders, those of all channels in turn; False when there are none to post."""
+        while len(self._placing) > MAX_PLACED_AT_ONCE // 2:
+            await asyncio.wait(self._placing, return_when=asyncio.FIRST_COMPLETED)
+        await _wait(self._none_receiving, PLACING_HELD_BACK_SECONDS)
+        try:
+            items = await self._placeholders.claim(self._owner, MAX_PLACED_AT_ONCE - len(self._placing))
+        except Exception as error:  # whatever it is, the next claim may do better
+            _log.warning("no placeholder can be posted: %s", raised_at(error))
+            return False
+        if items:
+            self._none_unseen.clear()
+        for item in items:
+            task = self._start(self._place_and_release(item), item)
+            self._placing.add(task)
+            task.add_done_callback(self._placing.discard)
+        return bool(items)
 
     async def _place_and_release(self, item: InboxItem) -> None:
         async with self._in_work(item):
-            await self._place(item, self._messengers[item.platform], is_queued=True)
-            await self._inbox.release(item)
-            self._wakeup.set()
+            await self._placeholders.post_queued(item)
+        self._wakeup.set()
 
-    def _start(self, work: Coroutine[Any, Any, None], item: InboxItem, slot: asyncio.Semaphore) -> None:
-        """Work on a question in a slot that is taken already, until it ends."""
+    def _start(self, work: Coroutine[Any, Any, None], item: InboxItem) -> asyncio.Task[None]:
+        """Work on a question until it ends, or the program does."""
         task = asyncio.create_task(work, name=f"question-{item.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: slot.release())
+        return task
 
     async def _take_next(self) -> None:
         """Start on the next question once a slot is free, or wait for one to arrive."""
         await self._slots.acquire()
         self._wakeup.clear()
+        self._is_claiming = True
         item = None if self._is_stopping else await self._claim()
+        self._is_claiming = False
         if item is not None:
-            self._start(self._process(item), item, self._slots)
+            self._start(self._process(item), item).add_done_callback(lambda _: self._slots.release())
+            self._arrived.set()  # it may have taken the last slot
             return
         self._slots.release()
         if not self._is_stopping:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wakeup.wait(), self._poll_seconds)
+            await _wait(self._wakeup, self._poll_seconds)
 
-    async def _claim(self, *, is_unseen: bool = False) -> InboxItem | None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(MAX_HELD_BACK_SECONDS):
-                await self._none_receiving.wait()
-        platforms = tuple(self._messengers)
+    async def _claim(self) -> InboxItem | None:
+        await self._first_signs_first()
+        platforms, closed = tuple(self._messengers), self._placeholders.pace.closed_channels()
         try:
-            return await self._inbox.claim(self._owner, self._lease_seconds, platforms, is_unseen=is_unseen)
+            return await self._inbox.claim(
+                self._owner, self._lease_seconds, platforms, closed_channels=closed
+            )
         except Exception as error:  # whatever it is, the next claim may do better
             _log.warning("no question can be taken up: %s", raised_at(error))
             return None
+
+    async def _first_signs_first(self) -> None:
+        """Wait for a while until what arrives is kept and shown: a sign is owed sooner than an answer."""
+        until = asyncio.get_running_loop().time() + MAX_HELD_BACK_SECONDS
+        if not await _wait(self._none_receiving, min(FLOOD_SECONDS, MAX_HELD_BACK_SECONDS)):
+            self._is_flooded = True
+            self._arrived.set()
+        for calm in (self._none_receiving, self._none_unseen):
+            await _wait(calm, until - asyncio.get_running_loop().time())
+        self._is_flooded = False
 
     async def _process(self, item: InboxItem) -> None:
         async with self._in_work(item):
@@ -274,9 +314,9 @@ class Conversation:
             if not await self._replies.is_due(item, note):
                 await self._inbox.give_up(item, "the page is followed no more, or did not change")
                 return
-        message = item.message or await self._place(item, messenger)
+        message = item.message or await self._placeholders.place(item)
         answer = await self._answer(item, messenger, message)
-        async with self._delivery_deadline():
+        async with delivery_deadline(self._lease_seconds):
             await messenger.deliver(item.address, message, answer, partial(self._inbox.mark_placed, item))
         if answer.figures:
             hold = partial(self._inbox.renew, item, self._lease_seconds)
@@ -289,37 +329,12 @@ class Conversation:
             *(item.id, item.channel_id, item.platform, answer.state, item.fence, seconds),
         )
 
-    async def _place(
-        self, item: InboxItem, messenger: Messenger, *, is_queued: bool = False
-    ) -> dict[str, Any]:
-        """The placeholder: found when an earlier try may have posted it, else posted now."""
-        message = None
-        async with self._delivery_deadline():
-            if item.is_posting:
-                message = await messenger.find_placeholder(item.address)
-        if message is None:
-            posting = self._post_placeholder(item, messenger, is_queued=is_queued)
-            return await finish_within(POST_SECONDS, posting)
-        await self._inbox.mark_placed(item, message)
-        return message
-
-    async def _post_placeholder(
-        self, item: InboxItem, messenger: Messenger, *, is_queued: bool
-    ) -> dict[str, Any]:
-        """Post it, and keep what names it before anything else happens."""
-        await self._inbox.mark_posting(item)
-        reach("before-placeholder")
-        async with self._delivery_deadline():
-            message = await messenger.place(item.address, language_of_item(item), is_queued=is_queued)
-        reach("amid-placeholder")
-        await self._inbox.mark_placed(item, message)
-        reach("after-placeholder")
-        return message
-
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
         """The answer that was kept, or a new one that is kept now."""
         async with live_updates(partial(self._show, item, messenger, message)) as listener:
+            began = steady_seconds()
             made = await self._replies.reply(item, listener, is_given_up=item.attempts >= MAX_ATTEMPTS)
+            self._waits.answered(steady_seconds() - began)
         if not made.is_kept:
             kept = answer_to_json(made.answer)
             await self._inbox.save_answer(item, kept, made.turn, cited_versions(made.answer))
@@ -329,7 +344,7 @@ class Conversation:
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
         """Write what is proven so far over the placeholder, while the question is surely ours."""
         await self._inbox.renew(item, self._lease_seconds)
-        async with self._delivery_deadline():
+        async with delivery_deadline(self._lease_seconds):
             await messenger.show(item.address, message, text)
 
     async def _put_off(self, item: InboxItem, error: Exception) -> None:
@@ -375,11 +390,11 @@ class Conversation:
             except Exception as error:  # the next renewal may do better, and the lease is not lost yet
                 _log.warning("question=%d lease not renewed: %s", item.id, raised_at(error))
 
-    @contextlib.asynccontextmanager
-    async def _delivery_deadline(self) -> AsyncIterator[None]:
-        """A platform that does not answer while the question is surely ours may have done anything."""
-        try:
-            async with asyncio.timeout(self._lease_seconds / 2):
-                yield
-        except TimeoutError as error:
-            raise DeliveryUnclear("the platform did not answer in time") from error
+
+async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it came within this time."""
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await event.wait()
+    except TimeoutError:
+        return False

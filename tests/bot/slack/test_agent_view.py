@@ -108,7 +108,7 @@ async def test_no_status_is_shown_where_nobody_typed_to_us_alone(
     """Nor for a question that waits its turn."""
     await messenger.place(address, Language.ENGLISH)
     await messenger.deliver(address, PLACED, ANSWER)
-    await messenger.place(DIRECT, Language.ENGLISH, is_queued=True)
+    await messenger.place(DIRECT, Language.ENGLISH, queued="Others first.")
     assert slack.statuses() == []
 
 

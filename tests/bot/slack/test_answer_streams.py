@@ -281,7 +281,7 @@ async def test_nothing_is_streamed_without_a_model_or_while_a_question_waits_its
 ) -> None:
     """Quotes come all at once, and Slack ends a stream after five minutes."""
     await new_messenger(slack, is_model_writing=False).place(ADDRESS, Language.ENGLISH)
-    await new_messenger(slack).place(ADDRESS, Language.ENGLISH, is_queued=True)
+    await new_messenger(slack).place(ADDRESS, Language.ENGLISH, queued="Others first.")
     assert slack.calls == ["chat.postMessage"] * 2
 
 

@@ -148,8 +148,8 @@ async def test_a_placeholder_is_posted_so_that_slack_adds_nothing(
     assert [
         str(sent[name]).lower() in {"false", "0"} for name in ("unfurl_links", "unfurl_media", "link_names")
     ]
-    await messenger.place(ADDRESS, Language.GERMAN, is_queued=True)
-    assert [call["text"] for _, call in api.calls] == ["Searching…", reply_words(Language.GERMAN).queued]
+    await messenger.place(ADDRESS, Language.GERMAN, queued="Others first.")
+    assert [call["text"] for _, call in api.calls] == ["Searching…", "Others first."]
     assert _as_read(sent | {"ts": ""})["metadata"]["event_payload"] == {"message_key": "T1:C1:17.1"}
 
 
@@ -207,10 +207,18 @@ async def test_a_placeholder_is_found_among_any_number_of_messages(
 
 
 async def test_a_short_rate_limit_is_waited_for(api: WebApi, messenger: SlackMessenger) -> None:
-    """Slack says it did nothing: asking again posts once."""
+    """Slack says it did nothing: asking again changes the message once."""
     api.faults = [slow_down("0")]
-    await messenger.place(ADDRESS, Language.ENGLISH)
-    assert (len(api.calls), len(api.posted)) == (2, 1)
+    await messenger.deliver(ADDRESS, {"channel": "C1", "ts": "18.0"}, ANSWER)
+    assert [method for method, _ in api.calls] == ["chat.update", "chat.update"]
+
+
+async def test_a_placeholder_waits_for_no_rate_limit(api: WebApi, messenger: SlackMessenger) -> None:
+    """Others' placeholders stand behind it, and theirs may be of channels that Slack takes posts in."""
+    api.faults = [slow_down("1")]
+    with pytest.raises(DeliveryError) as caught:
+        await messenger.place(ADDRESS, Language.ENGLISH)
+    assert (caught.value.retry_after, len(api.calls), api.posted) == (1, 1, [])
 
 
 @pytest.mark.parametrize("faults", [["120"], ["0", "0", "0"]], ids=["too long", "too often"])

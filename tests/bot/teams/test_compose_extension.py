@@ -191,8 +191,8 @@ async def test_nothing_of_a_private_question_is_posted() -> None:
     async with running_teams() as teams:
         messenger = TeamsMessenger(Connector(None, is_local))
         address = teams.address | {"is_private": True, "is_personal": True}
-        for is_queued in (True, False):
-            message = await messenger.place(address, Language.ENGLISH, is_queued=is_queued)
+        for queued in ("Others first.", ""):
+            message = await messenger.place(address, Language.ENGLISH, queued=queued)
         assert await messenger.find_placeholder(address) == message
         await messenger.show(address, message, "Daily.")
 

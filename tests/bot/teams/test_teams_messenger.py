@@ -66,9 +66,9 @@ async def test_a_placeholder_says_when_others_are_answered_first(
     teams: Teams, messenger: TeamsMessenger
 ) -> None:
     """In the language of its question."""
-    for is_queued in (False, True):
-        await messenger.place(teams.address, Language.GERMAN, is_queued=is_queued)
     said = reply_words(Language.GERMAN)
+    for queued in ("", said.queued):
+        await messenger.place(teams.address, Language.GERMAN, queued=queued)
     assert [one["text"] for one in teams.shown.values()] == [said.searching, said.queued]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -34,8 +35,15 @@ async def channel(database: Database) -> Channel:
     return await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"))
 
 
-async def receive(inbox: Inbox, channel: Channel, event: str = "e1", message: str = "m1") -> bool:
-    return await inbox.receive(channel, event_key=event, message_key=message, **MESSAGE)
+async def receive(
+    inbox: Inbox,
+    channel: Channel,
+    event: str = "e1",
+    message: str = "m1",
+    *,
+    is_late: bool = False,
+) -> bool:
+    return await inbox.receive(channel, event_key=event, message_key=message, is_late=is_late, **MESSAGE)
 
 
 async def claim(inbox: Inbox, owner: str = "a") -> InboxItem:
@@ -262,10 +270,76 @@ async def test_only_questions_that_nobody_has_seen_are_shown_as_queued(
         for place in ("posting", "placed"):
             message = {"ts": "1"} if place == "placed" else None
             session.add(OutboxRow(inbox_id=rows[f"m {place}"].id, state=place, message=message))
-    item = await inbox.claim("a", 60, SLACK, is_unseen=True)
-    assert item
-    assert item.id == rows["m None"].id
-    assert await inbox.claim("a", 60, SLACK, is_unseen=True) is None
+    (item,) = await inbox.claim_unseen("a", 60, SLACK, 9)
+    assert (item.id, item.ahead) == (rows["m None"].id, 3)
+    assert await inbox.claim_unseen("a", 60, SLACK, 9) == []
+    await inbox.mark_placed(item, {"ts": "1"}, is_let_go=True)
+    assert await inbox.claim_unseen("a", 60, SLACK, 9) == []
+    with pytest.raises(LeaseLost):
+        await inbox.mark_placed(replace(item, fence=item.fence - 1), {"ts": "2"}, is_let_go=True)
+
+
+async def test_channels_take_turns_however_much_one_of_them_asks(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Each has one place in a round; what is late goes behind its channel."""
+    for number in range(5):
+        await receive(inbox, channel, f"a{number}", f"a{number}", is_late=number == 3)
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    for number in range(2):
+        await receive(inbox, other, f"b{number}", f"b{number}")
+    async with database.snapshot() as session:
+        names = {row.id: row.message_key for row in await session.scalars(select(InboxRow))}
+    served = [names[(await claim(inbox)).id] for _ in names]
+    assert served == ["a0", "b0", "a1", "b1", "a2", "a4", "a3"]
+    assert await inbox.claim("a", 60, SLACK) is None
+
+
+async def test_an_idle_channel_saves_no_turns_up(inbox: Inbox, channel: Channel, database: Database) -> None:
+    """When four questions of one channel were answered, another one begins beside it, not before it."""
+    for number in range(6):
+        await receive(inbox, channel, f"a{number}", f"a{number}")
+    for _ in range(4):
+        item = await claim(inbox)
+        await inbox.mark_posting(item)
+        await inbox.mark_delivered(item)
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    for number in range(3):
+        await receive(inbox, other, f"b{number}", f"b{number}")
+    assert [(await claim(inbox)).channel_id for _ in range(4)] == [channel.id, other.id] * 2
+
+
+async def test_nothing_is_taken_that_may_not_be_posted(inbox: Inbox, channel: Channel) -> None:
+    """Of a closed channel nothing but what has its place; a refused post leaves no trace of it."""
+    for number in range(3):
+        await receive(inbox, channel, f"e{number}", f"m{number}")
+    closed = {"closed_channels": [channel.id]}
+    assert await inbox.claim_unseen("a", 60, SLACK, 9, **closed) == []
+    assert await inbox.claim("a", 60, SLACK, **closed) is None
+    allowed = [True, False, False]
+    (first,) = await inbox.claim_unseen("a", 60, SLACK, 9, may_post=lambda _: allowed.pop(0))
+    await inbox.mark_unposted(first)
+    await inbox.put_off(first, "not so fast", at_least=1)
+    with clock_ahead(timedelta(seconds=3)):
+        again = await inbox.claim_unseen("a", 60, SLACK, 1)
+        assert [(item.id, item.is_posting) for item in again] == [(first.id, False)]
+        await inbox.mark_placed(again[0], {"ts": "1"}, is_let_go=True)
+        held = await inbox.claim("a", 60, SLACK, **closed)
+        assert held
+        assert (held.id, held.message) == (first.id, {"ts": "1"})
+
+
+async def test_two_workers_never_post_for_one_question(inbox: Inbox, channel: Channel) -> None:
+    """Claims of many at once that race each other are disjoint."""
+    for number in range(20):
+        await receive(inbox, channel, f"e{number}", f"m{number}")
+    claims = await asyncio.gather(*(inbox.claim_unseen(f"w{n}", 60, SLACK, 8) for n in range(4)))
+    held = [item.id for items in claims for item in items]
+    assert len(held) == len(set(held))
+    while more := await inbox.claim_unseen("last", 60, SLACK, 8):
+        held += [item.id for item in more]
+    assert sorted(held) == sorted(set(held))
+    assert len(held) == 20
 
 
 async def test_questions_of_a_closed_door_wait(inbox: Inbox, channel: Channel) -> None:

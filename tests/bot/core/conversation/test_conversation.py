@@ -14,7 +14,7 @@ from fakes.core import WORDS
 from harness.empty_homes import make_sqlite
 from sqlalchemy import select, update
 
-from bot.core.conversation import conversation
+from bot.core.conversation import conversation, queue_limits
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
@@ -34,7 +34,7 @@ from storage.sql.tables import InboxRow, TurnRow
 
 Json = dict[str, Any]
 PLACEHOLDER = "…"
-QUEUED = "others first"
+QUEUED = reply_words(Language.ENGLISH).queued
 FIGURE = AnswerFigure("a.pdf", 1, "Backups by day", Box(0, 0, 1, 1), "http://127.0.0.1/v/a")
 
 
@@ -85,10 +85,14 @@ class Chat:
         self.pictures: dict[int, list[str]] = {}
         """Message -> the captions of the figures that it shows."""
         self.can_look = can_look
+        self.full: set[str] = set()
+        """Threads in which the platform takes no post just now."""
 
-    async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
         """Post a placeholder."""
-        self.visible.append((address, QUEUED if is_queued else PLACEHOLDER))
+        if address.get("in") in self.full:
+            raise DeliveryError("not so fast", retry_after=0.2)
+        self.visible.append((address, queued or PLACEHOLDER))
         return {"index": len(self.visible) - 1}
 
     async def find_placeholder(self, address: Json) -> Json | None:
@@ -447,7 +451,7 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
     hanging = asyncio.Event()
 
     class Hanging(Chat):
-        async def place(self, address: Json, language: Language, *, is_queued: bool = False) -> Json:
+        async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
             if not hanging.is_set():
                 hanging.set()
                 await super().place(address, language)
@@ -548,6 +552,7 @@ async def test_what_is_not_acknowledged_yet_goes_first(
 ) -> None:
     """No work begins while a message is being kept, but it does not wait for ever for a slow database."""
     monkeypatch.setattr(conversation, "MAX_HELD_BACK_SECONDS", held_back)
+    monkeypatch.setattr(conversation, "PLACING_HELD_BACK_SECONDS", held_back)
     may_be_kept, receive = asyncio.Event(), world.inbox.receive
 
     async def receive_slowly(*arguments: Any, event_key: str, **values: Any) -> Any:
@@ -590,7 +595,7 @@ async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     ("part", "step"),
-    [("inbox", "mark_posting"), ("messenger", "place"), ("inbox", "mark_placed"), ("inbox", "release")],
+    [("messenger", "place"), ("inbox", "mark_placed")],
 )
 async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
     world: World, part: str, step: str, when: str
@@ -604,11 +609,88 @@ async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
         await worker.receive(message("e2"))
         await reach(lambda: not getattr(world, part).planned)
         world.answers.gate.set()
-        await world.until("done", 1 if (step, when) != ("release", "after") else 2)
+        await world.until("done", 1 if (step, when) != ("mark_placed", "after") else 2)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done", 2)
     assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
+
+
+async def test_a_crash_before_a_queued_question_is_shown_leads_to_one_answer(world: World) -> None:
+    """A worker dies when it has kept that eight placeholders are being posted, and has posted none or one."""
+    for number in range(8):
+        await world.worker().receive(message(f"e{number}"))
+    claimed = await Inbox(world.database).claim_unseen("dead", 60, (Platform.SLACK,), 16)
+    assert len(claimed) == 8
+    await world.chat.place(claimed[0].address, Language.ENGLISH)
+    await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
+    async with world.running():
+        await world.until("done", 8)
+    for number in range(8):
+        assert world.chat.replies(f"e{number}") == [f"Question e{number}? Yes [1]."]
+
+
+def message_in(conversation: str, event: str, asker: str = "") -> IncomingMessage:
+    """A question of a channel."""
+    address = {"event": event, "in": conversation, "asker": asker}
+    return message(event, key=ChannelKey(Platform.SLACK, "T1ABC", conversation), address=address)
+
+
+async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> None:
+    """A question that comes behind two dozen of another channel is seen, and answered, among the first."""
+    world.answers.gate.clear()
+    worker = world.worker()
+    for number in range(24):
+        await worker.receive(message_in("C1ABC", f"e{number}"))
+    await worker.receive(message_in("C2ABC", "other"))
+    async with world.running(concurrency=1):
+        await reach(lambda: len(world.chat.visible) == 25)
+        world.answers.gate.set()
+        await world.until("done", 25)
+    assert "other" in [address["event"] for address, _ in world.chat.visible][:3]
+    assert "Question other?" in [question.text for question in world.answers.asked][:3]
+
+
+async def test_a_channel_that_takes_no_posts_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rate limit is honoured; all of its questions are answered in the end, in one message each."""
+    monkeypatch.setattr(queue_limits, "POST_PAUSE", 0.01)
+    world.answers.gate.clear()
+    world.chat.full = {"C1ABC"}
+    async with world.running(concurrency=1) as worker:
+        await worker.receive(message_in("C3ABC", "busy"))
+        await reach(lambda: world.answers.at_once == 1)
+        for number in range(20):
+            await worker.receive(message_in("C1ABC", f"e{number}", asker=f"U{number % 2}"))
+        await worker.receive(message_in("C2ABC", "other"))
+        await reach(lambda: bool(world.chat.replies("other")))
+        assert len(world.chat.visible) == 2
+        world.chat.full.clear()
+        world.answers.gate.set()
+        await world.until("done", 22)
+    assert len(world.chat.visible) == 22
+    assert {row.attempts for row in await world.rows()} == {0}
+
+
+async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(world: World) -> None:
+    """Beyond a person's limit; the next person's question is in turn, and says nothing of minutes."""
+    world.answers.gate.clear()
+    async with world.running(concurrency=1, person_questions=3) as worker:
+        await worker.receive(message_in("C1ABC", "e0", asker="U1"))
+        await reach(lambda: world.answers.at_once == 1)
+        for number in range(1, 8):
+            await worker.receive(message_in("C1ABC", f"e{number}", asker="U1"))
+        await worker.receive(message_in("C1ABC", "other", asker="U2"))
+        await reach(lambda: len(world.chat.visible) == 9)
+        shown = {address["event"]: text for address, text in world.chat.visible}
+        assert [shown[f"e{number}"] == QUEUED for number in range(8)] == [False, True, True] + 5 * [False]
+        assert shown["other"] == QUEUED
+        assert "I will answer it in about a minute" in shown["e7"]
+        world.answers.gate.set()
+        await world.until("done", 9)
+    order = [question.text for question in world.answers.asked]
+    assert order.index("Question other?") < order.index("Question e3?")
 
 
 async def test_draining_finishes_what_is_in_work(world: World) -> None:

@@ -1,0 +1,111 @@
+"""What happens under a flood: which questions go behind others, where nobody may post, how long it takes.
+
+All of it is one process's memory, and a restart forgets it: limits order the work and lose none of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+from bot.core.models import Language
+from bot.core.ports import IncomingMessage
+from bot.core.wording import reply_words
+from storage.chat_models import InboxItem
+from storage.clock import steady_seconds
+
+MINUTE = 60.0
+MAX_COUNTED = 10_000
+"""People that are counted at the same time."""
+SHORT_WAIT_SECONDS = 20.0
+"""Nobody is told how long a shorter wait is."""
+FIRST_ANSWER_SECONDS = 2.0
+"""How long an answer takes, before any was made."""
+POST_PAUSE = 1.0
+"""Seconds between two posts in a channel whose platform asked us to wait: Slack takes one a second."""
+
+
+class QuestionRates:
+    """Says of each new question whether it goes behind those of its channel."""
+
+    def __init__(self, limit: int) -> None:
+        """So many of a person within a minute do not; 0: none does."""
+        self._limit = limit
+        self._moments: defaultdict[str, deque[float]] = defaultdict(deque)
+
+    def is_beyond(self, message: IncomingMessage) -> bool:
+        """Whether who asks has asked too much within a minute."""
+        asker = message.address.get("asker")
+        return bool(self._limit and asker) and self._count(str(asker)) >= self._limit
+
+    def count(self, message: IncomingMessage) -> None:
+        """It was kept, and is no repetition; what is beyond the limit counts no further."""
+        asker = message.address.get("asker")
+        if not self._limit or not asker or self.is_beyond(message):
+            return
+        if len(self._moments) >= MAX_COUNTED:
+            for stale in [one for one in self._moments if not self._count(one)]:
+                del self._moments[stale]
+        self._moments[str(asker)].append(steady_seconds())
+
+    def _count(self, asker: str) -> int:
+        moments = self._moments.get(asker)
+        while moments and moments[0] <= steady_seconds() - MINUTE:
+            moments.popleft()
+        return len(moments) if moments else 0
+
+
+class PostPace:
+    """Where placeholders may be posted: everywhere, until a platform asks us to wait in one channel.
+
+    From then on that channel gets one post a second, until a minute has passed without a refusal.
+    """
+
+    def __init__(self) -> None:
+        self._next_at: dict[int, float] = {}
+        self._refused_at: dict[int, float] = {}
+
+    def refused(self, channel: int, seconds: float) -> None:
+        """The platform takes nothing there for so long."""
+        now = steady_seconds()
+        self._next_at[channel] = max(self._next_at.get(channel, 0.0), now + max(seconds, POST_PAUSE))
+        self._refused_at[channel] = now + seconds
+
+    def closed_channels(self) -> Sequence[int]:
+        """Those in which nothing may be posted at this moment."""
+        now = steady_seconds()
+        for channel in [one for one, at in self._refused_at.items() if at <= now - MINUTE]:
+            del self._refused_at[channel], self._next_at[channel]
+        return [channel for channel, at in self._next_at.items() if at > now]
+
+    def take(self, channel: int) -> bool:
+        """Whether one more message may be posted in a channel now; if so, it counts as posted."""
+        now = steady_seconds()
+        if (at := self._next_at.get(channel)) is None:
+            return True
+        if at > now:
+            return False
+        self._next_at[channel] = now + POST_PAUSE
+        return True
+
+
+class QueueWaits:
+    """Tells those who wait how long that may be."""
+
+    def __init__(self, concurrency: int) -> None:
+        """So many questions are answered at the same time."""
+        self._concurrency = concurrency
+        self._answer_seconds = FIRST_ANSWER_SECONDS
+
+    def answered(self, seconds: float) -> None:
+        """One answer took so long to make; the newest ten count most."""
+        self._answer_seconds += (seconds - self._answer_seconds) / 10
+
+    def sentence(self, item: InboxItem, language: Language) -> str:
+        """What stands in the place of an answer that others are made before."""
+        words = reply_words(language)
+        seconds = item.ahead * self._answer_seconds / self._concurrency
+        if not item.ahead or (seconds < SHORT_WAIT_SECONDS and not item.is_late):
+            return words.queued
+        return words.busy(max(1, math.ceil(seconds / MINUTE)), ahead=item.ahead)

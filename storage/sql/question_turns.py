@@ -1,0 +1,72 @@
+"""Turns of waiting questions: channels are served one after another, however many questions one of them has.
+
+A question's turn is given when it is kept: one after the last of its channel, but never before the turn that
+is served by now (start-time fair queuing, Goyal et al. 1996: channels are its flows). So the only question of
+a channel has the very next turn, and the four hundredth of another one waits for 399 rounds. Whoever takes
+questions up goes by turn, then by id, along one index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import ScalarSelect, Select, and_, exists, func, or_, select, union_all
+from sqlalchemy.orm import aliased
+from sqlmodel import col
+
+from storage.sql.tables import InboxRow, OutboxRow
+
+LATE_ROUNDS = 10
+"""Rounds that a late question lets pass at least: so long may others of its channel still come before it."""
+IN_TURN = (col(InboxRow.turn), col(InboxRow.id))
+"""What waiting questions are ordered by."""
+
+
+def next_turn(channel_id: int, *, is_late: bool) -> ScalarSelect[int]:
+    """The turn of a question that is kept now: a late one goes behind all of its channel.
+
+    What rests after a fault does not count as served: for a day at most, its turn is long past.
+    """
+    waiting = aliased(InboxRow)
+    is_waiting = col(waiting.state) == "waiting"
+    last = select((func.max(waiting.turn) + 1).label("turn"))
+    last = last.where(is_waiting, col(waiting.channel_id) == channel_id)
+    if not is_late:
+        last = last.where(~col(waiting.is_late))
+    earliest = func.min(waiting.turn) + (LATE_ROUNDS if is_late else 0)
+    served = select(earliest.label("turn")).where(is_waiting, col(waiting.next_attempt_at).is_(None))
+    turns = union_all(served, last).subquery()
+    return select(func.coalesce(func.max(turns.c.turn), 0)).scalar_subquery()
+
+
+def waiting_on(platforms: Collection[str], closed_channels: Collection[int] = ()) -> Select[InboxRow]:
+    """Questions that wait, in turn; of closed channels those alone that nothing is to be posted for."""
+    waiting = select(InboxRow).where(col(InboxRow.state) == "waiting", col(InboxRow.platform).in_(platforms))
+    if closed_channels:
+        has_place = exists().where(col(OutboxRow.inbox_id) == InboxRow.id, col(OutboxRow.state) != "posting")
+        waiting = waiting.where(or_(col(InboxRow.channel_id).not_in(closed_channels), has_place))
+    return waiting.order_by(*IN_TURN)
+
+
+def only_unseen(waiting: Select[InboxRow]) -> Select[InboxRow]:
+    """Those with words for which nobody has tried to post a placeholder.
+
+    A note on a page, which has no words, is seen only when there is something to say.
+    """
+    has_reply = exists().where(col(OutboxRow.inbox_id) == InboxRow.id)
+    return waiting.where(~has_reply, col(InboxRow.text) != "")
+
+
+def counts_before(questions: Collection[int]) -> Select[int, int]:
+    """(id, number of those that wait and are served before it) of each that is not the first."""
+    other = aliased(InboxRow)
+    is_before = or_(
+        col(other.turn) < InboxRow.turn,
+        and_(col(other.turn) == InboxRow.turn, col(other.id) < InboxRow.id),
+    )
+    return (
+        select(col(InboxRow.id), func.count())
+        .join(other, is_before)
+        .where(col(InboxRow.id).in_(questions), col(other.state) == "waiting")
+        .group_by(col(InboxRow.id))
+    )
