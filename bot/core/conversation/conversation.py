@@ -122,7 +122,8 @@ class Conversation:
         self._none_receiving, self._none_unseen = asyncio.Event(), asyncio.Event()
         self._none_receiving.set()
         self._none_unseen.set()
-        self._is_flooded = self._is_claiming = False
+        self._is_flooded = False
+        self._claiming_since: float | None = None
         self._wakeup, self._arrived = asyncio.Event(), asyncio.Event()
         self._is_stopping = False
         self._ended = asyncio.Event()
@@ -218,10 +219,15 @@ class Conversation:
         while not self._is_stopping:
             await _wait(self._arrived, self._poll_seconds)
             self._arrived.clear()
-            if self._is_flooded or (self._slots.locked() and not self._is_claiming):
+            if self._is_flooded or self._is_nobody_free():
                 while not self._is_stopping and await self._place_some():
                     pass
             self._none_unseen.set()
+
+    def _is_nobody_free(self) -> bool:
+        """Whether all slots are taken; one whose claim comes soon will take a question itself."""
+        since = self._claiming_since
+        return self._slots.locked() and (since is None or steady_seconds() - since > FLOOD_SECONDS)
 
     async def _place_some(self) -> bool:
         """Post the next placeholders, those of all channels in turn; False when there are none to post."""
@@ -257,9 +263,9 @@ class Conversation:
         """Start on the next question once a slot is free, or wait for one to arrive."""
         await self._slots.acquire()
         self._wakeup.clear()
-        self._is_claiming = True
+        self._claiming_since = steady_seconds()
         item = None if self._is_stopping else await self._claim()
-        self._is_claiming = False
+        self._claiming_since = None
         if item is not None:
             self._start(self._process(item), item).add_done_callback(lambda _: self._slots.release())
             self._arrived.set()  # it may have taken the last slot
