@@ -130,7 +130,7 @@ async def test_the_image_answers_on_a_read_only_root(
             assert written.count("Read-only file system") == 2
             assert "\n10001\n" in written
         finally:
-            serving.kill()  # its init goes with it, and all that is in its namespace
+            image.stop(serving)
     record_property("table", f"image: {megabytes:.0f} MB, ready after {seconds:.1f} s")
 
 

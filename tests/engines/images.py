@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from harness.processes import children
 from sources import ROOT
 
 from engines import FetchError, apt_install, cache
@@ -131,6 +133,13 @@ class BuiltImage:
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def stop(self, started: subprocess.Popen[str]) -> None:
+        """End a container: its first process, with which its namespace ends."""
+        # That it ends with its parent is forgotten by the kernel when it takes its own user.
+        for init in children(started.pid):
+            os.kill(init, signal.SIGKILL)
+        started.wait(timeout=60)
 
     def run(self, home: Path, *command: str, seconds: float = 60) -> str:
         """What a command prints that ends by itself.
