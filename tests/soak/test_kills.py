@@ -24,11 +24,12 @@ EACH_POINT = [
     pytest.param("embedded/SQLite", WITH_FILES[:7], id="taking in"),
     pytest.param("embedded/SQLite", WITH_LAYOUT, id="full reading"),
     pytest.param("embedded/SQLite", (*WITH_FILES[8:], WITH_FILES[7]), id="taking away"),
+    pytest.param("embedded/SQLite", WITH_SERVERS, id="publishing"),
     pytest.param(
         "Weaviate/PostgreSQL",
         (SERVER, *WITH_SERVERS),
         id="servers",
-        marks=[pytest.mark.engine("weaviate"), pytest.mark.engine("postgres")],
+        marks=[pytest.mark.engine("weaviate"), pytest.mark.engine("postgres"), pytest.mark.long],
     ),
 ]
 

@@ -38,6 +38,7 @@ async def get(url: str, **headers: str) -> tuple[int, str, bytes]:
         return response.status, response.content_type, await response.read()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")

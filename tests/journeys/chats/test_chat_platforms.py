@@ -103,6 +103,7 @@ async def test_a_question_that_came_before_a_crash_is_answered_after_it(
     assert "2:00 AM" in json.dumps(answer)
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answer(
     program: Program, start_slack: StartSlack, sop: Path

@@ -54,6 +54,7 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
         assert await slack.posted(IT, "secret.pdf") is None
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_return(
     program: Program, start_slack: StartSlack, sop: Path

@@ -60,6 +60,7 @@ async def said_in(playground: Playground, conversation: str, words: str) -> list
     return found or None
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
 async def test_feedback_of_a_channels_answer_becomes_a_case(
     program: Program, start_playground: StartPlayground, sop: Path
