@@ -356,7 +356,7 @@
       showAnswer(turn, view, true);
       return turn;
     }));
-    at("tools").hidden = !said.length;
+    at("tools").hidden = at("thread-title").hidden = !said.length;
   };
   const threadText = () => said.map(({ text, view }) => {
     const sources = view.citations.map(({ number, file, page, quote }) => `[${number}] ${file}${page ? ` p. ${page}` : ""}: "${quote}"`);

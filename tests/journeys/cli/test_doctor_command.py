@@ -49,7 +49,7 @@ async def test_a_running_installation_is_well(with_samples: Program) -> None:
             report["serve"]["state"] == report["public-url"]["state"] == report["contents"]["state"] == "ok"
         )
         assert "leads here" in report["public-url"]["text"]
-        assert "no files" in report["pdf"]["text"] or report["pdf"]["state"] == "warn"
+        assert "without network and files" in report["pdf"]["text"] or report["pdf"]["state"] == "warn"
         await program.ask_console("it", "When do backups run?")
         for place in (program.url, f"http://{elsewhere}"):
             async with aiohttp.ClientSession() as session, session.get(f"{place}/metrics") as response:
