@@ -181,6 +181,7 @@ class BotSettings(FootnoteSettings):
     person_questions: int = Field(
         10,
         ge=0,
+        le=1000,
         description="Questions a person may ask within a minute before they go behind others; 0: any.",
     )
     question_chars: int = Field(
