@@ -24,6 +24,7 @@ SHORT_BODY = 20
 
 LONG_MODULES = {
     "bot/bootstrap.py": "the one place that knows every concrete class",
+    "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
     "bot/core/models.py": "the values that all stages share",
     "bot/settings.py": "all settings of the bot in one picture",
     "bot/core/ports.py": "all borders of the core in one picture",
