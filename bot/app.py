@@ -254,6 +254,7 @@ async def _open_web(
         readiness=readiness,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
+        count_opening=metrics.count_opening,
     )
     platforms.add_routes(app)
     runner = make_runner(app)

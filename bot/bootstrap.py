@@ -60,8 +60,9 @@ from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
-from bot.core.uploads.upload_intake import MEGABYTE, UploadIntake, UploadPolicy, UploadRules
+from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.answer_sources import AnswerSources, Subscriptions

@@ -249,6 +249,7 @@ def _citation(citation: Citation) -> Json:
         "quote": citation.quote,
         "boxes": len(citation.boxes),
         **({"host": citation.host, "fetched": citation.fetched} if citation.host else {}),
+        **({"id": citation.citation_id} if citation.citation_id else {}),
     }
 
 

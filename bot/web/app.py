@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +10,8 @@ from aiohttp import web
 
 from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
+from bot.core.uploads.folder_uploads import FolderUploads
+from bot.core.uploads.upload_places import UploadPlaces
 from bot.settings import BotSettings, is_loopback_host
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.conversations_page import ConversationsPage
@@ -17,6 +19,7 @@ from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
+from bot.web.admin.uploads_page import UploadsPage
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
@@ -25,10 +28,12 @@ from bot.web.middleware import CountRequest, add_headers, answer_failures, log_a
 from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
+from bot.web.source_openings import SourceOpenings
 from bot.web.templates import Assets, Templates
 from bot.web.viewer import Viewer
 from storage.documents.document_overview import DocumentOverview
 from storage.settings import StorageSettings
+from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
@@ -50,6 +55,7 @@ def build_web(
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
     count_request: CountRequest | None = None,
+    count_opening: Callable[[], None] | None = None,
 ) -> web.Application:
     """The whole web side as one application.
 
@@ -64,6 +70,7 @@ def build_web(
         extra_routes: routes beside ours.
         console_routes: routes that are there where the console is.
         count_request: gets every request that was answered.
+        count_opening: is called when somebody opens a source.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
@@ -74,18 +81,21 @@ def build_web(
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
-    app.add_routes(Viewer(links, stores, images, pages).routes())
+    openings = SourceOpenings(stores.citations, count_opening)
+    app.cleanup_ctx.append(openings.running)
+    app.add_routes(Viewer(links, stores, images, pages, openings).routes())
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     # Unless set, only while links point at this machine: else there may be a proxy in front.
     is_local = is_loopback_host(urlsplit(links.public_url).hostname)
     serves_console = is_local if settings.console is None else settings.console
     if serves_console:
+        places = UploadPlaces(stores.folders, stores.channels, inbox)
         console = Console(
             answering=answering,
             stores=stores,
             links=links,
             pages=pages,
-            inbox=inbox,
+            places=places,
             question_chars=settings.question_chars,
         )
         app.add_routes(console.routes())
@@ -96,7 +106,10 @@ def build_web(
         app.add_routes(ConversationsPage(admin, stores.records).routes())
         app.add_routes(QualityPage(admin, stores.records).routes())
         overview = DocumentOverview(stores.database, stores.catalog)
-        app.add_routes(DocumentsPage(admin, overview, stores.database).routes())
+        app.add_routes(DocumentsPage(admin, overview, places, stores.database).routes())
+        uploads = FolderUploads(kept.max_file_mb)
+        app.add_routes(UploadsPage(admin, places, uploads, overview, AuditLog(stores.database)).routes())
+        app.on_cleanup.append(lambda _: uploads.aclose())
         app.add_routes(PageBrowser(stores, images, pages).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)

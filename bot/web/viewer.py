@@ -2,8 +2,8 @@
 
 A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
-Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
-previews and mail scanners fetch links as well.
+Every request checks its link anew, the signature first, then SQL. A GET changes nothing but the count of
+openings, because link previews and mail scanners fetch links as well.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from bot.core.errors import LinkEnded
 from bot.web import security
 from bot.web.opened_links import AnswerQuote, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
+from bot.web.source_openings import SourceOpenings
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError
 from storage.models import (
@@ -201,8 +202,11 @@ class NewerPlace:
 class Viewer:
     """Serves what a link opens."""
 
-    def __init__(self, links: Links, stores: Stores, images: PageImages, pages: Templates) -> None:
+    def __init__(
+        self, links: Links, stores: Stores, images: PageImages, pages: Templates, openings: SourceOpenings
+    ) -> None:
         self._links = links
+        self._openings = openings
         self._stores = stores
         self._images = images
         self._pages = pages
@@ -223,6 +227,7 @@ class Viewer:
     async def show_cited_page(self, request: web.Request) -> web.Response:
         """The page that was cited."""
         link = await self._open(request)
+        self._openings.note(request, link.citation)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:

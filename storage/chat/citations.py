@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
+from functools import cache
 
-from sqlalchemy import insert, select
-from sqlmodel import col
+from sqlalchemy import BigInteger, Date, Integer, bindparam, insert, select
+from sqlalchemy.dialects.postgresql import Insert
+from sqlalchemy.dialects.postgresql import insert as insert_or_update
+from sqlmodel import SQLModel, col
 
 from storage.chat_models import ShownWeb
 from storage.clock import utc_now
 from storage.models import Box, CitationRecord, Shown
 from storage.sql.columns import random_id
 from storage.sql.database import Database
-from storage.sql.tables import CitationRow, WebCitationRow, WebTextRow
+from storage.sql.tables import CitationRow, SourceOpeningRow, WebCitationRow, WebTextRow
 
 MAX_READ = 1000
 """Quotes of a document that are looked through for those of one answer."""
@@ -59,6 +63,16 @@ class Citations:
                     row = WebCitationRow(channel_id=channel_id, created_at=now, **asdict(one))
                     session.add(row)
 
+    async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
+        """Add how often sources, by citation, were opened on a day; of one that is gone nothing is kept.
+
+        Raises:
+            DatabaseUnavailable: nothing was added.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            for (citation_id, day), count in sorted(openings.items()):
+                await session.execute(_counting(), {"of": citation_id, "on": day, "more": count})
+
     async def get(self, citation_id: int) -> CitationRecord | None:
         """One citation, or None."""
         async with self._database.snapshot() as session:
@@ -89,6 +103,21 @@ class Citations:
         )
         async with self._database.snapshot() as session:
             return [_record(row) for row in await session.scalars(query)]
+
+
+@cache
+def _counting() -> Insert:
+    """A day's openings of a citation that is kept, or more of them; built once."""
+    own = select(
+        col(CitationRow.id),
+        bindparam("on", type_=Date),
+        col(CitationRow.channel_id),
+        bindparam("more", type_=Integer),
+    ).where(col(CitationRow.id) == bindparam("of", type_=BigInteger))
+    table = SQLModel.metadata.tables[str(SourceOpeningRow.__tablename__)]
+    new = insert_or_update(table).from_select(["citation_id", "day", "channel_id", "count"], own)
+    more = {"count": table.c["count"] + new.excluded["count"]}
+    return new.on_conflict_do_update(index_elements=["citation_id", "day"], set_=more)
 
 
 def _record(row: CitationRow) -> CitationRecord:

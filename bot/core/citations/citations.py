@@ -169,7 +169,7 @@ class CitationService:
                 link = self._links.page_url(channel, record)
                 of = one["number"], source.title, source.file, record.page, record.quote, record.boxes, link
                 name = names.get(record.version_id, "")
-                found.append(Citation(*of, version_id=record.version_id, name=name))
+                found.append(Citation(*of, version_id=record.version_id, name=name, citation_id=record.id))
         return tuple(found)
 
     async def _open(self, channel: Channel, shown: Shown) -> str:
@@ -198,6 +198,7 @@ class CitationService:
             section=quote.passage.heading_path,
             details=said_beside(publication),
             is_ocr=quote.page in publication.ocr_pages,
+            citation_id=record.id,
         )
 
 

@@ -12,7 +12,7 @@ from sqlmodel import col
 
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
-from storage.sql.tables import PublicationRow, ReadingRow
+from storage.sql.tables import PublicationRow, ReadingRow, VersionRow
 
 
 @pytest.fixture
@@ -85,3 +85,37 @@ async def test_an_unreadable_document_is_read_again(
     assert [one["state"] for one in await listed(client, q="backup")] == ["waiting"]
     (entry,) = await AuditLog(house.database).latest()
     assert (entry.action, entry.subject) == ("retry", str(backup.document))
+
+
+async def test_metadata_are_corrected_and_taken_back(
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
+) -> None:
+    """What is printed counts where a field is left as it was; another channel's document is not there."""
+    backup = shelf[2]
+    printed = {"sop_id": ["SOP-1", 1, [], None], "department": ["IT", 1, [], None]}
+    async with house.database.transaction() as session:
+        details = {"metadata": printed, "tables": 3}
+        found = update(ReadingRow).where(col(ReadingRow.id) == backup.reading)
+        await session.execute(found.values(details=details, figures=2))
+    (row,) = await listed(client, q="backup")
+    assert (row["figures"], row["tables"], row["says"]) == (2, 3, "SOP-1, IT")
+    path = f"/console/documents/{row['channel_id']}/{row['document']}"
+    assert f'href="../{path.removeprefix("/")}"' in await (await client.get("/console/documents")).text()
+    assert 'value="SOP-1" maxlength="120"' in await (await client.get(path)).text()
+    form = {"sop_id": "SOP-1", "department": "Night shift", "effective": "2024-03-01"}
+    assert (await client.post(path, data=form)).status == 403
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    elsewhere = path.replace(f"/{row['channel_id']}/", f"/{shelf[0].id}/")
+    assert (await client.post(elsewhere, data=form, headers=headers)).status == 404
+    shown = await client.post(path, data=form, headers=headers)
+    assert (shown.status, shown.url.path) == (200, path)
+    assert (await listed(client, q="backup"))[0]["says"] == "SOP-1, Night shift, effective 2024-03-01"
+    async with house.database.snapshot() as session:
+        version = await session.get_one(VersionRow, backup.version)
+        assert version.corrected == {"department": "Night shift", "effective": "2024-03-01"}
+    await client.post(path, data={"department printed": "1", "effective": ""}, headers=headers)
+    assert (await listed(client, q="backup"))[0]["says"] == "SOP-1, IT"
+    refused = await client.post(path, data={"author": "x" * 121}, headers=headers)
+    assert "a value may have 120 characters" in await refused.text()
+    actions = [one.action for one in await AuditLog(house.database).latest()]
+    assert actions == ["correct", "correct"]
