@@ -19,6 +19,7 @@ from bot.bootstrap import (
     build_uploads,
     embedding_key,
     make_links,
+    make_renewal,
     open_feedback,
     open_home,
     open_slack,
@@ -147,9 +148,10 @@ class ChatPlatforms:
         self.teams = open_teams(
             settings.bot,
             self._conversation,
-            Onboarding(stores.channels, stores.notices).join,
-            stores.channels.leave,
-            open_feedback(stores),
+            join=Onboarding(stores.channels, stores.notices).join,
+            leave=stores.channels.leave,
+            feedback=open_feedback(stores),
+            renew_links=make_renewal(stores, links).renew,
         )
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}

@@ -22,6 +22,7 @@ from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
+from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
@@ -44,6 +45,7 @@ from bot.core.ports import (
     JoinAt,
     LeaveChannel,
     Messenger,
+    RenewLinks,
     Retriever,
     TakeUpload,
 )
@@ -419,6 +421,13 @@ def open_feedback(stores: Stores) -> AnswerFeedback:
     return AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
 
 
+def make_renewal(stores: Stores, links: Links) -> LinkRenewal:
+    """What signs the links of answers anew."""
+    return LinkRenewal(
+        stores.records, stores.channels, CitationService(stores.citations, links, stores.catalog)
+    )
+
+
 def open_slack(
     settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
 ) -> SlackAdapter | None:
@@ -449,6 +458,7 @@ def open_slack(
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
+        renew_links=make_renewal(stores, links).renew,
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
     )
@@ -462,9 +472,11 @@ def open_slack(
 def open_teams(
     settings: BotSettings,
     conversation: Conversation,
+    *,
     join: JoinAt,
     leave: LeaveChannel,
     feedback: AnswerFeedback,
+    renew_links: RenewLinks,
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -482,6 +494,7 @@ def open_teams(
         join=join,
         leave=leave,
         feedback=feedback,
+        renew_links=renew_links,
     )
 
 

@@ -54,6 +54,7 @@ from bot.slack.signature import read_signed_body
 from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
+from bot.slack.surfaces.link_renewals import LinkRenewals
 from bot.slack.web_api import WebClients, web_client
 from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
@@ -131,6 +132,9 @@ class SlackAdapter:
         self._home = AppHome(clients, intake.overviews, intake.recent)
         self._previews = LinkPreviews(clients, intake.preview)
         self.memberships = Memberships(clients)
+        self._renewals = LinkRenewals(
+            intake, feedback, self.memberships, self.messenger.whisper, settings.sources_shown
+        )
         self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
@@ -305,11 +309,15 @@ class SlackAdapter:
     async def _take_feedback(self, body: dict[str, Any], ack: Acknowledge) -> None:
         """Keep it before it is acknowledged; what is said to the person is worth no second try."""
         click = feedback_buttons.read_feedback_click(body)
+        url = read_response_url(body, self._settings.slack_api_url)
+        if click and click.wants_links:
+            await ack()
+            await self._renewals.take(click, url)
+            return
         reply = await self._reply_to(click) if click else None
         await ack()
         if click and reply:
             blocks = feedback_buttons.reply_blocks(reply, click)
-            url = read_response_url(body, self._settings.slack_api_url)
             await self.messenger.whisper(click.key.installation, click.place, reply.text, blocks, url)
 
     async def _reply_to(self, click: feedback_buttons.FeedbackClick) -> FeedbackReply:

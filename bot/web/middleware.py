@@ -75,7 +75,7 @@ def answer_failures(pages: Templates) -> Middleware:
         except LinkForged:
             return pages.refusal(404)
         except LinkEnded as ended:
-            return pages.ended(ended.chat_url) if ended.chat_url else pages.refusal(410)
+            return pages.ended(ended.answer_url, ended.chat_url)
         except web.HTTPException as refusal:
             if refusal.status in pages.refusals:
                 return pages.refusal(refusal.status)

@@ -172,6 +172,16 @@ class CitationService:
                 found.append(Citation(*of, version_id=record.version_id, name=name, citation_id=record.id))
         return tuple(found)
 
+    async def renew(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
+        """The same, of citations that know their ids; records of earlier releases kept none.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        known = [await self._store.get(one["id"]) for one in shown if "id" in one]
+        versions = {one.version_id for one in known if one and one.channel_id == channel.id}
+        return await self.show_again(channel, versions, shown)
+
     async def _open(self, channel: Channel, shown: Shown) -> str:
         (record,) = await self._store.add(channel.id, [shown])
         return self._links.page_url(channel, record)
