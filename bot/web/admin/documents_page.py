@@ -22,8 +22,8 @@ from storage.sql.database import Database
 
 Json = dict[str, Any]
 STATES = ("live", "reading", "waiting", "quarantined")
-MAX_SHOWN = 500
-"""Documents on a page; the others are counted."""
+PAGE_SIZE = 100
+"""Documents on a page; as JSON they come all at once."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
@@ -67,9 +67,10 @@ class DocumentsPage:
         found = [one for one in await self._overview.of(asked.keys()) if _is_asked_for(one, chosen)]
         _, key, is_falling = ORDERS.get(chosen["order"], ORDERS["file"])
         found.sort(key=key, reverse=is_falling)
-        rows = [_row(asked[one.channel_id], one) for one in found[:MAX_SHOWN]]
         if wants_json(request):
-            return json_page(rows)
+            return json_page([_row(asked[one.channel_id], one) for one in found])
+        start = _start(request.query.get("from", ""), len(found))
+        shown = found[start : start + PAGE_SIZE]
         return self._pages.show(
             request,
             "documents.html",
@@ -77,7 +78,9 @@ class DocumentsPage:
             chosen=chosen,
             states=STATES,
             orders={name: label for name, (label, _, _) in ORDERS.items()},
-            rows=rows,
+            rows=[_row(asked[one.channel_id], one) for one in shown],
+            start=start,
+            page_size=PAGE_SIZE,
             count=len(found),
             places=await self._places.all(),
         )
@@ -138,6 +141,12 @@ class DocumentsPage:
             if str(one.status.document) == request.match_info["document"]:
                 return channel, one
         raise web.HTTPNotFound
+
+
+def _start(place: str, count: int) -> int:
+    """The first document of the page that a query names, counted from 0; of none or a wrong one the first."""
+    start = int(place) if place.isascii() and place.isdecimal() and len(place) < 7 else 0
+    return start if start < count else 0
 
 
 def _changes(status: DocumentStatus, form: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:

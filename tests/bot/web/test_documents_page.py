@@ -10,6 +10,7 @@ from fakes.web_house import House, Shelved, make_pdf
 from sqlalchemy import update
 from sqlmodel import col
 
+from bot.web.admin import documents_page
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
 from storage.sql.tables import PublicationRow, ReadingRow, VersionRow
@@ -85,6 +86,24 @@ async def test_an_unreadable_document_is_read_again(
     assert [one["state"] for one in await listed(client, q="backup")] == ["waiting"]
     (entry,) = await AuditLog(house.database).latest()
     assert (entry.action, entry.subject) == ("retry", str(backup.document))
+
+
+async def test_a_long_list_comes_in_pages(
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each leads to the next one and back, with what was chosen; JSON has all."""
+    monkeypatch.setattr(documents_page, "PAGE_SIZE", 1)
+    query = {"state": "live", "q": "p"}
+    first = await (await client.get("/console/documents", params=query)).text()
+    assert "2 documents, 1 to 1 shown" in first
+    assert 'href="?state=live&amp;q=p&amp;from=1" rel="next"' in first
+    assert 'rel="prev"' not in first
+    last = await (await client.get("/console/documents", params=query | {"from": "1"})).text()
+    assert ("<small>oven.pdf<" in last, "<small>backup.pdf<" in last) == (True, False)
+    assert 'href="?state=live&amp;q=p&amp;from=0" rel="prev"' in last
+    for wrong in ("7", "-1", "x", "²"):
+        assert "1 to 1 shown" in await (await client.get("/console/documents", params={"from": wrong})).text()
+    assert len(await listed(client, **query)) == 2
 
 
 async def test_metadata_are_corrected_and_taken_back(
