@@ -21,12 +21,12 @@ from ingestion.chunking.web_document import blocks_of, chunk_page
 from ingestion.extraction.figures import crops_for_ocr, find_figures
 from ingestion.extraction.metadata import read_metadata
 from ingestion.layout.ocr_selection import pages_for_ocr, with_ocr
-from ingestion.layout.reading_order import ArrangedPdf, arrange
+from ingestion.layout.reading_order import arrange
 from storage.errors import NoPages, ReaderKilled, StorageError
 from storage.files.reading_files import ReadingFiles
 from storage.models import KEY, Box, Figure, kept_of
 from storage.pdf import protocol, sandbox
-from storage.pdf.models import BlockKind, Layout, OcrPage, ReadPdf
+from storage.pdf.models import Layout, OcrPage, ReadPdf
 from storage.pdf.protocol import READY
 from storage.text.analyzer import index_terms
 from storage.text.token_counts import PieceCounter, count_tokens
@@ -76,14 +76,9 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
             "pages_without_text": [page.number for page in pdf.pages if not page.words],
             "pages_for_ocr": list(waiting),
             "ocr_pages": list(pdf.ocr_pages),
-            "tables": _count_tables(arranged) if job["layout"] else None,
+            "tables": arranged.tables if job["layout"] else None,
         },
     }
-
-
-def _count_tables(arranged: ArrangedPdf) -> int:
-    """Tables by page: one that goes on overleaf counts on both."""
-    return sum(block.kind is BlockKind.TABLE for page in arranged.blocks for block in page)
 
 
 def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPage]]:
