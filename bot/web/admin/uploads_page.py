@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, MultipartReader, web
 
 from bot.core.models import LOCAL_ASKER
 from bot.core.uploads.file_checks import UploadRefused, shown_name
@@ -61,19 +61,10 @@ class UploadsPage:
         require_own_form(request)
         if request.content_type != "multipart/form-data":
             raise web.HTTPBadRequest
-        place: UploadPlace | None = None
-        views = []
-        async for part in await request.multipart():
-            if not isinstance(part, BodyPartReader):
-                raise web.HTTPBadRequest
-            if part.name == "place":
-                key = (await part.read_chunk(MAX_KEY_BYTES)).decode(errors="replace")
-                place = await self._places.get(key)
-            elif part.name == "file" and part.filename:
-                if place is None:
-                    raise web.HTTPBadRequest
-                views.append(await self._take(place, part))
-            await part.release()  # a browser reads no answer before all of its files have gone
+        try:
+            views = await self._take_all(await request.multipart())
+        except ValueError:  # no browser sends it so
+            raise web.HTTPBadRequest from None
         return self._show(request, views)
 
     async def decide(self, request: web.Request) -> web.Response:
@@ -96,6 +87,23 @@ class UploadsPage:
         require_this_machine(request)
         sha256, file = request.match_info["sha256"], request.query.get("file", "")
         return json_page(await self._overview.progress_of(sha256, file))
+
+    async def _take_all(self, form: MultipartReader) -> list[Json]:
+        """What became of each file of a form."""
+        place: UploadPlace | None = None
+        views = []
+        while (part := await form.next()) is not None:
+            if not isinstance(part, BodyPartReader):
+                raise web.HTTPBadRequest
+            if part.name == "place":
+                key = (await part.read_chunk(MAX_KEY_BYTES)).decode(errors="replace")
+                place = await self._places.get(key)
+            elif part.name == "file" and part.filename:
+                if place is None:
+                    raise web.HTTPBadRequest
+                views.append(await self._take(place, part))
+            await part.release()  # a browser reads no answer before all of its files have gone
+        return views
 
     async def _take(self, place: UploadPlace, part: BodyPartReader) -> Json:
         name = shown_name(part.filename or "")

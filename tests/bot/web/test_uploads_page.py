@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,41 @@ async def test_a_full_disk_is_said_and_leaves_nothing(
         assert said["state"] == "refused"
         assert "the disk is full, so nothing of it was kept" in said["text"]
         assert files(folder) == {}
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing(
+    client: TestClient, house: House, folder: Path
+) -> None:
+    """The browser was closed while it sent: the hidden file was there, and goes. A form that is none: 400."""
+    head = (
+        b'--x\r\nContent-Disposition: form-data; name="place"\r\n\r\n%b\r\n'
+        % (await place_of(house, folder)).encode()
+    )
+    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="plan.pdf"\r\n\r\n'
+    reader, writer = await asyncio.open_connection(client.host, client.port)
+    lines = (
+        "POST /console/uploads HTTP/1.1",
+        f"Host: 127.0.0.1:{client.port}",
+        "Sec-Fetch-Site: same-origin",
+        "Content-Type: multipart/form-data; boundary=x",
+        "Content-Length: 9000000",
+    )
+    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + head + file + PDF + b" " * 1_000_000)
+    await wait_for(lambda: files(folder))
+    writer.close()
+    await wait_for(lambda: not files(folder))
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    for body in (b"", b"--y\r\n", b"--x\r\n\r\nno end"):
+        response = await client.post("/console/uploads", data=body, headers=OWN | form)
+        assert response.status in {200, 400}
+    assert reader
+
+
+async def wait_for(is_so: Callable[[], object]) -> None:
+    """Wait for seconds at most."""
+    async with asyncio.timeout(5):
+        while not is_so():
+            await asyncio.sleep(0.01)
 
 
 async def test_a_file_may_be_as_large_as_ingestion_reads(
