@@ -297,8 +297,9 @@ class Conversation:
         self._is_flooded = False
 
     async def _process(self, item: InboxItem) -> None:
-        async with self._in_work(item):
-            await self._reply(item)
+        with self._waits.in_work():
+            async with self._in_work(item):
+                await self._reply(item)
 
     @contextlib.asynccontextmanager
     async def _in_work(self, item: InboxItem) -> AsyncIterator[None]:
