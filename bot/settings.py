@@ -322,6 +322,12 @@ class BotSettings(FootnoteSettings):
         """Whether an app is set that many workspaces install, if only by half."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
 
+    def serves_console(self, public_url: str) -> bool:
+        """Whether there is a console. Unless set, only while links point at this machine: else there may be a
+        proxy in front.
+        """
+        return _is_of_this_machine(public_url) if self.console is None else self.console
+
     def links_problem(self, public_url: str) -> str | None:
         """What to say when chats get links that open on this very machine only; None when all is well.
 

@@ -78,6 +78,8 @@ def _add_serve(commands: Any) -> None:
         help="watched folder; each folder in it is a channel (default: inbox/ in the home)",
     )
     serve.set_defaults(run="bot.cli.serve:serve")
+    console = commands.add_parser("console", help="print the address that opens the running console")
+    console.set_defaults(run="bot.cli.serve:print_console_address")
 
 
 def _add_ingest(commands: Any) -> None:

@@ -13,13 +13,22 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from bot.console_secret import QUERY_NAME
 from bot.core.errors import LinkEnded, LinkForged
-from bot.web.security import EVERYWHERE, HTTPS_ONLY
+from bot.web.security import (
+    CONSOLE_SECRET,
+    EVERYWHERE,
+    HTTPS_ONLY,
+    ConsoleLocked,
+    console_cookie,
+    require_this_machine,
+)
 from bot.web.templates import Templates
 
 CountRequest = Callable[[str, int, float], None]
 """Gets the name of the route, the status and the seconds of every request."""
 
+COOKIE_SECONDS = 30 * 24 * 3600
 _log = logging.getLogger(__name__)
 _QUIET_ROUTES = {
     "healthz",
@@ -76,6 +85,8 @@ def answer_failures(pages: Templates) -> Middleware:
             return pages.refusal(404)
         except LinkEnded as ended:
             return pages.ended(ended.chat_url) if ended.chat_url else pages.refusal(410)
+        except ConsoleLocked:
+            return pages.locked()
         except web.HTTPException as refusal:
             if refusal.status in pages.refusals:
                 return pages.refusal(refusal.status)
@@ -85,6 +96,34 @@ def answer_failures(pages: Templates) -> Middleware:
             return pages.refusal(500)
 
     return answer
+
+
+def sign_in(pages: Templates) -> Middleware:
+    """A middleware that keeps the console's secret in a cookie when a browser opens an address that holds it.
+
+    The page that it sends leads on to the same address without the secret: unlike a redirect, which a browser
+    takes for the step of whatever page held the link, and sends no strict cookie with.
+    """
+
+    @web.middleware
+    async def keep(request: web.Request, handler: Handler) -> web.StreamResponse:
+        is_page = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
+        is_console = request.path == "/" or request.path.startswith("/console/")
+        if not (is_page and is_console and QUERY_NAME in request.query):
+            return await handler(request)
+        require_this_machine(request)
+        path = str(request.rel_url.without_query_params(QUERY_NAME))
+        response = pages.plain("signed_in.html", path=path)
+        response.set_cookie(
+            console_cookie(request),
+            request.app[CONSOLE_SECRET],
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="Strict",
+        )
+        return response
+
+    return keep
 
 
 def log_failure(request: web.Request, error: Exception) -> None:

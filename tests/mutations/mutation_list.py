@@ -450,7 +450,7 @@ MUTATIONS = (
     Mutation(
         "whoever comes through a proxy reads the metrics",
         "bot/web/metrics_page.py",
-        "require_this_machine(request)",
+        "require_loopback(request)",
         "assert request.host",
         "tests/bot/metrics/test_metrics.py::test_beside_the_console_only_this_machine_reads_it",
     ),

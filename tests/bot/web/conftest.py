@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
-from fakes.web_house import House, Visit
+from fakes.web_house import CONSOLE_SECRET, SIGNED_IN, House, Visit
 from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
@@ -45,7 +45,11 @@ async def visit(house: House) -> AsyncIterator[Visit]:
     async with AsyncExitStack() as stack:
 
         async def start(
-            *, not_ready: Sequence[str] = (), extra_routes: Sequence[web.RouteDef] = (), **settings: object
+            *,
+            not_ready: Sequence[str] = (),
+            extra_routes: Sequence[web.RouteDef] = (),
+            is_signed_in: bool = True,
+            **settings: object,
         ) -> TestClient:
             async def works() -> bool:
                 return True
@@ -66,9 +70,12 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 model_hosts=["models.example"],
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),
+                console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
                 extra_routes=extra_routes,
             )
-            return await stack.enter_async_context(TestClient(Served(app)))
+            return await stack.enter_async_context(
+                TestClient(Served(app), headers=SIGNED_IN if is_signed_in else None)
+            )
 
         yield start
 
