@@ -16,11 +16,19 @@ from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
+from bot.web.connections import Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
 from bot.web.figure_images import FigureImages
-from bot.web.middleware import CountRequest, add_headers, answer_failures, log_access, sign_in
+from bot.web.middleware import (
+    CountRequest,
+    add_headers,
+    answer_failures,
+    common_headers,
+    log_access,
+    sign_in,
+)
 from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
 from bot.web.security import CONSOLE_SECRET
@@ -33,6 +41,8 @@ from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
 """Largest request body; the chat platforms' events stay far below it."""
+COMMON_HEADERS = web.AppKey("common_headers", dict[str, str])
+"""Of each response of an application."""
 
 
 def build_web(
@@ -73,7 +83,8 @@ def build_web(
     if console_secret is not None:
         middlewares.append(sign_in(pages))
     app = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES)
-    app.on_response_prepare.append(add_headers(links.public_url))
+    app[COMMON_HEADERS] = common_headers(links.public_url)
+    app.on_response_prepare.append(add_headers(app[COMMON_HEADERS]))
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
@@ -105,8 +116,8 @@ def build_web(
 
 
 def make_runner(app: web.Application) -> web.AppRunner:
-    """A runner without aiohttp's access log, which would print the links' tokens."""
-    return web.AppRunner(app, access_log=None, shutdown_timeout=10)
+    """What serves an application of ``build_web``."""
+    return Runner(app, app[COMMON_HEADERS])
 
 
 def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from bot.web.connections import Runner
 from bot.web.security import EVERYWHERE, require_loopback
 from storage.errors import SettingsError
 
@@ -43,7 +44,7 @@ async def serving_metrics(render: RenderMetrics, address: str | None) -> AsyncIt
 
     app = web.Application()
     app.add_routes([web.get("/metrics", send, name="metrics")])
-    runner = web.AppRunner(app, access_log=None)
+    runner = Runner(app, EVERYWHERE)
     await runner.setup()
     host, _, port = address.rpartition(":")
     try:

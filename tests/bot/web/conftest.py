@@ -16,6 +16,7 @@ from playwright.async_api import Page
 
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
+from bot.web.middleware import CountRequest
 from bot.web.readiness import Readiness
 from storage.errors import IndexUnavailable
 from storage.settings import StorageSettings
@@ -49,6 +50,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
             not_ready: Sequence[str] = (),
             extra_routes: Sequence[web.RouteDef] = (),
             is_signed_in: bool = True,
+            count_request: CountRequest | None = None,
             **settings: object,
         ) -> TestClient:
             async def works() -> bool:
@@ -72,6 +74,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 readiness=Readiness(checks),
                 console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
                 extra_routes=extra_routes,
+                count_request=count_request,
             )
             return await stack.enter_async_context(
                 TestClient(Served(app), headers=SIGNED_IN if is_signed_in else None)
