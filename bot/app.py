@@ -39,6 +39,7 @@ from bot.metrics.state_collector import CountSources, StateCollector
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
+from bot.web.connections import ConnectionLimits, connections_that_fit
 from bot.web.figure_images import FigureImages
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
@@ -263,7 +264,10 @@ async def _open_web(
         count_request=metrics.count_request,
     )
     platforms.add_routes(app)
-    runner = make_runner(app)
+    limits = ConnectionLimits(
+        connections_that_fit(settings.bot.connections), settings.bot.connections_per_address
+    )
+    runner = make_runner(app, limits)
     await runner.setup()
     try:
         await web.SockSite(runner, server_socket.socket).start()

@@ -52,6 +52,16 @@ class BotSettings(FootnoteSettings):
         description="Where /metrics has a port of its own, as in 10.0.0.5:9464; unset: it is beside the "
         "console, to this machine alone.",
     )
+    connections: int = Field(
+        512,
+        ge=16,
+        le=100_000,
+        description="HTTP connections that are open at a time, at most half of the process's open files. One "
+        "more closes the one that has waited longest for a whole request.",
+    )
+    connections_per_address: int = Field(
+        256, ge=8, le=100_000, description="Those of one address, as of a proxy."
+    )
     link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
     button_opens: str = Field(
         "viewer",

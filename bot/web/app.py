@@ -16,7 +16,7 @@ from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
-from bot.web.connections import Runner
+from bot.web.connections import ConnectionLimits, Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
@@ -115,9 +115,9 @@ def build_web(
     return app
 
 
-def make_runner(app: web.Application) -> web.AppRunner:
+def make_runner(app: web.Application, limits: ConnectionLimits | None = None) -> web.AppRunner:
     """What serves an application of ``build_web``."""
-    return Runner(app, app[COMMON_HEADERS])
+    return Runner(app, app[COMMON_HEADERS], limits)
 
 
 def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
