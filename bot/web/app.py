@@ -88,7 +88,9 @@ def build_web(
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
-    app.add_routes(Viewer(links, stores, images, pages).routes())
+    viewer = Viewer(links, stores, images, pages)
+    app.add_routes(viewer.routes())
+    app.on_cleanup.append(viewer.audit.aclose)
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     if console_secret is not None:
         app[CONSOLE_SECRET] = console_secret

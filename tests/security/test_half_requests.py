@@ -27,7 +27,7 @@ LINES_PER_SECOND = 150
 
 @asynccontextmanager
 async def half_requests(program: Program) -> AsyncIterator[list[asyncio.StreamReader]]:
-    """So many sockets with half a header each, from as many addresses of this machine as a person has fingers."""
+    """So many sockets with half a header each, from ten addresses of this machine."""
     opened = []
     for number in range(SOCKETS):
         address = f"127.0.0.{number % 10 + 2}"
