@@ -40,6 +40,11 @@ class OpenLink:
     tenant: TenantName
     """Of its channel."""
 
+    @property
+    def holder(self) -> int:
+        """Who is taken to hold it: all links of one answer are in the same hands."""
+        return self.citation.answer_id or self.citation.id
+
 
 class LinkAudit:
     """Keeps in the audit which link was opened when, by its citation's id; no page waits for that."""

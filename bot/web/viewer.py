@@ -239,7 +239,9 @@ class Viewer:
         number = _page_number(request, link)
         dpi = SCALES[request.match_info["scale"]]
         try:
-            image = await self._images.image(link.source.sha256, self._blob(link), number, dpi)
+            image = await self._images.image(
+                link.source.sha256, self._blob(link), number, dpi, holder=link.holder
+            )
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
