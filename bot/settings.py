@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, field_validator
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import OPENAI, FootnoteSettings, StorageSettings, load, refuse_unknown
+from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
 def is_loopback_host(host: str | None) -> bool:
@@ -138,7 +138,7 @@ class BotSettings(FootnoteSettings):
     rerank_folder: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json for FOOTNOTE_RERANKER=folder."
     )
-    rerank_url: str | None = Field(
+    rerank_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Where FOOTNOTE_RERANKER=endpoint posts, as in https://api.cohere.com/v2/rerank.",
@@ -250,7 +250,7 @@ class BotSettings(FootnoteSettings):
         validation_alias="OPENAI_API_KEY",
         description="Key of the model's endpoint; unset: answers are quotes.",
     )
-    openai_base_url: str | None = Field(
+    openai_base_url: Address | None = Field(
         None,
         validation_alias="OPENAI_BASE_URL",
         description="Any OpenAI-compatible endpoint; unset: OpenAI's own.",
@@ -263,7 +263,7 @@ class BotSettings(FootnoteSettings):
         min_length=1,
         description="Model that is asked when the first one fails or nothing it writes can be verified.",
     )
-    second_model_url: str | None = Field(
+    second_model_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
@@ -298,7 +298,7 @@ class BotSettings(FootnoteSettings):
     slack_signing_secret: SecretStr | None = Field(
         None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
     )
-    slack_api_url: str = Field(
+    slack_api_url: Address = Field(
         "https://slack.com/api/", validation_alias="SLACK_API_URL", description="Slack's Web API."
     )
 

@@ -1,12 +1,14 @@
-"""Logging: short lines on a terminal, JSON elsewhere; always on stderr, never document text."""
+"""Logging: short lines on a terminal, JSON elsewhere; always on stderr, never document text or secrets."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import sys
 import time
 from collections import Counter
+from copy import copy
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -47,7 +49,7 @@ class LimitedLines(logging.StreamHandler[TextIO]):
         kind = record.name, record.levelno, str(record.msg)
         self._seen[kind] += 1
         if self._seen[kind] <= LINES_PER_SECOND:
-            super().emit(record)
+            super().emit(_without_secrets(record))
 
     def _write_left_out(self) -> None:
         for (name, level, text), number in self._seen.items():
@@ -62,6 +64,17 @@ class LimitedLines(logging.StreamHandler[TextIO]):
         super().close()
 
 
+def _without_secrets(record: logging.LogRecord) -> logging.LogRecord:
+    """A copy that says what the record says: a library may quote the address or the key that it was given."""
+    # Not before something is to be said: it loads all settings.
+    clean = importlib.import_module("bot.diagnostics.redaction").known_redactor().clean
+    said = copy(record)
+    said.msg, said.args = clean(record.getMessage()), None
+    if record.exc_info:
+        said.exc_text = clean(logging.Formatter().formatException(record.exc_info))
+    return said
+
+
 class JsonLines(logging.Formatter):
     """One JSON object a record; control characters cannot break a line."""
 
@@ -74,7 +87,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = record.exc_text or self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=True)
 
 

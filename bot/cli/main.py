@@ -369,7 +369,8 @@ def _is_readable(value: object) -> bool:
 
 
 def _complain(error: Exception | str, status: int) -> int:
-    print(f"footnote: {error}", file=sys.stderr)
+    redactor = importlib.import_module("bot.diagnostics.redaction").known_redactor()
+    print(f"footnote: {redactor.clean(str(error))}", file=sys.stderr)
     return status
 
 

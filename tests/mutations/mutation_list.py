@@ -445,7 +445,7 @@ MUTATIONS = (
         "bot/diagnostics/report.py",
         "redactor.clean(one.text)",
         "one.text",
-        "tests/bot/diagnostics/test_doctor.py::test_an_absent_weaviate_is_told",
+        "tests/bot/diagnostics/test_doctor.py::test_the_report_holds_no_secret",
     ),
     Mutation(
         "whoever comes through a proxy reads the metrics",
