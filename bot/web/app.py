@@ -25,7 +25,7 @@ from bot.web.middleware import (
     CountRequest,
     add_headers,
     answer_failures,
-    common_headers,
+    default_headers,
     log_access,
     sign_in,
 )
@@ -41,7 +41,7 @@ from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
 """Largest request body; the chat platforms' events stay far below it."""
-COMMON_HEADERS = web.AppKey("common_headers", dict[str, str])
+DEFAULT_HEADERS: web.AppKey[Mapping[str, str]] = web.AppKey("default_headers")
 """Of each response of an application."""
 
 
@@ -83,8 +83,8 @@ def build_web(
     if console_secret is not None:
         middlewares.append(sign_in(pages))
     app = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES)
-    app[COMMON_HEADERS] = common_headers(links.public_url)
-    app.on_response_prepare.append(add_headers(app[COMMON_HEADERS]))
+    app[DEFAULT_HEADERS] = default_headers(links.public_url)
+    app.on_response_prepare.append(add_headers(app[DEFAULT_HEADERS]))
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
@@ -119,7 +119,7 @@ def build_web(
 
 def make_runner(app: web.Application, limits: ConnectionLimits | None = None) -> web.AppRunner:
     """What serves an application of ``build_web``."""
-    return Runner(app, app[COMMON_HEADERS], limits)
+    return Runner(app, app[DEFAULT_HEADERS], limits)
 
 
 def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:

@@ -43,7 +43,7 @@ _QUIET_ROUTES = {
 """Routes that machines and open pages ask again and again: their successes are no news."""
 
 
-def common_headers(public_url: str) -> dict[str, str]:
+def default_headers(public_url: str) -> dict[str, str]:
     """Of each response that does not set them itself."""
     return EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
 
