@@ -24,6 +24,7 @@ from bot.bootstrap import (
     open_slack,
     open_teams,
 )
+from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.direct_chats import MembershipLookup
@@ -38,6 +39,7 @@ from bot.metrics.state_collector import CountSources, StateCollector
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
+from bot.web.connections import ConnectionLimits, connections_that_fit
 from bot.web.figure_images import FigureImages
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
@@ -99,6 +101,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         images = PageImages(settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
+        has_console = settings.bot.serves_console(links.public_url)
+        secret = read_console_secret(settings.home) if has_console else None
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -112,6 +116,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 index=index,
                 metrics=metrics,
                 ingestion=ingestion,
+                console_secret=secret,
             )
         )
         await platforms.start()
@@ -121,7 +126,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(_running(reviser, "revising"))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        yield Service(stores, greeting(settings, server_socket.url, platforms.names))
+        url = console_address(server_socket.url, secret) if secret else server_socket.url
+        yield Service(stores, greeting(settings, url, platforms.names))
 
 
 class ChatPlatforms:
@@ -227,6 +233,7 @@ async def _open_web(
     index: Index,
     metrics: ServiceMetrics,
     ingestion: Ingestion,
+    console_secret: str | None,
 ) -> AsyncIterator[None]:
     checks: dict[str, Check] = {
         "sql": stores.database.ping,
@@ -252,11 +259,15 @@ async def _open_web(
         model_hosts=settings.model_hosts,
         inbox=settings.inbox,
         readiness=readiness,
+        console_secret=console_secret,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
     )
     platforms.add_routes(app)
-    runner = make_runner(app)
+    limits = ConnectionLimits(
+        connections_that_fit(settings.bot.connections), settings.bot.connections_per_address
+    )
+    runner = make_runner(app, limits)
     await runner.setup()
     try:
         await web.SockSite(runner, server_socket.socket).start()

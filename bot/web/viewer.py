@@ -3,7 +3,7 @@
 A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
 Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
-previews and mail scanners fetch links as well.
+previews and mail scanners fetch links as well; the audit has that it was opened.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator
 from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
-from bot.web.opened_links import AnswerQuote, OpenLink, open_link, quotes_of
+from bot.web.opened_links import AnswerQuote, LinkAudit, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError
@@ -35,6 +35,7 @@ from storage.models import (
     self_description,
 )
 from storage.recent_items import RecentItems
+from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
 SCALES = {"1": 132, "2": 220}
@@ -206,6 +207,7 @@ class Viewer:
         self._stores = stores
         self._images = images
         self._pages = pages
+        self.audit = LinkAudit(AuditLog(stores.database))
         self._locator = PassageLocator(stores.readings)
         self._moved: RecentItems[tuple[int, int], CitationRecord] = RecentItems(REMEMBERED)
 
@@ -223,6 +225,7 @@ class Viewer:
     async def show_cited_page(self, request: web.Request) -> web.Response:
         """The page that was cited."""
         link = await self._open(request)
+        self.audit.note(request, link)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:
@@ -236,7 +239,9 @@ class Viewer:
         number = _page_number(request, link)
         dpi = SCALES[request.match_info["scale"]]
         try:
-            image = await self._images.image(link.source.sha256, self._blob(link), number, dpi)
+            image = await self._images.image(
+                link.source.sha256, self._blob(link), number, dpi, holder=link.holder
+            )
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -247,6 +252,7 @@ class Viewer:
         blob = self._blob(link)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
+        self.audit.note(request, link)
         disposition = {"Content-Disposition": security.inline(link.source.file)}
         file_headers = {**security.PDF, **security.NO_STORE, **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)

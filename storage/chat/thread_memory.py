@@ -90,7 +90,7 @@ class ThreadMemory:
         async with self._database.transaction(exclusive=False) as session:
             erased = (await session.scalars(turns.returning(col(TurnRow.id)))).all()
             if erased:
-                record_action(session, action)
+                await record_action(session, action)
         return len(erased)
 
     async def keep(self, turn: NewTurn) -> None:

@@ -89,7 +89,7 @@ class PageBrowser:
         blob = self._stores.blobs.path(source.sha256)
         number, dpi = int(request.match_info["page"]), SCALES[request.match_info["scale"]]
         try:
-            image = await self._images.image(source.sha256, blob, number, dpi)
+            image = await self._images.image(source.sha256, blob, number, dpi, holder="console")
         except (DocumentError, InfrastructureError, OSError):
             return self._templates.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ingestion.sources.shares.address import ShareAddress
-from storage.settings import FootnoteSettings
+from storage.settings import Address, FootnoteSettings
 
 
 class ShareAccount(BaseModel):
@@ -25,6 +26,10 @@ class ShareAccount(BaseModel):
 class ShareSettings(FootnoteSettings):
     """How folders on other machines are reached; credentials stand here and never in the folder map."""
 
+    spoken: ClassVar[frozenset[str]] = frozenset(
+        {"sftp_password", "sftp_key_passphrase", "smb_password", "webdav_password"}
+    )
+
     share_timeout: float = Field(
         20.0, ge=1, le=600, description="Seconds a share may be silent before that counts as an outage."
     )
@@ -39,7 +44,7 @@ class ShareSettings(FootnoteSettings):
     aws_session_token: SecretStr | None = Field(
         None, validation_alias="AWS_SESSION_TOKEN", description="S3: token of temporary credentials."
     )
-    aws_endpoint_url: str | None = Field(
+    aws_endpoint_url: Address | None = Field(
         None, validation_alias="AWS_ENDPOINT_URL", description="S3: server, when it is not Amazon's."
     )
     sftp_user: str | None = Field(None, description="SFTP: user, where the URL names none.")
