@@ -336,7 +336,9 @@ It raises ``FileBeingRead`` until then.
 class Messenger(Protocol):
     """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
 
-    async def place(self, address: dict[str, Any], language: Language, *, queued: str = "") -> dict[str, Any]:
+    async def place(
+        self, address: dict[str, Any], language: Language, *, queued: str = "", asked: str = ""
+    ) -> dict[str, Any]:
         """Post a placeholder where the question was asked and return what names it.
 
         A rate limit is not waited for: whoever waits here holds others up.
@@ -345,6 +347,7 @@ class Messenger(Protocol):
             address: where that is.
             language: what it says is in.
             queued: the sentence of a question that others are answered before; '': it is searched for now.
+            asked: its words, where a platform names a conversation after its first question.
 
         Raises:
             bot.core.errors.DeliveryUnclear: nobody knows whether it was posted.

@@ -114,8 +114,10 @@ class AnswerStreams:
 
     async def end(
         self, client: AsyncWebClient, message: Json, metadata: Json, *, is_last: bool = True
-    ) -> None:
+    ) -> bool:
         """End a stream, so that it can be written over; one that has ended already stays as it is.
+
+        Whether Slack had ended it: then nobody has said yet that we are not at work any more.
 
         Args:
             client: of the message's workspace.
@@ -127,12 +129,12 @@ class AnswerStreams:
             DeliveryError: Slack asked us to wait, or did not say what it did.
         """
         if not message.get("is_stream"):
-            return
+            return False
         has_ended = self._shown.pop(message["ts"], []) is None
         if not is_last:
             self._shown[message["ts"]] = None
         if has_ended:
-            return
+            return True
         try:
             await call(
                 client.chat_stopStream,
@@ -147,6 +149,8 @@ class AnswerStreams:
             if error.retry_after is not None:
                 raise
             log.debug("a stream had ended already: %s", error)
+            return True
+        return False
 
 
 def is_unfinished(address: Json, message: Json) -> bool:

@@ -35,7 +35,7 @@ from bot.slack.private_questions import (
     share_privately_given,
 )
 from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
-from bot.slack.surfaces.agent_view import ChatStatus
+from bot.slack.surfaces.agent_sessions import AgentSessions, is_typed_to_us_alone, thread_of
 from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of
 from bot.slack.workspace.memberships import Memberships
 from storage.chat_models import UPLOAD, WithdrawnItem
@@ -80,11 +80,11 @@ class SlackMessenger:
         self._clients = clients
         self._streams = AnswerStreams(is_wanted=is_model_writing)
         self._sources_shown = sources_shown
-        self._status = ChatStatus()
+        self.sessions = AgentSessions()
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
-    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
 
         A private one is shown to the asker alone, who may have seen it already.
@@ -96,6 +96,7 @@ class SlackMessenger:
         said = reply_words(language)
         # A queued question may wait for longer than Slack lets a stream live.
         if not queued and (stream := await self._streams.begin(client, address, said.searching)):
+            await self.sessions.name(client, address, asked)
             return stream
         working = said.fetching if UPLOAD in address else said.searching
         reply = await call(
@@ -107,9 +108,8 @@ class SlackMessenger:
             metadata=_metadata(address),
             **PLAIN,
         )
-        if not queued:  # behind the post: a new message takes a status away
-            await self._status.searching(client, address, language)
-        return {"channel": reply["channel"], "ts": reply["ts"]}
+        in_session = not queued and await self.sessions.open(client, address, asked)
+        return {"channel": reply["channel"], "ts": reply["ts"]} | _in_session(is_opened=in_session)
 
     async def find_placeholder(self, address: Json) -> Json | None:
         """Search all that was posted since the question for a message that names it."""
@@ -125,7 +125,8 @@ class SlackMessenger:
         if ts is None and self._streams.may_hold(address):
             ts = await _find(read, partial(is_unfinished, address), **where)
             return {"channel": address["channel"], "ts": ts, "is_stream": True} if ts else None
-        return {"channel": address["channel"], "ts": ts} if ts else None
+        in_session = _in_session(is_opened=is_typed_to_us_alone(address))
+        return {"channel": address["channel"], "ts": ts} | in_session if ts else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder, or into its stream."""
@@ -143,9 +144,10 @@ class SlackMessenger:
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        await self._streams.end(client, message, _metadata(address))
+        has_ended = await self._streams.end(client, message, _metadata(address))
         await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
-        await self._status.clear(client, address)
+        if has_ended or message.get("in_session"):
+            await self.sessions.rest(client, address["channel"], thread_of(address))
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
@@ -284,6 +286,7 @@ class SlackMessenger:
             log.info("an answer to a deleted question stays: %s", error)
         if self._uploads:
             await self._uploads.delete(client, list(pictures.values()))
+        await self.sessions.forget(client, withdrawn.address, message)
 
     async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
         """Place of a figure in its answer -> the file that a message shows; none when Slack does not say."""
@@ -349,6 +352,11 @@ class SlackMessenger:
 
 def _installation_of(tenant: str) -> str:
     return tenant.split("_")[1]
+
+
+def _in_session(*, is_opened: bool) -> Json:
+    """What a message has beside its place when a session says until its answer that we are at work."""
+    return {"in_session": True} if is_opened else {}
 
 
 def _metadata(address: Json) -> Json:

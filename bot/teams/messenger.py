@@ -64,7 +64,7 @@ class TeamsMessenger:
         self._sequences: dict[str, int] = {}
         """Of the streams that this process began: the number of the next update."""
 
-    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Show that we are at it, then post the placeholder."""
         if is_private(address):
             return dict(PRIVATE)

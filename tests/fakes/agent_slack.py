@@ -1,4 +1,4 @@
-"""The part of Slack for agents that our double has not, in front of it: streams, status, prompts, previews.
+"""The part of Slack for agents that our double has not, in front of it: streams, sessions, prompts, previews.
 
 What it answers is what Slack documents of these methods; everything else goes to the double as it is. A
 stream is a message there that is updated, so that the double's own browser shows it grow.
@@ -27,6 +27,11 @@ class AgentSlack:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     streams: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The blocks of each stream that runs, by its ts."""
+    statuses: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Of each session, by its channel and thread."""
+    titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    threads: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The session of each stream that ever ran, by its ts."""
 
     def called(self, method: str) -> list[dict[str, Any]]:
         """What a method was called with."""
@@ -38,8 +43,9 @@ class AgentSlack:
         if method == "chat.update" and (await read_body(request)).get("ts") in self.streams:
             return _refuse("streaming_state_conflict")
         methods = {
+            "agents.sessions.rename": self._rename,
+            "agents.sessions.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": self._set_prompts,
-            "assistant.threads.setStatus": self._set_status,
             "chat.startStream": self._start,
             "chat.appendStream": self._append,
             "chat.stopStream": self._stop,
@@ -58,10 +64,23 @@ class AgentSlack:
         return _accept() if all(one.keys() == {"title", "message"} for one in prompts) else _refuse("bad")
 
     async def _set_status(self, body: dict[str, Any]) -> web.Response:
-        is_known = any(
-            one["ts"] == body["thread_ts"] for one in await self.double.messages(body["channel_id"])
-        )
-        return _accept() if is_known else _refuse("invalid_thread_ts")
+        session = (body["channel_id"], body.get("thread_ts", ""))
+        posted = [one["ts"] for one in await self.double.messages(session[0])]
+        if session[1] not in posted:
+            return _refuse("thread_ts_required")
+        if body["status"] not in ("active", "processing", "suspended", "closed"):
+            return _refuse("invalid_status")
+        if session not in self.statuses and "title" in body:
+            self.titles[session] = body["title"]
+        self.statuses[session] = body["status"]
+        return _accept(status=body["status"], agent_status=body["status"])
+
+    async def _rename(self, body: dict[str, Any]) -> web.Response:
+        session = (body["channel_id"], body.get("thread_ts", ""))
+        if session not in self.statuses:
+            return _refuse("session_not_found")
+        self.titles[session] = body["title"]
+        return _accept(title=body["title"])
 
     async def _start(self, body: dict[str, Any]) -> web.Response:
         if (
@@ -74,6 +93,8 @@ class AgentSlack:
         blocks = _blocks(body)
         reply = await self.double.post("/api/chat.postMessage", **place, text="…", blocks=blocks)
         self.streams[reply["ts"]] = blocks
+        self.threads[reply["ts"]] = session = (body["channel"], body["thread_ts"])
+        self.statuses[session] = "processing"
         return _accept(channel=reply["channel"], ts=reply["ts"])
 
     async def _append(self, body: dict[str, Any]) -> web.Response:
@@ -88,6 +109,7 @@ class AgentSlack:
     async def _stop(self, body: dict[str, Any]) -> web.Response:
         if self.streams.pop(body["ts"], None) is None:
             return _refuse("message_not_in_streaming_state")
+        self.statuses[self.threads[body["ts"]]] = body.get("session_status", "active")
         return _accept(channel=body["channel"], ts=body["ts"])
 
     async def _unfurl(self, body: dict[str, Any]) -> web.Response:

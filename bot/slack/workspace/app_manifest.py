@@ -36,7 +36,8 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 EVENT_TYPES = frozenset(name.partition(".")[0] for name in EVENTS)
 _HISTORY = ("channels:history", "groups:history", "im:history")
 METHODS: Mapping[str, tuple[str, ...]] = {
-    "assistant.threads.setStatus": ("assistant:write",),
+    "agents.sessions.rename": ("chat:write",),
+    "agents.sessions.setStatus": ("chat:write",),
     "assistant.threads.setSuggestedPrompts": ("assistant:write",),
     "auth.test": (),
     "chat.appendStream": ("chat:write",),

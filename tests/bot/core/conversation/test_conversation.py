@@ -88,7 +88,7 @@ class Chat:
         self.full: set[str] = set()
         """Threads in which the platform takes no post just now."""
 
-    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post a placeholder."""
         if address.get("in") in self.full:
             raise DeliveryError("not so fast", retry_after=0.2)
@@ -451,7 +451,9 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
     hanging = asyncio.Event()
 
     class Hanging(Chat):
-        async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+        async def place(
+            self, address: Json, language: Language, *, queued: str = "", asked: str = ""
+        ) -> Json:
             if not hanging.is_set():
                 hanging.set()
                 await super().place(address, language)
