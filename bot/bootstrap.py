@@ -450,6 +450,7 @@ def open_slack(
         preview=partial(preview_link, links=links, stores=stores),
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
+        stop=conversation.stop,
     )
     oauth = None
     if settings.has_slack_oauth:

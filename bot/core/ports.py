@@ -160,6 +160,22 @@ ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
 
 
 @dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Somebody wants no answer any more to what is in work in a thread."""
+
+    key: ChannelKey
+    thread: str
+    message_key: str
+    """Of the message that the thread would hang on, where what is said runs on in the chat itself."""
+    covers: Callable[[dict[str, Any]], bool]
+    """Whether the question of an address was asked before."""
+
+
+StopQuestions = Callable[[StopRequest], Awaitable[bool]]
+"""Keeps that questions are not to be answered; False when none is in work."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatIntake:
     """What Slack hands to us: what it is given is kept for good before a call returns."""
 
@@ -181,6 +197,7 @@ class ChatIntake:
     preview: PreviewLink
     move: MoveChannel
     moves: ReadMoves
+    stop: StopQuestions
 
 
 class JoinAt(Protocol):

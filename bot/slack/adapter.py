@@ -30,11 +30,13 @@ from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
 from bot.slack.events import (
     LEFT,
+    STOPPED,
     installation_of,
     read_edit,
     read_join,
     read_leave,
     read_outsider,
+    read_stop,
     read_withdrawal,
 )
 from bot.slack.installations.oauth import SlackOAuth
@@ -235,6 +237,7 @@ class SlackAdapter:
             app.event("tokens_revoked")(self._oauth.forget)
         app.event(CHANGED)(self._take_move)
         app.event(re.compile("|".join(LEFT)))(self._take_leave)
+        app.event(STOPPED)(self._take_stop)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -260,6 +263,11 @@ class SlackAdapter:
     async def _take_leave(self, body: dict[str, Any]) -> None:
         if left := read_leave(body):
             await self._intake.leave(left)
+
+    async def _take_stop(self, body: dict[str, Any]) -> None:
+        """Where nothing is in work any more, Slack has still to be told so: it shows it until then."""
+        if (stop := read_stop(body)) and not await self._intake.stop(stop):
+            await self.messenger.rest(stop.key, stop.thread)
 
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups

@@ -39,7 +39,7 @@ from bot.slack.surfaces.agent_sessions import AgentSessions, is_typed_to_us_alon
 from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of
 from bot.slack.workspace.memberships import Memberships
 from storage.chat_models import UPLOAD, WithdrawnItem
-from storage.models import Channel
+from storage.models import Channel, ChannelKey
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class SlackMessenger:
         self._clients = clients
         self._streams = AnswerStreams(is_wanted=is_model_writing)
         self._sources_shown = sources_shown
-        self.sessions = AgentSessions()
+        self._sessions = AgentSessions()
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
@@ -96,7 +96,7 @@ class SlackMessenger:
         said = reply_words(language)
         # A queued question may wait for longer than Slack lets a stream live.
         if not queued and (stream := await self._streams.begin(client, address, said.searching)):
-            await self.sessions.name(client, address, asked)
+            await self._sessions.name(client, address, asked)
             return stream
         working = said.fetching if UPLOAD in address else said.searching
         reply = await call(
@@ -108,7 +108,7 @@ class SlackMessenger:
             metadata=_metadata(address),
             **PLAIN,
         )
-        in_session = not queued and await self.sessions.open(client, address, asked)
+        in_session = not queued and await self._sessions.open(client, address, asked)
         return {"channel": reply["channel"], "ts": reply["ts"]} | _in_session(is_opened=in_session)
 
     async def find_placeholder(self, address: Json) -> Json | None:
@@ -147,7 +147,7 @@ class SlackMessenger:
         has_ended = await self._streams.end(client, message, _metadata(address))
         await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
         if has_ended or message.get("in_session"):
-            await self.sessions.rest(client, address["channel"], thread_of(address))
+            await self._sessions.rest(client, address["channel"], thread_of(address))
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
@@ -286,7 +286,7 @@ class SlackMessenger:
             log.info("an answer to a deleted question stays: %s", error)
         if self._uploads:
             await self._uploads.delete(client, list(pictures.values()))
-        await self.sessions.forget(client, withdrawn.address, message)
+        await self._sessions.forget(client, withdrawn.address, message)
 
     async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
         """Place of a figure in its answer -> the file that a message shows; none when Slack does not say."""
@@ -310,6 +310,15 @@ class SlackMessenger:
             for block in found.get("blocks", ())
         ]
         return shown_pictures(blocks)
+
+    async def rest(self, key: ChannelKey, thread: str) -> None:
+        """Say in a thread that we are not at work there any more; a refusal is logged and nothing else."""
+        try:
+            client = await client_of(self._clients, key.installation)
+        except DeliveryError as error:
+            log.info("a session may say for a while that we are at work: %s", error)
+        else:
+            await self._sessions.rest(client, key.conversation, thread)
 
     async def _client_for(self, address: Json) -> AsyncWebClient:
         """Of the installation that asked, with which an address's key begins.

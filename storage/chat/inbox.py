@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, desc, func, select, update
+from sqlalchemy import delete, desc, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -30,6 +30,8 @@ from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRo
 WITHDRAWN = "its author deleted it"
 SEARCHED = ("grounded", "partial", "closest", "not_found")
 """States of answers that documents were searched for."""
+STOP_PAUSE = timedelta(seconds=1)
+"""Until the answer of a stopped question is delivered: what was on its way to its message lands before."""
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
@@ -186,6 +188,45 @@ class Inbox:
             await session.execute(record.where(col(QuestionRecordRow.key) == str(row.id)))
             message = reply.message if reply else None
             return WithdrawnItem(row.address, message, is_posting=reply is not None and message is None)
+
+    async def stop(
+        self,
+        tenant: TenantName,
+        thread: str,
+        message_key: str,
+        answer: Callable[[InboxItem], dict[str, Any] | None],
+    ) -> Sequence[int]:
+        """Give the questions that are being answered in a thread another answer, which is delivered soon.
+
+        Whoever is answering them loses them. One whose answer is kept already gets that one; one that nobody
+        was shown a reply to is left alone.
+
+        Args:
+            tenant: of the channel.
+            thread: within it.
+            message_key: of a question that is meant as well, in a running conversation.
+            answer: what a question gets, as it is kept; None: it goes on.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        is_meant = or_(col(InboxRow.thread) == thread, col(InboxRow.message_key) == message_key)
+        asked = (
+            select(InboxRow)
+            .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
+            .where(col(ChannelRow.tenant) == tenant, col(InboxRow.state) == "waiting", is_meant)
+        )
+        stopped = []
+        async with self._database.transaction(exclusive=False) as session:
+            for row in await session.scalars(asked.with_for_update(of=InboxRow)):
+                reply = await session.get(OutboxRow, row.id)
+                if reply is None or reply.answer is not None or (given := answer(_item(row, reply))) is None:
+                    continue
+                _take_away(row, state="waiting", text=row.text)
+                row.attempts, row.next_attempt_at, row.reason = 0, utc_now() + STOP_PAUSE, None
+                reply.answer = given
+                stopped.append(row.id)
+        return stopped
 
     async def given(
         self, platform: Platform, message_key: str

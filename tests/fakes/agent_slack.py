@@ -6,6 +6,7 @@ stream is a message there that is updated, so that the double's own browser show
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,15 @@ class AgentSlack:
     def called(self, method: str) -> list[dict[str, Any]]:
         """What a method was called with."""
         return [body for name, body in self.calls if name == method]
+
+    def press_stop(self, channel: str, thread: str) -> dict[str, Any]:
+        """Somebody presses the button of a session that is at work: its streams end. What Slack sends."""
+        assert self.statuses[channel, thread] == "processing"
+        halted = [ts for ts in self.streams if self.threads[ts] == (channel, thread)]
+        for ts in halted:
+            del self.streams[ts]
+        stopped = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread}
+        return stopped | {"event_ts": f"{time.time():.6f}", "streaming_message_ts": halted}
 
     async def handle(self, request: web.Request) -> web.Response:
         """One call of the Web API."""

@@ -16,6 +16,7 @@ from bot.core.ports import (
     IncomingMessage,
     LinkPreview,
     Messenger,
+    StopRequest,
 )
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import RecentQuestion, WithdrawnItem
@@ -93,6 +94,8 @@ class MemoryInbox:
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
     moves_failure: Exception | None = None
     """Raised instead of saying which channels were moved."""
+    stopped: list[str] = field(default_factory=list)
+    """Message keys."""
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -133,7 +136,21 @@ class MemoryInbox:
             self.preview,
             self.move,
             self.moves,
+            self.stop,
         )
+
+    async def stop(self, request: StopRequest) -> bool:
+        """Keep which of the known questions were stopped."""
+        if self.failure:
+            raise self.failure
+        known = [
+            one
+            for one in self.kept.values()
+            if request.key.tenant == one.key.tenant
+            and (one.thread == request.thread or one.message_key == request.message_key)
+        ]
+        self.stopped += [one.message_key for one in known if request.covers(one.address)]
+        return bool(self.stopped)
 
     async def move(self, old: ChannelKey, new: ChannelKey) -> None:
         """Keep that a channel has another id."""

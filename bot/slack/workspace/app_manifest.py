@@ -17,6 +17,7 @@ Json = dict[str, Any]
 PATH = "/slack/events"
 """Where everything that Slack sends over HTTP arrives."""
 EVENTS: Mapping[str, tuple[str, ...]] = {
+    "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
     "app_uninstalled": (),

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from fakes.memory_inbox import MemoryInbox
+from fakes.slack_events import envelope
 
 from bot.core.models import Answer, AnswerState, Language
+from bot.settings import BotSettings
+from bot.slack.adapter import SlackAdapter
 from bot.slack.messenger import SlackMessenger
-from bot.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS
+from bot.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS, AgentSessions
 from bot.slack.web_api import web_client
 from storage.chat_models import UPLOAD, WithdrawnItem
 from storage.clock import time_passed
+from storage.errors import DatabaseUnavailable
 
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1", "user": "U1"}
 IN_CHANNEL = DIRECT | {"channel": "C1", "thread": "17.1", "key": "T1:C1:17.1", "team": "T1", "bot": "UBOT"}
@@ -191,12 +198,12 @@ async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
 
 async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> None:
     """Slack counts calls by the minute, and one that cannot be ended says for an hour that we are at work."""
-    one = messenger(slack)
+    sessions = AgentSessions()
     for _ in range(MAX_OPENED + 5):
-        await one.sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
+        await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
     assert len(slack.calls) == MAX_OPENED
     with time_passed(timedelta(minutes=2)):
-        await one.sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
+        await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
     assert len(slack.calls) == MAX_OPENED + 1
 
 
@@ -205,3 +212,40 @@ async def test_the_words_of_a_deleted_question_leave_the_title(slack: Slack) -> 
     placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
     await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False))
     assert (slack.titles, slack.statuses) == ({"17.1": NAMELESS}, {"17.1": "active"})
+
+
+async def test_the_button_stops_what_is_known_and_else_ends_the_session(
+    slack: Slack,
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], MemoryInbox],
+    door_for: Callable[..., SlackAdapter],
+    sign: Callable[[bytes], dict[str, str]],
+) -> None:
+    """It is kept before it is acknowledged; where nothing is in work Slack has to be told that."""
+    inbox = new_inbox()
+    door = door_for(settings_for(slack.url, slack_signing_secret="signing-secret-of-the-test"), inbox)
+    app = web.Application()
+    door.add_routes(app)
+    asked = {"type": "app_mention", "user": "U0ALICE01", "channel": "C0ITOPS01", "text": "When?"}
+
+    async def send(name: str, **event: Any) -> int:
+        body = json.dumps(envelope(name, **event)).encode()
+        headers = {one.replace("_", "-"): value for one, value in sign(body).items()}
+        headers["Content-Type"] = "application/json"
+        async with session.post(server.make_url("/slack/events"), data=body, headers=headers) as response:
+            return response.status
+
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        stop = {"type": "agent_session_stopped", "channel": "C0ITOPS01", "user": "U0ALICE01"}
+        stop |= {"thread_ts": "17.1", "event_ts": "18.5"}
+        assert await send("Ev1", **stop) == 200
+        assert slack.statuses == {"17.1": "active"}
+        assert await send("Ev2", **asked, ts="17.1") == 200
+        assert await send("Ev3", **stop) == 200
+        inbox.failure = DatabaseUnavailable("away")
+        assert await send("Ev4", **stop) == 503
+    assert inbox.stopped == ["T0ACME001:C0ITOPS01:17.1"]
+    assert [method for method in slack.methods() if method.startswith("agents.")] == [
+        "agents.sessions.setStatus"
+    ]
+    await door.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from engines.slack import ALICE, BOT, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.agent_slack import AgentSlack, agent_slack
+from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
 from fakes.slack_events import Signed, envelope
 from harness.program import Program
@@ -82,14 +84,10 @@ async def called(agent: AgentSlack, method: str) -> list[dict[str, Any]] | None:
 
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-@pytest.mark.parametrize(
-    "is_stopped",
-    [pytest.param(False, id="to its end"), pytest.param(True, id="stopped", marks=pytest.mark.long)],
-)
 async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
-    program: Program, start_slack: StartSlack, sop: Path, browser: Browser, is_stopped: bool
+    program: Program, start_slack: StartSlack, sop: Path, browser: Browser
 ) -> None:
-    """Sentence by sentence; stopped or not, its words, sources and feedback are those of any answer."""
+    """Sentence by sentence; in the end its words, sources and feedback are those of any answer."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     seen = asyncio.Event()
 
@@ -115,8 +113,6 @@ async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(
             await page.get_by_text("Daily.").wait_for()
             await page.screenshot(path=program.home / "streaming.png")
             assert agent.statuses == {(IT, root): "processing"}
-            if is_stopped:
-                agent.streams.clear()
             seen.set()
             (answer,) = await until(
                 lambda: slack.posted(IT, "Daily. [1] At 2 AM. [1]"), log=lambda: program.log
@@ -166,3 +162,46 @@ async def test_a_source_that_is_passed_on_is_previewed_in_its_own_channel_only(
     words = json.dumps(unfurled["unfurls"][url], ensure_ascii=False)
     assert "p. 1 · SOP-IT-04 Backup and Restore v2.1" in words
     assert "Backups run daily at 2:00 AM" in words
+
+
+@pytest.mark.engine("slack")
+async def test_the_stop_button_ends_a_streamed_answer(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """Its message says so, the model is hung up on, the session rests; what is asked next is answered."""
+    slack = await start_slack("events", f"{program.url}/slack/events")
+    signed, hung_up = Signed(slack.session, program.url, SECRET), asyncio.Event()
+
+    async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
+        await writer.drain()
+        if b"how often" in request:
+            writer.write(event("]}") + event(finish="stop"))
+            await writer.drain()
+            return
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(event(" "))
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        hung_up.set()
+
+    program.drop(CHANNEL, sop)
+    async with byte_server(write) as model, agent_slack(slack) as agent:
+        program.environment = slack_settings(agent.api_url, "events", OPENAI_BASE_URL=model)
+        async with program.serving():
+            await program.until_live(CHANNEL, 1)
+            root = await slack.say(IT, f"<@{BOT}> when do backups run?")
+            (begun,) = await until(lambda: slack.posted(IT, "Daily."), log=lambda: program.log)
+            pressed = envelope("EvS1", user=ALICE, **agent.press_stop(IT, root))
+            assert await signed.send(pressed) == 200
+            (stopped,) = await until(lambda: slack.posted(IT, WORDS.stopped), log=lambda: program.log)
+            await asyncio.wait_for(hung_up.wait(), 10)
+            await until(lambda: all_at_rest(agent, 1), log=lambda: str(agent.statuses))
+            assert stopped["ts"] == begun["ts"]
+            assert "Daily." not in json.dumps(stopped)
+            assert await signed.send(pressed) == 200
+            await slack.say(IT, "how often do backups run?", root)
+            (answer,) = await until(lambda: slack.posted(IT, "Daily. [1]"), log=lambda: program.log)
+    assert answer["ts"] != begun["ts"]
+    assert len(await own(slack)) == 2

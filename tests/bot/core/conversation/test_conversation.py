@@ -19,7 +19,7 @@ from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep
+from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
@@ -337,6 +337,71 @@ async def test_an_edited_question_is_answered_anew_in_the_same_place(world: Worl
     assert given
     assert given.answer.text == "A third? Yes [1]."
     assert await worker.given(Platform.SLACK, "another message") is None
+
+
+def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") -> StopRequest:
+    """What Slack's button asks for in a thread."""
+    return StopRequest(message().key, thread, "message of another", covers)
+
+
+async def test_a_stopped_question_ends_with_a_sentence_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work on it ends, nobody asks it again, the thread remembers nothing; what comes later is answered."""
+    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=0.1))
+    world.answers.gate.clear()
+    async with world.running(lease_seconds=60) as worker:
+        await worker.receive(message(text="Wie lange?"))
+        await reach(lambda: world.answers.at_once == 1)
+        assert not await worker.stop(stop(lambda _: False))
+        assert not await worker.stop(stop(thread="18.1"))
+        assert await worker.stop(stop(lambda address: address == {"event": "e1"}))
+        await reach(lambda: world.answers.at_once == 0)
+        await world.until("done")
+        assert not await worker.stop(stop())
+        world.answers.gate.set()
+        await worker.receive(message("e2"))
+        await world.until("done", 2)
+    assert world.chat.replies() == [reply_words(Language.GERMAN).stopped]
+    assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
+    assert len(world.answers.asked) == 2
+    assert [turn.question for turn in await world.turns()] == ["Question e2?"]
+
+
+async def test_a_question_that_another_process_answers_is_stopped_there_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever heard of it says so; the other one has lost the question, whatever it has written."""
+    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=0.1))
+    world.answers.gate.clear()
+    async with world.running() as first:
+        await first.receive(message())
+        await reach(lambda: world.answers.at_once == 1)
+        async with world.running() as second:
+            assert await second.stop(stop())
+            await world.until("done")
+            world.answers.gate.set()
+            await reach(lambda: world.answers.at_once == 0)
+    assert world.chat.replies() == [reply_words(Language.ENGLISH).stopped]
+    assert await world.turns() == []
+
+
+async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: World) -> None:
+    """The answer is complete, and a file is taken whatever becomes of the words beside it."""
+    world.messenger.plan("deliver", "before", DeliveryError("not now"))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: not world.messenger.planned)
+        assert not await worker.stop(stop())
+        await world.until("done")
+        world.answers.gate.clear()
+        await worker.receive(message("e2", address={"event": "e2", UPLOAD: {}}))
+        await reach(lambda: world.answers.at_once == 1)
+        assert not await worker.stop(stop())
+        world.answers.gate.set()
+        await world.until("done", 2)
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
 
 
 async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
