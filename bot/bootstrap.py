@@ -451,6 +451,7 @@ def open_slack(
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
         stop=conversation.stop,
+        take=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:

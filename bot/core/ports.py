@@ -171,6 +171,8 @@ class StopRequest:
     """Whether the question of an address was asked before."""
 
 
+TakeMessage = Callable[[dict[str, Any]], Awaitable[bool]]
+"""Keeps that a message is that of a certain question; False when it is another one's."""
 StopQuestions = Callable[[StopRequest], Awaitable[bool]]
 """Keeps that questions are not to be answered; False when none is in work."""
 
@@ -198,6 +200,8 @@ class ChatIntake:
     move: MoveChannel
     moves: ReadMoves
     stop: StopQuestions
+    take: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
+    """A stream is that of the question of a message key; False: of another one."""
 
 
 class JoinAt(Protocol):
@@ -371,11 +375,13 @@ class Messenger(Protocol):
             bot.core.errors.DeliveryError: it was not.
         """
 
-    async def find_placeholder(self, address: dict[str, Any]) -> dict[str, Any] | None:
+    async def find_placeholder(
+        self, address: dict[str, Any], others: Sequence[dict[str, Any]] = ()
+    ) -> dict[str, Any] | None:
         """What names the placeholder that an earlier ``place`` may have posted for this very question.
 
         Asked when nobody knows whether it did. A platform that cannot search returns None: there a
-        second placeholder may appear.
+        second placeholder may appear. ``others``: what names messages of other questions of the thread.
 
         Raises:
             bot.core.errors.DeliveryError: the platform did not let us search.

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import aiohttp
@@ -278,7 +279,7 @@ class SlackAdapter:
             self._names.learn(joined)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
-                await self.messenger.delete(withdrawn)
+                await self.messenger.delete(withdrawn, partial(self._intake.take, Platform.SLACK, key))
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
         elif messages := read_messages(body, self._uploads.takes, follow_ups=follow_ups):

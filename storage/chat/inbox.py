@@ -18,9 +18,9 @@ from sqlmodel import col
 
 from storage.chat.answer_sources import keep_sources
 from storage.chat.thread_memory import keep_turn
-from storage.chat_models import InboxItem, NewTurn, RecentQuestion, WithdrawnItem
+from storage.chat_models import STREAM, InboxItem, NewTurn, RecentQuestion, WithdrawnItem
 from storage.clock import utc_now
-from storage.errors import LeaseLost
+from storage.errors import LeaseLost, MessageTaken
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.leases import MAX_WAIT, Leases, pause
@@ -187,7 +187,22 @@ class Inbox:
             record = delete(QuestionRecordRow).where(col(QuestionRecordRow.channel_id) == row.channel_id)
             await session.execute(record.where(col(QuestionRecordRow.key) == str(row.id)))
             message = reply.message if reply else None
-            return WithdrawnItem(row.address, message, is_posting=reply is not None and message is None)
+            is_posting = reply is not None and message is None
+            others = await _others(session, row) if is_posting else ()
+            return WithdrawnItem(row.address, message, is_posting=is_posting, others=others)
+
+    async def take_message(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
+        """Keep that a stream is that of a question which may have begun it; False when it is another's.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            row = await _by_message(session, platform, message_key)
+            if row is None or not await _is_free(session, row, message):
+                return False
+            await _set_reply(session, row, message=message)
+            return True
 
     async def stop(
         self,
@@ -328,6 +343,11 @@ class Inbox:
             await _check(session, item)
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
+    async def other_messages(self, item: InboxItem) -> Sequence[dict[str, Any]]:
+        """What names the messages of the other questions of a thread, as far as that is known."""
+        async with self._database.snapshot() as session:
+            return await _others(session, item)
+
     async def mark_unposted(self, item: InboxItem) -> None:
         """Keep that no placeholder was posted after all, as its platform said.
 
@@ -346,9 +366,12 @@ class Inbox:
 
         Raises:
             LeaseLost: another worker has the question.
+            MessageTaken: it is a stream, and another question has it.
         """
         free = {"next_attempt_at": None, **_FREE} if is_let_go else {}
         async with self._database.transaction(exclusive=False) as session:
+            if STREAM in message and not await _is_free(session, item, message):
+                raise MessageTaken(f"question {item.id} has to find another message")
             await _check(session, item, **free)
             await _set_reply(session, item, state="placed", message=message)
 
@@ -435,7 +458,25 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
         raise LeaseLost(f"question {item.id} is in other hands")
 
 
-async def _set_reply(session: AsyncSession, item: InboxItem, **values: Any) -> None:
+async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:
+    """Whether no other question of its thread has a message; before the transaction ends none takes it."""
+    channel = select(col(ChannelRow.id)).where(col(ChannelRow.id) == item.channel_id)
+    await session.execute(channel.with_for_update(key_share=True))
+    return all(one.get("ts") != message["ts"] for one in await _others(session, item))
+
+
+async def _others(session: AsyncSession, item: InboxItem | InboxRow) -> Sequence[dict[str, Any]]:
+    """The messages of other questions of a thread; those of a running conversation name their questions."""
+    messages = (
+        select(col(OutboxRow.message))
+        .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
+        .where(col(InboxRow.channel_id) == item.channel_id, col(InboxRow.thread) == item.thread)
+        .where(col(InboxRow.id) != item.id)
+    )
+    return [one for one in await session.scalars(messages) if one] if item.thread else []
+
+
+async def _set_reply(session: AsyncSession, item: InboxItem | InboxRow, **values: Any) -> None:
     await session.execute(update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values))
 
 

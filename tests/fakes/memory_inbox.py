@@ -77,6 +77,11 @@ class MemoryFeedback:
         return f"Because of {asked.id}." if asked else "It is not there any more."
 
 
+async def take_any(message: dict[str, Any]) -> bool:
+    """No other question has any message."""
+    return True
+
+
 @dataclass
 class MemoryInbox:
     """Keeps a message once, however many events bring it; with a door it answers them."""
@@ -137,6 +142,7 @@ class MemoryInbox:
             self.move,
             self.moves,
             self.stop,
+            self.take,
         )
 
     async def stop(self, request: StopRequest) -> bool:
@@ -151,6 +157,10 @@ class MemoryInbox:
         ]
         self.stopped += [one.message_key for one in known if request.covers(one.address)]
         return bool(self.stopped)
+
+    async def take(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
+        """Nobody else has it."""
+        return await take_any(message)
 
     async def move(self, old: ChannelKey, new: ChannelKey) -> None:
         """Keep that a channel has another id."""

@@ -22,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import DeliveryError
 from bot.core.plaintext import shorten, tame
 from bot.slack.web_api import MAX_TRIES, call
-from storage.chat_models import UPLOAD
+from storage.chat_models import STREAM, UPLOAD
 from storage.clock import steady_seconds
 
 Json = Mapping[str, Any]
@@ -69,7 +69,7 @@ class AgentSessions:
 
     async def forget(self, client: AsyncWebClient, address: Json, message: Json) -> None:
         """End the session of a deleted question; its words leave the title that it may have given."""
-        is_named = message.get("is_stream") and address["thread"] == address["ts"]
+        is_named = STREAM in message and address["thread"] == address["ts"]
         if message.get("in_session"):
             await self.rest(client, address["channel"], thread_of(address))
         if message.get("in_session") or is_named:

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from fakes.memory_inbox import MemoryInbox
+from fakes.memory_inbox import MemoryInbox, take_any
 from fakes.slack_events import envelope
 
 from bot.core.models import Answer, AnswerState, Language
@@ -210,7 +210,7 @@ async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> Non
 async def test_the_words_of_a_deleted_question_leave_the_title(slack: Slack) -> None:
     """Also where another process began the session; nobody is at work in it any more."""
     placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
-    await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False))
+    await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False), take_any)
     assert (slack.titles, slack.statuses) == ({"17.1": NAMELESS}, {"17.1": "active"})
 
 

@@ -12,9 +12,9 @@ from sqlalchemy import select, update
 from storage.chat.channels import Channels
 from storage.chat.inbox import STOP_PAUSE, Inbox
 from storage.chat.traces import QuestionRecords
-from storage.chat_models import InboxItem, NewTurn
+from storage.chat_models import STREAM, InboxItem, NewTurn
 from storage.clock import clock_ahead, utc_now
-from storage.errors import DatabaseUnavailable, LeaseLost
+from storage.errors import DatabaseUnavailable, LeaseLost, MessageTaken
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, OutboxRow, QuestionRecordRow, TurnRow
@@ -221,6 +221,33 @@ async def test_a_stopped_question_gets_the_answer_that_it_is_given(
         again = [await claim(inbox) for _ in range(3)]
     assert [one.answer for one in again if one.id in asked] == [{"text": "stopped"}] * 2
     assert [one.message for one in again if one.id == items[0].id] == [{"ts": "18.1"}]
+
+
+async def test_a_stream_is_the_message_of_one_question(inbox: Inbox, channel: Channel) -> None:
+    """However many of its thread take it at once; what names its question may be taken as ever."""
+    for number in range(5):
+        await receive(inbox, channel, f"e{number}", f"m{number}")
+    items = [await claim(inbox) for _ in range(4)]
+    for item in items:
+        await inbox.mark_posting(item)
+    stream = {"channel": "C1", "ts": "18.1", STREAM: True}
+    taken = await asyncio.gather(
+        *(inbox.mark_placed(item, stream) for item in items[:3]),
+        inbox.take_message(Platform.SLACK, "m3", stream),
+        return_exceptions=True,
+    )
+    lost = [one for one in taken if one is False or isinstance(one, MessageTaken)]
+    assert len(lost) == 3
+    others = [await inbox.other_messages(item) for item in items]
+    assert sorted(map(len, others)) == [0, 1, 1, 1]
+    owner = items[others.index([])]
+    await inbox.mark_placed(owner, stream)
+    assert not await inbox.take_message(Platform.SLACK, "m4", stream)
+    assert not await inbox.take_message(Platform.SLACK, "unknown", stream)
+    withdrawn = await inbox.withdraw(Platform.SLACK, f"m{(items.index(owner) + 1) % 4}")
+    assert withdrawn
+    assert list(withdrawn.others) == [stream]
+    await inbox.mark_placed(items[(items.index(owner) + 2) % 4], {"channel": "C1", "ts": "18.1"})
 
 
 async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:

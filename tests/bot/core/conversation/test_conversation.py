@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -95,7 +95,7 @@ class Chat:
         self.visible.append((address, queued or PLACEHOLDER))
         return {"index": len(self.visible) - 1}
 
-    async def find_placeholder(self, address: Json) -> Json | None:
+    async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
         """Look for the placeholder that answers this address."""
         found = [index for index, (where, _) in enumerate(self.visible) if where == address]
         return {"index": found[0]} if found and self.can_look else None
