@@ -450,6 +450,8 @@ def open_slack(
         preview=partial(preview_link, links=links, stores=stores),
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
+        stop=conversation.stop,
+        take=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:
