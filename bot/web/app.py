@@ -26,7 +26,9 @@ from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
-from bot.web.viewer import Viewer
+from bot.web.viewer.document_search import DocumentSearch
+from bot.web.viewer.search_page import SearchPage
+from bot.web.viewer.viewer import Viewer
 from storage.documents.document_overview import DocumentOverview
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -74,7 +76,8 @@ def build_web(
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
-    app.add_routes(Viewer(links, stores, images, pages).routes())
+    search = SearchPage(DocumentSearch(stores.readings), pages)
+    app.add_routes(Viewer(links, stores, images, pages, search).routes())
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     # Unless set, only while links point at this machine: else there may be a proxy in front.
     is_local = is_loopback_host(urlsplit(links.public_url).hostname)
@@ -97,7 +100,7 @@ def build_web(
         app.add_routes(QualityPage(admin, stores.records).routes())
         overview = DocumentOverview(stores.database, stores.catalog)
         app.add_routes(DocumentsPage(admin, overview, stores.database).routes())
-        app.add_routes(PageBrowser(stores, images, pages).routes())
+        app.add_routes(PageBrowser(stores, images, pages, search).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app

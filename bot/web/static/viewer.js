@@ -4,7 +4,7 @@
   const title = document.getElementById("title").textContent;
   document.title = `${document.title.replace(" · Footnote", "")} · ${title}`;
 
-  const mark = document.getElementById("hit");
+  const mark = document.getElementById("found-1") ?? document.getElementById("hit");
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const showMark = () => {
     const box = mark.getBoundingClientRect();
@@ -56,6 +56,7 @@
   const sizes = [...document.getElementsByName("zoom")];
   const zoom = (step) => {
     const now = sizes.findIndex((size) => size.checked);
+    if (!sizes.length) return;
     sizes[Math.max(0, Math.min(sizes.length - 1, now + step))].checked = true;
     if (mark) mark.scrollIntoView({ block: "center", inline: "center", behavior: still ? "instant" : "smooth" });
   };
@@ -64,6 +65,8 @@
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea")) return;
+    const field = document.querySelector(`[data-focus="${CSS.escape(event.key)}"]`);
+    if (field) { event.preventDefault(); field.focus(); return field.select(); }
     if (event.key in zoomKeys) return zoom(zoomKeys[event.key]);
     const paged = event.key.startsWith("Page");
     if (paged && document.documentElement.scrollHeight > innerHeight + 8 && !atEdge(event.key)) return;

@@ -19,6 +19,8 @@ from storage.models import Channel, ChannelKey, CitationRecord, Platform, Shown
 from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
+EVERY_ADDRESS = ["", "/1", "/p/2@1x", "/file.pdf", "/search?q=backups", "/search"]
+"""What may stand behind a link."""
 PAGES = [["Backup policy"], ["Schedule", f"All {QUOTE}", "and are kept a year"], ["Restore", "<b>bold</b>"]]
 
 
@@ -181,7 +183,7 @@ async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Ci
     assert (await client.get(cited.path + suffix)).status == 404
 
 
-@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
 async def test_forged_links_are_all_refused_with_the_same_bytes(
     client: TestClient, cited: Cited, suffix: str
 ) -> None:
@@ -198,7 +200,7 @@ async def test_forged_links_are_all_refused_with_the_same_bytes(
     assert (status, body) == (404, await nowhere.read())
 
 
-@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
 async def test_an_expired_link_says_what_to_do_and_names_nothing(
     client: TestClient, house: House, cited: Cited, suffix: str
 ) -> None:
@@ -419,7 +421,7 @@ async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cite
     assert (unchanged.status, await unchanged.read()) == (304, b"")
 
 
-@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
 async def test_head_answers_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
     """Link previews and scanners that ask with HEAD get the same headers."""
     get, head = await client.get(cited.path + suffix), await client.head(cited.path + suffix)
@@ -431,7 +433,7 @@ async def test_head_answers_like_get_without_a_body(client: TestClient, cited: C
 
 async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited: Cited) -> None:
     """No referrer, no index, no sniffing, no cookie; pages are not stored at all."""
-    for suffix in ("", "/p/2@1x", "/file.pdf", "/999"):
+    for suffix in ("", "/p/2@1x", "/file.pdf", "/search", "/999"):
         headers = (await client.get(cited.path + suffix)).headers
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["X-Content-Type-Options"] == "nosniff"
