@@ -14,9 +14,9 @@ from bot.web import security
 from bot.web.page_images import PageImages
 from bot.web.security import require_this_machine
 from bot.web.templates import Templates
-from bot.web.viewer.page_view import make_chunk_view
+from bot.web.viewer.page_view import citation_line, make_chunk_view
 from bot.web.viewer.search_page import SearchPage, way_to_page
-from bot.web.viewer.viewer import SCALES
+from bot.web.viewer.viewer import PICTURE_PATH, PICTURES
 from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box, VersionSource, self_description
 from storage.stores import Stores
@@ -50,7 +50,7 @@ class PageBrowser:
         """The routes of the browser."""
         return [
             web.get(_BASE + r"{page:(?:/\d{1,6})?}", self.show, name="admin_page"),
-            web.get(_BASE + r"/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="admin_page_image"),
+            web.get(_BASE + PICTURE_PATH, self.send_image, name="admin_page_image"),
             web.get(_BASE + "/search", self.search, name="admin_page_search"),
             web.get(_BASE + "/go", self.go_to_page, name="admin_page_go"),
             web.get(_BASE + "/file.pdf", self.send_file, name="admin_page_file"),
@@ -85,6 +85,7 @@ class PageBrowser:
             newer=None,
             is_ocr=number in source.ocr_pages,
             quote=chunk.text if chunk else "",
+            citation=citation_line(source, number, page.label if page else ""),
             is_framed=False,
             is_linked=False,
         )
@@ -110,9 +111,9 @@ class PageBrowser:
         """The picture of a page."""
         source = await self._source(request)
         blob = self._stores.blobs.path(source.sha256)
-        number, dpi = int(request.match_info["page"]), SCALES[request.match_info["scale"]]
+        number, (dpi, part) = int(request.match_info["page"]), PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(source.sha256, blob, number, dpi)
+            image = await self._images.image(source.sha256, blob, number, dpi, clip=part)
         except (DocumentError, InfrastructureError, OSError):
             return self._templates.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 
 from bot.web.opened_links import AnswerQuote, OpenLink
 from bot.web.viewer.document_search import SearchResult
-from storage.models import Box, Page, VersionSource
+from storage.models import Box, Page, VersionSource, self_description
 from storage.text.word_boxes import rectangles
 
 MAX_FOUND = 200
 """Places of a search that are marked on a page."""
 
+_PARAGRAPH = re.compile(r"\S(?:.|\n(?!\n))*")
+_FULL_LINE = 0.7
+"""Share of the longest line of a paragraph from which on the text runs over a line's end."""
 UNREAD_SIZE = 595.0, 842.0
 """Points of A4: what a page that was never read is shown as."""
 
@@ -69,6 +73,17 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TextRun:
+    """Letters of the page's text that are marked alike."""
+
+    text: str
+    marks: tuple[str, ...]
+    """Of ``hit``, the opened quote, ``other``, another quote, and ``searched``."""
+    place: int
+    """Number of the place that was searched for; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
 class PageView:
     """One page as the viewer shows it."""
 
@@ -89,7 +104,8 @@ class PageView:
     height: float
     """Displayed size in points; those of A4 when the page was never read."""
     lines: tuple[TextLine, ...]
-    text: str
+    paragraphs: tuple[tuple[TextRun, ...], ...]
+    """The text as it is read without the picture; empty where none was read."""
 
 
 def make_page_view(
@@ -142,6 +158,7 @@ def _view(
     quotes: tuple[AnswerQuote, ...],
     found: SearchResult | None,
 ) -> PageView:
+    spans = found.wording.spans(page.text)[:MAX_FOUND] if page and found else []
     return PageView(
         number=number,
         pages=source.pages,
@@ -151,16 +168,15 @@ def _view(
         marks=marks,
         margin=margin,
         quotes=quotes,
-        found=tuple(_found(page, found)) if page and found else (),
+        found=tuple(_found(page, spans)) if page else (),
         width=page.width if page else UNREAD_SIZE[0],
         height=page.height if page else UNREAD_SIZE[1],
         lines=tuple(_lines(page)) if page else (),
-        text=page.text if page else "",
+        paragraphs=tuple(_paragraphs(page, marks, spans)) if page else (),
     )
 
 
-def _found(page: Page, result: SearchResult) -> Iterable[FoundPlace]:
-    spans = result.wording.spans(page.text)[:MAX_FOUND]
+def _found(page: Page, spans: Iterable[tuple[int, int]]) -> Iterable[FoundPlace]:
     for number, (start, end) in enumerate(spans, start=1):
         boxes = [box for group in rectangles(page.words, start, end).values() for box in group]
         if boxes:
@@ -204,3 +220,51 @@ def _lines(page: Page) -> Iterable[TextLine]:
             text = page.text[word.start : word.end]
             spans.append(TextSpan(text, round(x0, 1), round(max(0.1, x1 - x0), 1)))
         yield TextLine(round(bottom - _BELOW_BASELINE * height, 1), round(0.85 * height, 1), tuple(spans))
+
+
+def _paragraphs(
+    page: Page, marks: Sequence[MarkedBox], spans: Sequence[tuple[int, int]]
+) -> Iterable[tuple[TextRun, ...]]:
+    """The text's paragraphs, whose lines run on as wide as the reader's screen, in runs."""
+    marked = [*_quoted(page, marks), *((*span, "searched", place) for place, span in enumerate(spans, 1))]
+    edges = sorted({edge for start, end, _, _ in marked for edge in (start, end)})
+    for paragraph in _PARAGRAPH.finditer(page.text):
+        start, end = paragraph.span()
+        text, runs = _without_line_ends(paragraph[0]), []
+        within = [start, *(edge for edge in edges if start < edge < end), end]
+        for first, last in pairwise(within):
+            over = [one for one in marked if one[0] <= first and last <= one[1]]
+            place = next((number for _, _, _, number in over if number), 0)
+            runs.append(TextRun(text[first - start : last - start], tuple(one[2] for one in over), place))
+        yield tuple(runs)
+
+
+def _quoted(page: Page, marks: Sequence[MarkedBox]) -> Iterable[tuple[int, int, str, int]]:
+    """(start, end, mark, 0) of each run of words that lie in the boxes of quotes."""
+    for is_current, mark in ((True, "hit"), (False, "other")):
+        boxes = [one.box for one in marks if one.is_current is is_current]
+        for is_inside, group in groupby(page.words, key=lambda word: _lies_in(word.box, boxes)):
+            if is_inside:
+                words = list(group)
+                yield words[0].start, words[-1].end, mark, 0
+
+
+def _lies_in(word: Box, boxes: Iterable[Box]) -> bool:
+    x, y = (word.x0 + word.x1) / 2, (word.y0 + word.y1) / 2
+    return any(box.x0 <= x <= box.x1 and box.y0 <= y <= box.y1 for box in boxes)
+
+
+def _without_line_ends(paragraph: str) -> str:
+    """Every line end is a space where the line before it is nearly as long as the longest: it was full."""
+    lines = paragraph.split("\n")
+    full = _FULL_LINE * max(map(len, lines))
+    ends = [" " if len(line) >= full else "\n" for line in lines[:-1]]
+    return "".join(chain.from_iterable(zip(lines, [*ends, ""], strict=True)))
+
+
+def citation_line(source: VersionSource, number: int, label: str) -> str:
+    """Names a page of a version where a quote of it is passed on."""
+    says = self_description(source.metadata)
+    printed = f" (printed: {label})" if label else ""
+    about = f"{source.title}. {says}." if says else f"{source.title}."
+    return f"{about} File {source.file}, its version {source.number}, page {number}{printed}."

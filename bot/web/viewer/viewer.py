@@ -9,6 +9,7 @@ previews and mail scanners fetch links as well.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +23,24 @@ from bot.web import security
 from bot.web.opened_links import OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
-from bot.web.viewer.page_view import make_page_view
+from bot.web.viewer.page_view import citation_line, make_page_view
 from bot.web.viewer.search_page import SearchPage, way_to_page
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import CitationRecord, LivePublication, Shown, self_description
+from storage.models import Box, CitationRecord, LivePublication, Shown, self_description
 from storage.recent_items import RecentItems
 from storage.stores import Stores
 
-SCALES = {"1": 132, "2": 220}
-"""Dots per inch of a page's picture, by the scale in its path."""
+PICTURES: Mapping[str, tuple[int, Box | None]] = {
+    "1x": (132, None),
+    "2x": (220, None),
+    "4x-1": (400, Box(0, 0, 0.5, 0.5)),
+    "4x-2": (400, Box(0.5, 0, 1, 0.5)),
+    "4x-3": (400, Box(0, 0.5, 0.5, 1)),
+    "4x-4": (400, Box(0.5, 0.5, 1, 1)),
+}
+"""Dots per inch of a page's picture, and which part of the page it is, by its name in a path: a page that is
+looked at from near comes in quarters, as far as they are in view."""
+PICTURE_PATH = r"/p/{page:\d{1,6}}@{picture:1x|2x|4x-[1-4]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ class Viewer:
         return [
             web.get("/v/{token}", self.show_cited_page, name="viewer"),
             web.get(r"/v/{token}/{page:\d{1,6}}", self.show_page, name="viewer_page"),
-            web.get(r"/v/{token}/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="viewer_image"),
+            web.get("/v/{token}" + PICTURE_PATH, self.send_image, name="viewer_image"),
             web.get("/v/{token}/search", self.search, name="viewer_search"),
             web.get("/v/{token}/go", self.go_to_page, name="viewer_go"),
             web.get("/v/{token}/file.pdf", self.send_file, name="viewer_file"),
@@ -105,9 +115,9 @@ class Viewer:
         """The picture of a page."""
         link = await self._open(request)
         number = _page_number(request, link)
-        dpi = SCALES[request.match_info["scale"]]
+        dpi, part = PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(link.source.sha256, self._blob(link), number, dpi)
+            image = await self._images.image(link.source.sha256, self._blob(link), number, dpi, clip=part)
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -208,6 +218,7 @@ class Viewer:
             seconds=self._seconds_left(link.claims),
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
+            citation=citation_line(link.source, number, page.label if page else ""),
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
             is_linked=True,
         )
