@@ -79,7 +79,7 @@ def test_slack_grants_what_the_code_calls_and_no_more() -> None:
 def test_the_slack_manifest_satisfies_slacks_types_and_faults_do_not(public_url: str) -> None:
     """Every key, event and scope is one of Slack's; an unknown one of each is refused.
 
-    Slack's types leave out one scope, the one that ``agent_view`` needs, and one event, the one that stops it.
+    Slack's types leave out one scope, the one that ``agent_view`` needs, and one event, which stops it.
     """
     made = manifest(public_url)
     made["oauth_config"]["scopes"]["bot"].remove("assistant:write")
