@@ -79,11 +79,12 @@ lint: $(VENV)/.developing ## check format and style
 	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "make format would change these files"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 
-format: $(VENV)/.developing ## format the code, write deploy/env.example and slack-manifest.json again
+format: $(VENV)/.developing ## format the code, write deploy/env.example, slack-manifest.json, docs/licences.md again
 	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
 	@$(BIN)/python deploy/make_env_example.py
 	@$(BIN)/python deploy/make_slack_manifest.py
+	@$(BIN)/python deploy/make_licences.py
 
 types: $(VENV)/.developing ## check types, strictly
 	@$(BIN)/mypy --no-error-summary
