@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the three locks (users, those with shares, developers) from pyproject.toml, every file with its hash.
+# Writes the four locks (users, those with shares, those with traces, developers) from pyproject.toml, every file with its hash.
 # setuptools is locked with the rest, because `make install` builds without fetching anything else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,4 +11,5 @@ compile() {
 }
 compile --output-file requirements.txt
 compile --extra shares --constraints requirements.txt --output-file requirements-shares.txt
-compile --extra dev --constraints requirements-shares.txt --output-file requirements-dev.txt
+compile --extra shares --extra otel --constraints requirements-shares.txt --output-file requirements-otel.txt
+compile --extra dev --constraints requirements-otel.txt --output-file requirements-dev.txt
