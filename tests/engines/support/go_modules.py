@@ -1,4 +1,4 @@
-"""Gets modules by Go's module proxy, checked against the hash that Go's checksum files would hold."""
+"""Gets modules by Go's proxy, checked against the hash that Go's checksum files hold; builds programs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,30 @@ def program() -> str:
     return found
 
 
+def install(package: str, version: str, binary: Path, seconds: float = 1200) -> None:
+    """Build a program; Go checks every module against its checksum database. Nothing to do when it is there.
+
+    Raises:
+        FetchError: Go is missing, or a module is out of reach.
+    """
+    if binary.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=cache()) as scratch:
+        environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": scratch, "GOFLAGS": "-trimpath"}
+        done = subprocess.run(
+            [program(), "install", f"{package}@{version}"],
+            cwd="/",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        if done.returncode:
+            raise FetchError(f"{package} was not built: {done.stderr.strip()[-300:]}")
+        (Path(scratch) / package.rsplit("/", 1)[-1]).rename(binary)
+
+
 @dataclass(frozen=True, slots=True)
 class GoModule:
     """One version of a module, with the hash of its files as Go writes it into go.sum."""
@@ -33,6 +57,8 @@ class GoModule:
     path: str
     version: str
     checksum: str
+    part: str = "."
+    """The only folder or file of it that is kept."""
 
     @property
     def folder(self) -> Path:
@@ -57,5 +83,10 @@ class GoModule:
             why = found.get("Error") or done.stderr.strip()[-300:] or "not the module that was pinned"
             raise FetchError(f"{self.path}@{self.version}: {why}")
         with tempfile.TemporaryDirectory(dir=cache()) as scratch:
-            draft = shutil.copytree(found["Dir"], Path(scratch) / "module", copy_function=shutil.copyfile)
+            draft, source = Path(scratch) / "module", Path(found["Dir"]) / self.part
+            draft.mkdir()
+            if source.is_dir():
+                shutil.copytree(source, draft, copy_function=shutil.copyfile, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(source, draft / source.name)
             draft.rename(self.folder)
