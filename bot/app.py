@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -33,6 +35,8 @@ from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, DrawFigure, Messenger
+from bot.core.trace import QuestionRecord
+from bot.core.trace_writer import CountQuestion
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
@@ -51,7 +55,12 @@ from storage.models import Platform
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process
 from storage.task_group import cancel_and_wait
 
+if TYPE_CHECKING:
+    from bot.metrics.otel_spans import SpanWriter
+
 DRAIN_SECONDS = 10.0
+TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""OpenTelemetry's own variables, either of which has traces sent."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,8 +92,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
         links = make_links(settings)
-        ingestion = build_ingestion(settings, stores, embedder, index, pdf)
-        metrics = ServiceMetrics()
+        metrics, spans = ServiceMetrics(), await _open_spans(stack)
+        on_step = spans.write_step if spans else None
+        ingestion = build_ingestion(settings, stores, embedder, index, pdf, on_step=on_step)
         answering = await stack.enter_async_context(
             build_answering(
                 settings,
@@ -93,7 +103,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 index,
                 links,
                 fetch_pages=ingestion.fetch_web_pages,
-                count=metrics.count_question,
+                count=_each_of(metrics.count_question, *([spans.write_question] if spans else [])),
             )
         )
         stack.push_async_callback(ingestion.stop)
@@ -128,6 +138,26 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             _log.warning(warning)
         url = console_address(server_socket.url, secret) if secret else server_socket.url
         yield Service(stores, greeting(settings, url, platforms.names))
+
+
+async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
+    """What sends traces, where the environment says where to; nothing of it is loaded elsewhere."""
+    if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
+        return None
+    try:
+        from bot.metrics.otel_spans import open_spans
+    except ImportError:
+        _log.warning("no traces are sent: their packages come with `make install TRACES=1`")
+        return None
+    return await stack.enter_async_context(open_spans())
+
+
+def _each_of(*counts: CountQuestion) -> CountQuestion:
+    def count(record: QuestionRecord) -> None:
+        for one in counts:
+            one(record)
+
+    return count
 
 
 class ChatPlatforms:

@@ -77,6 +77,7 @@ HOMES = {
     "alembic": ("storage.sql.migrations",),
     "cryptography": ("bot.slack.installations.sealed_tokens",),
     "aiosqlite": ("storage.sql.group_commit",),
+    "opentelemetry": ("bot.metrics.otel_spans",),
     "prometheus_client": ("bot.metrics",),
     "psycopg": (),
     "pydantic_settings": ("storage.settings",),
