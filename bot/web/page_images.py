@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,10 @@ from storage.pdf.models import RenderedPage
 
 _STEPS = 10_000
 """Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page."""
+
+
+FetchBlob = Callable[[str], Awaitable[Path]]
+"""As ``Blobs.fetch``."""
 
 
 class PageRenderer(Protocol):
@@ -42,8 +47,9 @@ class PageImages:
     Several processes may share the folder: a picture appears there in one step.
     """
 
-    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int, fetch: FetchBlob) -> None:
+        """``fetch``: says where a content can be opened now."""
+        self._folder, self._fetch = folder, fetch
         self._renderer = renderer
         self._limit = limit_bytes
         self.hits = self.misses = 0
@@ -54,18 +60,17 @@ class PageImages:
     async def image(
         self,
         sha256: str,
-        blob: Path,
         page: int,
         dpi: int,
         *,
         clip: Box | None = None,
         side: int | None = None,
     ) -> PageImage:
-        """The picture of one page, or of a part of it, of a content that lies at ``blob``.
+        """The picture of one page, or of a part of it, of a content.
 
         Raises:
             storage.errors.DocumentError: this page cannot be drawn.
-            storage.errors.InfrastructureError: the drawing child could not be started.
+            storage.errors.InfrastructureError: the drawing child cannot start, or the blob store is away.
         """
         part = "".join(f"-{round(share * _STEPS)}" for share in clip or ()) + (f"-{side}" if side else "")
         name = f"{sha256}-{page}-{dpi}{part}"
@@ -74,7 +79,7 @@ class PageImages:
                 self.hits += 1
                 return cached
             self.misses += 1
-            drawing = await self._renderer.render(blob, page, dpi, clip, side)
+            drawing = await self._renderer.render(await self._fetch(sha256), page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
             await asyncio.to_thread(self._keep, name, image)
             return image
