@@ -24,6 +24,7 @@ HOMES = {
     "jwt": ("bot.teams",),
     "aiohttp": (
         "bot.diagnostics",
+        "bot.file_download",
         "bot.rerankers.rerank_api",
         "bot.slack",
         "bot.teams",
@@ -176,8 +177,8 @@ MAY_IMPORT = {
     "bot.llm": ("bot.core", "bot.llm", "bot.settings", "storage"),
     "bot.rerankers": ("bot.core", "bot.rerankers", "bot.settings", "storage"),
     "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
-    "bot.slack": ("bot.core", "bot.settings", "bot.slack", "storage"),
-    "bot.teams": ("bot.core", "bot.settings", "bot.teams", "storage"),
+    "bot.slack": ("bot.core", "bot.file_download", "bot.settings", "bot.slack", "storage"),
+    "bot.teams": ("bot.core", "bot.file_download", "bot.settings", "bot.teams", "storage"),
     "bot.web": ("bot.core", "bot.settings", "bot.web", "storage"),
     "storage.index.embedded": (
         "storage.clock",

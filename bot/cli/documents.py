@@ -1,7 +1,7 @@
-"""``footnote documents``, ``channels``, ``metadata``, ``restore``: what is there, and what it says of itself.
+"""``footnote documents``, ``channels``, ``metadata``, ``recover``: what is there, and what it says of itself.
 
 ``--where FIELD=VALUE`` chooses documents by their metadata, kind and date, and takes ranges; ``--deleted``
-and ``restore`` bring back what was deleted while it is still kept; ``metadata`` also takes an admin's
+and ``recover`` bring back what was deleted while it is still kept; ``metadata`` also takes an admin's
 corrections.
 """
 
@@ -165,12 +165,12 @@ async def list_deleted(options: argparse.Namespace) -> int:
                 print(f"    {document.file}, from {document.location}")
     if documents:
         option = channel_option(channel.name, channel.tenant)
-        again = f"footnote restore FILE --channel {quote(option)} --to DIR"
+        again = f"footnote recover FILE --channel {quote(option)} --to DIR"
         print(f"Put a file back into its folder to have it again; {again} saves a copy.", file=sys.stderr)
     return 0
 
 
-async def restore(options: argparse.Namespace) -> int:
+async def recover(options: argparse.Namespace) -> int:
     """Save a deleted PDF beside the watched folders, for an admin to put back.
 
     Raises:
@@ -179,7 +179,7 @@ async def restore(options: argparse.Namespace) -> int:
     settings = load_settings()
     async with open_existing_home(settings) as stores:
         channel = await chosen_channel(stores, options.channel)
-        found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.url]
+        found = [one for one in await stores.folders.deleted(channel.id) if one.file == options.file]
         if not found:
             print("footnote: nothing of this name is kept; see footnote documents --deleted", file=sys.stderr)
             return 1

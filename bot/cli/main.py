@@ -139,6 +139,11 @@ def _add_listings(commands: Any) -> None:
     )
     metadata.add_argument("--channel", help=CHANNEL_HELP)
     metadata.set_defaults(run="bot.cli.documents:show_metadata")
+    recover = commands.add_parser("recover", help="save a copy of a deleted PDF while it is still kept")
+    recover.add_argument("file", help="its path as `footnote documents --deleted` prints it")
+    recover.add_argument("--to", type=Path, metavar="DIR", required=True, help="where to save it")
+    recover.add_argument("--channel", help=CHANNEL_HELP)
+    recover.set_defaults(run="bot.cli.documents:recover")
     channels = commands.add_parser("channels", help="all channels with their tenant names")
     channels.add_argument("--json", action="store_true", help="one JSON line per channel")
     channels.set_defaults(run="bot.cli.documents:list_channels")
@@ -254,19 +259,13 @@ def _add_backup(commands: Any) -> None:
     backup.set_defaults(run="bot.cli.backup.backup_home:backup")
     restore = commands.add_parser(
         "restore",
-        help="restore a backup into an empty home; with --to: save a deleted PDF while it is still kept",
+        help="restore a backup into an empty home",
         description="Restores a backup into the home, database and index that the settings choose now, which "
         "may be other engines than the backup's, and publishes its documents there.",
     )
-    restore.add_argument(
-        "url",
-        metavar="URL|FILE",
-        help="where a backup lies; with --to: a path as `documents --deleted` prints",
-    )
+    restore.add_argument("url", metavar="URL", help="where the backup lies")
     restore.add_argument("--force", action="store_true", help="lose all that the home holds now")
     restore.add_argument("--json", action="store_true", help="one JSON line")
-    restore.add_argument("--channel", help=f"of the deleted PDF: {CHANNEL_HELP}")
-    restore.add_argument("--to", type=Path, metavar="DIR", help="where to save the deleted PDF")
     restore.set_defaults(run="bot.cli.backup.backup_home:restore")
 
 

@@ -6,19 +6,19 @@ as it is, over https, along no redirect, and on SharePoint's own hosts alone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
-import aiohttp
 from yarl import URL
 
-from bot.core.errors import DeliveryError, FileUnavailable
+from bot.core.errors import FileUnavailable
 from bot.core.plaintext import mend
 from bot.core.ports import IncomingMessage
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import is_named_pdf
 from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
+from bot.file_download import open_download, read_chunks
 from bot.settings import is_loopback_host
 from bot.teams.activities import part, place_of, read_activity
 from bot.teams.connector import ServiceUrlCheck
@@ -29,9 +29,7 @@ Json = Mapping[str, Any]
 FILE = "application/vnd.microsoft.teams.file.download.info"
 SHAREPOINT_HOSTS = (".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us", ".sharepoint.cn")
 """What the hosts of people's files end in, in all of Microsoft's clouds."""
-CHUNK_BYTES = 1 << 16
 MAX_ID_CHARS = 100
-_TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10, sock_read=30)
 
 
 def read_messages(activity: Json, home: str | None, takes_files: TakesFiles) -> list[IncomingMessage]:
@@ -96,40 +94,7 @@ class TeamsFiles:
         upload: Json = address[UPLOAD]
         if not self._is_trusted(upload["url"]):
             raise FileUnavailable("it does not lie on one of SharePoint's hosts")
-        # Nothing is unpacked on the way: what is written is what was sent, and counted.
-        headers = {"Accept-Encoding": "identity"}
-        async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(
-                aiohttp.ClientSession(timeout=_TIMEOUT, auto_decompress=False)
-            )
-            with _broken_connections():
-                asked = session.get(URL(upload["url"], encoded=True), headers=headers, allow_redirects=False)
-                response = await stack.enter_async_context(asked)
-            _check(response)
+        async with open_download(upload["url"], "SharePoint") as response:
             media_type = str(upload["media_type"])
             size = response.content_length or 0
-            yield FileDownload(str(upload["name"]), media_type, size, _chunks(response))
-
-
-def _check(response: aiohttp.ClientResponse) -> None:
-    if response.status == 429 or response.status >= 500:
-        raise DeliveryError(f"SharePoint answered {response.status} to a file's address")
-    if response.status != 200:
-        raise FileUnavailable(f"SharePoint answered {response.status} to its address")
-
-
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    while True:
-        with _broken_connections():
-            chunk = await response.content.read(CHUNK_BYTES)
-        if not chunk:
-            return
-        yield chunk
-
-
-@contextmanager
-def _broken_connections() -> Iterator[None]:
-    try:
-        yield
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise DeliveryError(f"a file could not be fetched: {type(error).__name__}") from error
+            yield FileDownload(str(upload["name"]), media_type, size, read_chunks(response))

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from functools import partial
 
 from bot.bootstrap import open_ingestion
-from bot.cli.documents import restore as restore_document
 from bot.cli.home import open_existing_home
 from bot.cli.json_output import dump
 from bot.server_socket import read_server_url
@@ -65,8 +64,6 @@ async def restore(options: argparse.Namespace) -> int:
         SettingsError: the home, the database or the index is not empty, or ``footnote serve`` runs.
         DamagedBackup: it is unfinished or damaged.
     """
-    if options.to is not None:
-        return await restore_document(options)
     settings = load_settings()
     if read_server_url(settings.home) is not None:
         raise SettingsError("`footnote serve` runs on this home: stop it first")

@@ -288,7 +288,8 @@ class Conversation:
     async def _first_signs_first(self) -> None:
         """Wait for a while until what arrives is kept and shown: a sign is owed sooner than an answer."""
         until = asyncio.get_running_loop().time() + MAX_HELD_BACK_SECONDS
-        if not await _wait(self._none_receiving, min(FLOOD_SECONDS, MAX_HELD_BACK_SECONDS)):
+        is_calm = await _wait(self._none_receiving, min(FLOOD_SECONDS, MAX_HELD_BACK_SECONDS))
+        if not is_calm and self._receiving > 1:  # one alone is not many: the database is slow
             self._is_flooded = True
             self._arrived.set()
         for calm in (self._none_receiving, self._none_unseen):

@@ -5,12 +5,11 @@ The bot token goes to Slack's own hosts, or to the one that SLACK_API_URL names,
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -19,15 +18,14 @@ from bot.core.ports import IncomingMessage
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import is_named_pdf
 from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
+from bot.file_download import open_download, read_chunks
 from bot.slack.events import SLACK_ID, read_event, read_message
 from bot.slack.web_api import WebClients, call, client_of
 from storage.chat_models import UPLOAD
 
 Json = Mapping[str, Any]
 
-CHUNK_BYTES = 1 << 16
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
-_TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10, sock_read=30)
 
 
 def read_messages(
@@ -68,19 +66,12 @@ class SharedFiles:
         url = str(known.get("url_private_download") or known.get("url_private") or "")
         if not is_slacks(url, self._api_url):
             raise FileUnavailable("it does not lie on one of Slack's hosts")
-        # Nothing is unpacked on the way: what is written is what was sent, and counted.
-        headers = {"Authorization": f"Bearer {client.token}", "Accept-Encoding": "identity"}
-        async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(
-                aiohttp.ClientSession(timeout=_TIMEOUT, auto_decompress=False)
-            )
-            with _broken_connections():
-                response = await stack.enter_async_context(
-                    session.get(url, headers=headers, allow_redirects=False)
-                )
-            _check(response)
+        headers = {"Authorization": f"Bearer {client.token}"}
+        async with open_download(url, "Slack", headers) as response:
+            if response.content_type == "text/html":  # to whoever may not have it, Slack shows how to log in
+                raise FileUnavailable("Slack shows a page in its place: is the scope files:read granted?")
             name, media_type = str(known.get("name") or ""), str(known.get("mimetype") or "")
-            yield FileDownload(name, media_type, int(known.get("size") or 0), _chunks(response))
+            yield FileDownload(name, media_type, int(known.get("size") or 0), read_chunks(response))
 
 
 async def _info(client: AsyncWebClient, file: str) -> Json:
@@ -104,29 +95,3 @@ def is_slacks(url: str, api_url: str) -> bool:
     host = there.hostname
     is_theirs = any(host == home or host.endswith(f".{home}") for home in SLACK_HOSTS)
     return there.scheme == "https" and there.port in (None, 443) and is_theirs
-
-
-def _check(response: aiohttp.ClientResponse) -> None:
-    if response.status == 429 or response.status >= 500:
-        raise DeliveryError(f"Slack answered {response.status} to a file's address")
-    if response.status != 200:
-        raise FileUnavailable(f"Slack answered {response.status} to its address")
-    if response.content_type == "text/html":  # to whoever may not have it, Slack shows how to log in
-        raise FileUnavailable("Slack shows a page in its place: is the scope files:read granted?")
-
-
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    while True:
-        with _broken_connections():
-            chunk = await response.content.read(CHUNK_BYTES)
-        if not chunk:
-            return
-        yield chunk
-
-
-@contextmanager
-def _broken_connections() -> Iterator[None]:
-    try:
-        yield
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise DeliveryError(f"a file could not be fetched: {type(error).__name__}") from error

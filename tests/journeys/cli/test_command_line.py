@@ -259,7 +259,7 @@ def test_wrong_usage_ends_with_status_2_and_a_sentence(program: Program, argumen
         ("documents",),
         ("documents", "--deleted", "--channel", "it"),
         ("metadata", "a.pdf"),
-        ("restore", "a.pdf", "--to", "saved"),
+        ("recover", "a.pdf", "--to", "saved"),
         ("records",),
         ("channels", "--json"),
         ("folders", "--json"),

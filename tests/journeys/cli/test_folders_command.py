@@ -126,23 +126,23 @@ async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_whe
         (deleted,) = lines(brisk, "documents", "--channel", "it", "--deleted")
         assert (deleted["file"], deleted["location"]) == ("apple.pdf", str(place.parent))
         assert deleted["until"] > deleted["deleted_at"]
-        restore = ("restore", "apple.pdf", "--channel", "it", "--to")
-        assert brisk.run(*restore, str(place.parent / "deeper")).returncode == 2
+        recover = ("recover", "apple.pdf", "--channel", "it", "--to")
+        assert brisk.run(*recover, str(place.parent / "deeper")).returncode == 2
         assert list(place.parent.iterdir()) == [place.parent / "pear.pdf"]
-        saved = brisk.run(*restore, str(tmp_path / "saved"))
+        saved = brisk.run(*recover, str(tmp_path / "saved"))
         assert (saved.returncode, saved.stdout.strip()) == (0, str(tmp_path / "saved" / "apple.pdf"))
         assert (tmp_path / "saved" / "apple.pdf").read_bytes() == data
-        assert brisk.run(*restore, str(tmp_path / "saved")).returncode == 2
+        assert brisk.run(*recover, str(tmp_path / "saved")).returncode == 2
         place.write_bytes(data)
         await until_so(lambda: states(brisk)["apple.pdf"] == "live")
         assert lines(brisk, "documents", "--channel", "it", "--deleted") == []
 
 
-def test_nothing_of_an_unknown_name_can_be_restored(with_samples: Program, tmp_path: Path) -> None:
+def test_nothing_of_an_unknown_name_can_be_recovered(with_samples: Program, tmp_path: Path) -> None:
     """A file that was never deleted ends in a sentence, an unknown channel in status 2."""
-    missing = with_samples.run("restore", "x.pdf", "--channel", "it", "--to", str(tmp_path))
+    missing = with_samples.run("recover", "x.pdf", "--channel", "it", "--to", str(tmp_path))
     assert (missing.returncode, "documents --deleted" in missing.stderr) == (1, True)
-    assert with_samples.run("restore", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
+    assert with_samples.run("recover", "x.pdf", "--channel", "no", "--to", str(tmp_path)).returncode == 2
 
 
 def test_a_dry_run_makes_no_home(program: Program) -> None:

@@ -575,6 +575,31 @@ async def test_what_is_not_acknowledged_yet_goes_first(
         await world.until("done", 2)
 
 
+async def test_one_question_that_is_kept_slowly_is_not_called_many(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow database is no flood: the question has the usual placeholder."""
+    receive, claim = world.inbox.receive, world.inbox.claim
+
+    async def receive_slowly(*arguments: Any, **values: Any) -> Any:
+        await asyncio.sleep(2 * conversation.FLOOD_SECONDS)
+        return await receive(*arguments, **values)
+
+    async def claim_slowly(*arguments: Any, **values: Any) -> Any:
+        await asyncio.sleep(0.1)
+        return await claim(*arguments, **values)
+
+    monkeypatch.setattr(world.inbox, "receive", receive_slowly, raising=False)
+    monkeypatch.setattr(world.inbox, "claim", claim_slowly, raising=False)
+    world.answers.gate.clear()
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: world.answers.at_once == 1)
+        assert [text for _, text in world.chat.visible] == [PLACEHOLDER]
+        world.answers.gate.set()
+        await world.until("done")
+
+
 async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) -> None:
     """Their placeholders say that others are first; each is replaced by its answer, none is posted twice."""
     world.answers.gate.clear()

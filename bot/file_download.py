@@ -1,0 +1,60 @@
+"""What people upload in a chat, fetched over HTTP by the address that their platform gave."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+
+import aiohttp
+from yarl import URL
+
+from bot.core.errors import DeliveryError, FileUnavailable
+
+CHUNK_BYTES = 1 << 16
+_TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10, sock_read=30)
+
+
+@asynccontextmanager
+async def open_download(
+    url: str, platform: str, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """Ask for a file along no redirect; ``platform`` is named in errors.
+
+    Nothing is unpacked on the way: what is written is what was sent, and counted.
+
+    Raises:
+        DeliveryError: the host did not answer, or asked us to wait.
+        FileUnavailable: it refused the file.
+    """
+    headers = {**(headers or {}), "Accept-Encoding": "identity"}
+    async with aiohttp.ClientSession(timeout=_TIMEOUT, auto_decompress=False) as session:
+        with _broken_connections():
+            response = await session.get(URL(url, encoded=True), headers=headers, allow_redirects=False)
+        async with response:
+            if response.status == 429 or response.status >= 500:
+                raise DeliveryError(f"{platform} answered {response.status} to a file's address")
+            if response.status != 200:
+                raise FileUnavailable(f"{platform} answered {response.status} to its address")
+            yield response
+
+
+async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The bytes of a file, in order.
+
+    Raises:
+        DeliveryError: they break off.
+    """
+    while True:
+        with _broken_connections():
+            chunk = await response.content.read(CHUNK_BYTES)
+        if not chunk:
+            return
+        yield chunk
+
+
+@contextmanager
+def _broken_connections() -> Iterator[None]:
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise DeliveryError(f"a file could not be fetched: {type(error).__name__}") from error
