@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,9 +50,11 @@ from bot.web.page_images import PageImages
 from bot.web.readiness import Check, Readiness
 from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
+from storage.errors import InfrastructureError
 from storage.index.base import Index
 from storage.models import Platform
-from storage.stores import Stores, open_embedder, open_index, open_pdf_process
+from storage.queues.local_copies import TICK_SECONDS, LocalCopies
+from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
 from storage.task_group import cancel_and_wait
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     async with AsyncExitStack() as stack:
         server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
         stores = await stack.enter_async_context(open_home(settings))
+        await open_store(stores, patiently=True)
         pdf = await stack.enter_async_context(
             open_pdf_process(stores, readers=settings.ingestion.read_workers)
         )
@@ -107,8 +110,14 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             )
         )
         stack.push_async_callback(ingestion.stop)
-        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        images = PageImages(settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024)
+        if settings.bot.reads_folders:
+            await ingestion.start(settings.inbox, settings.home / MAP_NAME)
+        else:
+            copies = LocalCopies(stores.database, stores.blobs, stores.files)
+            await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS))
+        images = PageImages(
+            settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024, stores.blobs.fetch
+        )
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         has_console = settings.bot.serves_console(links.public_url)
@@ -129,11 +138,12 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 console_secret=secret,
             )
         )
-        await platforms.start()
-        notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
-        await stack.enter_async_context(_running(notifier, "announcing"))
-        reviser = build_reviser(stores, links, platforms.messengers)
-        await stack.enter_async_context(_running(reviser, "revising"))
+        if settings.bot.answers_chats:
+            await platforms.start()
+            notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
+            await stack.enter_async_context(_running(notifier, "announcing"))
+            reviser = build_reviser(stores, links, platforms.messengers)
+            await stack.enter_async_context(_running(reviser, "revising"))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
         url = console_address(server_socket.url, secret) if secret else server_socket.url
@@ -179,14 +189,16 @@ class ChatPlatforms:
             memberships=memberships,
             take_upload=uploads.take,
         )
-        self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
-        self.teams = open_teams(
-            settings.bot,
-            self._conversation,
-            Onboarding(stores.channels, stores.notices).join,
-            stores.channels.leave,
-            open_feedback(stores),
-        )
+        self.slack = self.teams = None
+        if settings.bot.answers_chats:
+            self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
+            self.teams = open_teams(
+                settings.bot,
+                self._conversation,
+                Onboarding(stores.channels, stores.notices).join,
+                stores.channels.leave,
+                open_feedback(stores),
+            )
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
@@ -247,6 +259,23 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
     finally:
         loop.stop()
         await asyncio.wait([running], timeout=DRAIN_SECONDS)
+        await cancel_and_wait(running)
+
+
+@asynccontextmanager
+async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+    """Do something every so many seconds until the context ends; an outage leaves it to the next time."""
+
+    async def run() -> None:
+        while True:
+            with suppress(InfrastructureError):
+                await work()
+            await asyncio.sleep(seconds)
+
+    running = asyncio.create_task(run(), name="forgetting copies")
+    try:
+        yield
+    finally:
         await cancel_and_wait(running)
 
 

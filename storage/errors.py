@@ -17,6 +17,7 @@
     ├── InvalidTenant             not a tenant name at all
     ├── UnknownChannel            no channel of that name
     ├── ChangedIndex              the home's documents are in another index
+    ├── ChangedBlobs              the home's PDFs are in another store, or the store is another home's
     ├── NewerDatabase             the database was written by a newer release
     ├── BackupError               the place of a backup is full, away or refuses us
     │   └── DamagedBackup         it is unfinished, or not what was written
@@ -113,6 +114,10 @@ class OlderDatabase(StorageError):
 
 class ChangedIndex(StorageError):
     """The documents in this home were published to another index than the configured one."""
+
+
+class ChangedBlobs(StorageError):
+    """The PDFs of this home are in another store than the configured one, or that is another home's."""
 
 
 class BackupError(StorageError):

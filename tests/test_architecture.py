@@ -42,7 +42,7 @@ HOMES = {
         "ingestion.sources.shares.fsspec_share",
         "ingestion.sources.shares.registry",
         "ingestion.sources.shares.s3",
-        "storage.backup.place",
+        "storage.files.object_store",
     ),
     "s3fs": ("ingestion.sources.shares.s3",),
     "botocore": ("ingestion.sources.shares.s3",),

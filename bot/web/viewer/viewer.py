@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from aiohttp import web
 
@@ -120,9 +119,7 @@ class Viewer:
         number = _page_number(request, link)
         dpi, part = PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(
-                link.source.sha256, self._blob(link), number, dpi, clip=part, holder=link.holder
-            )
+            image = await self._images.image(link.source.sha256, number, dpi, clip=part, holder=link.holder)
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -130,7 +127,7 @@ class Viewer:
     async def send_file(self, request: web.Request) -> web.FileResponse:
         """The PDF itself, inline, whole or in ranges."""
         link = await self._open(request)
-        blob = self._blob(link)
+        blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
         self.audit.note(request, link)
@@ -228,9 +225,6 @@ class Viewer:
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
             is_linked=True,
         )
-
-    def _blob(self, link: OpenLink) -> Path:
-        return self._stores.blobs.path(link.source.sha256)
 
 
 def _page_number(request: web.Request, link: OpenLink) -> int:
