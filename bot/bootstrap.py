@@ -22,7 +22,6 @@ from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
-from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
@@ -83,7 +82,15 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
-from storage.stores import Stores, make_eraser, open_embedder, open_index, open_pdf_process, open_stores
+from storage.stores import (
+    Stores,
+    make_eraser,
+    open_embedder,
+    open_index,
+    open_pdf_process,
+    open_store,
+    open_stores,
+)
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_index import WebPageIndex
 
@@ -96,6 +103,7 @@ if TYPE_CHECKING:
     from bot.slack.adapter import SlackAdapter
     from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
+    from ingestion.jobs.worker import OnStep
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
@@ -421,15 +429,14 @@ def open_feedback(stores: Stores) -> AnswerFeedback:
     return AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
 
 
-def make_renewal(stores: Stores, links: Links) -> LinkRenewal:
-    """What signs the links of answers anew."""
-    return LinkRenewal(
-        stores.records, stores.channels, CitationService(stores.citations, links, stores.catalog)
-    )
-
-
 def open_slack(
-    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
+    settings: BotSettings,
+    stores: Stores,
+    conversation: Conversation,
+    links: Links,
+    *,
+    draw: DrawFigure,
+    renew_links: RenewLinks,
 ) -> SlackAdapter | None:
     """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
@@ -458,9 +465,11 @@ def open_slack(
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
-        renew_links=make_renewal(stores, links).renew,
+        renew_links=renew_links,
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
+        stop=conversation.stop,
+        take=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:
@@ -549,9 +558,15 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
 
 
 def build_ingestion(
-    settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
+    settings: Settings,
+    stores: Stores,
+    embedder: Embedder,
+    index: Index,
+    pdf: PdfProcess,
+    *,
+    on_step: OnStep | None = None,
 ) -> Ingestion:
-    """Put ingestion together; nothing runs yet."""
+    """Put ingestion together; nothing runs yet. ``on_step`` gets each step of it that ended."""
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -570,6 +585,7 @@ def build_ingestion(
         web_sources=stores.web_sources,
         web_pages=stores.web_pages,
         contact=settings.bot.public_url,
+        on_step=on_step,
     )
 
 
@@ -597,4 +613,5 @@ async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Inge
         open_index(stores) as index,
         open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
     ):
+        await open_store(stores)
         yield stores, build_ingestion(settings, stores, embedder, index, pdf)

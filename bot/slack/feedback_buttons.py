@@ -23,7 +23,9 @@ from storage.models import ChannelKey, Platform, TenantName
 
 Json = Mapping[str, Any]
 
-ACTION = re.compile(r"feedback(?:-\w+)?")
+ACTION = re.compile(r"feedback(?:-(?!links)\w+)?")
+NEW_LINKS = "feedback-links"
+"""Action of the button that asks for new links; every other action is feedback."""
 WHY = "why"
 LINKS = "links"
 MAX_LABEL_CHARS = 75
@@ -70,7 +72,7 @@ def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> lis
     }
     asking = [("feedback-why", words.why, WHY)]
     if any(not one.host for one in answer.citations):
-        asking.append(("feedback-links", words.new_links, LINKS))
+        asking.append((NEW_LINKS, words.new_links, LINKS))
     buttons = [
         {"type": "button", "action_id": action, "text": _plain(label), "value": value(said)}
         for action, label, said in asking

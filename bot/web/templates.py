@@ -53,7 +53,7 @@ NOWHERE = {"answer_url": None, "chat_url": None}
 class Templates:
     """Renders the templates."""
 
-    refusals = frozenset({403, 404, 405, 410, 413, 500, 503})
+    refusals = frozenset({400, 403, 404, 405, 410, 413, 500, 503})
     """Statuses that have a page of their own."""
 
     def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:
@@ -70,7 +70,7 @@ class Templates:
         self._style, self._plain_headers = style, security.plain(digest)
         self._refusals = {
             status: self._render_plain("refusal.html", status=status, link_days=link_days, **NOWHERE)
-            for status in self.refusals
+            for status in (*self.refusals, web.HTTPUnauthorized.status_code)
         }
         self._link_days = link_days
 
@@ -86,6 +86,12 @@ class Templates:
     def refusal(self, status: int) -> web.Response:
         """A page that opens nothing and names nothing: the same bytes for every request."""
         return self._plain(status, self._refusals[status])
+
+    def locked(self) -> web.Response:
+        """The page that says where the console's secret is."""
+        refused = self.refusal(web.HTTPUnauthorized.status_code)
+        refused.headers["WWW-Authenticate"] = "Bearer"
+        return refused
 
     def ended(self, answer_url: str | None, chat_url: str | None) -> web.Response:
         """The page of a link that has ended, with the way to where a member gets a new one."""

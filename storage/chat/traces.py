@@ -77,7 +77,7 @@ def baseline_fact(channel_id: int) -> str:
 
 def _opened(cited: Sequence[Mapping[str, Any]], opened: Mapping[int, int]) -> dict[int, int] | None:
     """How often each source of an answer was opened."""
-    known = [one["id"] for one in cited if "id" in one]
+    known = [one["id"] for one in cited if one.get("id")]
     return {id_: opened.get(id_, 0) for id_ in known} if known else None
 
 

@@ -178,7 +178,7 @@ class CitationService:
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        known = [await self._store.get(one["id"]) for one in shown if "id" in one]
+        known = [await self._store.get(one["id"]) for one in shown if one.get("id")]
         versions = {one.version_id for one in known if one and one.channel_id == channel.id}
         return await self.show_again(channel, versions, shown)
 

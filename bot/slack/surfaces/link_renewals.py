@@ -5,31 +5,20 @@ The message of an answer stays when its links have ended, and the page of an end
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerState
 from bot.core.ports import ChatIntake
 from bot.core.wording import reply_words
-from bot.slack.blocks import Block, render
-from bot.slack.feedback_buttons import FeedbackClick
-from bot.slack.private_questions import is_private
+from bot.settings import BotSettings
+from bot.slack.blocks import render
+from bot.slack.feedback_buttons import FeedbackClick, read_feedback_click
+from bot.slack.messenger import SlackMessenger
+from bot.slack.private_questions import is_private, read_response_url
 from bot.slack.workspace.memberships import Memberships
 from storage.models import Platform
-
-
-class Whisper(Protocol):
-    """Says something to one person alone."""
-
-    async def __call__(
-        self,
-        installation: str,
-        place: dict[str, str],
-        text: str,
-        blocks: Sequence[Block],
-        url: str = "",
-    ) -> None: ...
 
 
 class LinkRenewals:
@@ -40,29 +29,33 @@ class LinkRenewals:
         intake: ChatIntake,
         feedback: AnswerFeedback,
         memberships: Memberships,
-        whisper: Whisper,
-        sources_shown: int,
+        messenger: SlackMessenger,
+        settings: BotSettings,
     ) -> None:
-        """``whisper``: how the person is told; ``sources_shown``: pages that get a button."""
+        """Ask ``memberships`` who may have links, and show them by ``messenger``."""
         self._intake = intake
         self._feedback = feedback
         self._memberships = memberships
-        self._whisper = whisper
-        self._sources_shown = sources_shown
+        self._messenger = messenger
+        self._settings = settings
 
-    async def take(self, click: FeedbackClick, url: str) -> None:
-        """Show the sources with new links to whoever clicked; ``url`` is where the click may be replied to.
+    async def take(self, body: Mapping[str, Any], ack: Callable[[], Awaitable[Any]]) -> None:
+        """Show the sources with new links to whoever clicked, and to nobody else.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
+        await ack()
+        if (click := read_feedback_click(body)) is None or not click.wants_links:
+            return
         asked = await self._feedback.question_of(click.key, click.message_key, click.language)
         if asked and await self._may_open(click):
             answer = await self._intake.renew_links(asked.channel_id, asked.id, click.language)
         else:
             answer = Answer(AnswerState.CHAT, reply_words(click.language).no_sources, language=click.language)
-        shown = render(answer, self._sources_shown)
-        await self._whisper(click.key.installation, click.place, shown.text, shown.blocks, url)
+        shown = render(answer, self._settings.sources_shown)
+        url = read_response_url(body, self._settings.slack_api_url)
+        await self._messenger.whisper(click.key.installation, click.place, shown.text, shown.blocks, url)
 
     async def _may_open(self, click: FeedbackClick) -> bool:
         """Whether the person may read what the answer is from, as far as Slack says so in time."""

@@ -17,7 +17,7 @@ from storage.documents.document_overview import DocumentOverview, ListedDocument
 from storage.errors import SettingsError
 from storage.models import FIELDS, Channel, DocumentStatus, self_description
 from storage.queues.reading_repair import retry_failed
-from storage.sql.audit import AuditedAction, AuditLog
+from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 
 Json = dict[str, Any]
@@ -114,12 +114,11 @@ class DocumentsPage:
         status, form = found.status, await request.post()
         changes = dict(_changes(status, form))
         if changes:
+            action = AuditedAction(LOCAL_ASKER, "correct", channel.tenant)
             try:
-                await Corrections(self._database).correct(channel.id, status.file, changes)
+                await Corrections(self._database).correct(channel.id, status.file, changes, action)
             except SettingsError as error:
                 return self._show_document(request, channel, found, problem=str(error))
-            action = AuditedAction(LOCAL_ASKER, "correct", channel.tenant, str(status.document))
-            await AuditLog(self._database).keep(action)
         raise web.HTTPSeeOther(f"./{status.document}")
 
     def _show_document(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import FormData
 from aiohttp.test_utils import TestClient
-from fakes.web_house import House, Visit, make_pdf
+from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
 
 from bot.core.uploads import folder_uploads
 from bot.core.uploads.upload_folder import PartialFile
@@ -162,6 +162,7 @@ async def test_an_upload_that_breaks_off_leaves_nothing(
     lines = (
         "POST /console/uploads HTTP/1.1",
         f"Host: 127.0.0.1:{client.port}",
+        *(f"{name}: {value}" for name, value in SIGNED_IN.items()),
         "Sec-Fetch-Site: same-origin",
         "Content-Type: multipart/form-data; boundary=x",
         "Content-Length: 9000000",
