@@ -47,8 +47,9 @@ from bot.web.readiness import Check, Readiness
 from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
 from storage.index.base import Index
+from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Platform
-from storage.stores import Stores, open_embedder, open_index, open_pdf_process
+from storage.stores import Stores, TenantCheck, open_embedder, open_index, open_pdf_process
 from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 10.0
@@ -240,6 +241,8 @@ async def _open_web(
         "index": index.ping,
         "blobs": lambda: asyncio.to_thread(stores.blobs.ping),
     }
+    if isinstance(index, EmbeddedIndex):
+        checks["tenants"] = TenantCheck(stores.database, index).has_all
     readiness = Readiness(checks | platforms.checks)
     sources = CountSources(
         lambda: {"page images": (images.hits, images.misses), "vectors": ingestion.vector_lookups},
