@@ -41,6 +41,11 @@ def revealed(secret: SecretStr | None) -> str | None:
 class BotSettings(FootnoteSettings):
     """How questions are answered and where answers are shown."""
 
+    role: str = Field(
+        "all",
+        pattern="^(all|bot|worker)$",
+        description="What `serve` does: all; only answer (bot); only watch folders and read PDFs (worker).",
+    )
     host: str = Field("127.0.0.1", description="Address `serve` listens on.")
     port: int = Field(8765, ge=1, le=65535, description="Port `serve` listens on.")
     public_url: str | None = Field(
@@ -326,6 +331,16 @@ class BotSettings(FootnoteSettings):
     def has_model(self) -> bool:
         """Whether a model writes answers; an endpoint of one's own may want no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
+
+    @property
+    def answers_chats(self) -> bool:
+        """Whether this process takes questions of chats and tells them of files."""
+        return self.role != "worker"
+
+    @property
+    def reads_folders(self) -> bool:
+        """Whether this process watches folders and reads PDFs."""
+        return self.role != "bot"
 
     @property
     def has_slack_oauth(self) -> bool:

@@ -172,6 +172,25 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
         raise SettingsError(f"unknown setting {', '.join(unknown)}; deploy/env.example lists them all")
 
 
+class AwsSettings(FootnoteSettings):
+    """The account that opens S3, for folders, for blobs and for backups."""
+
+    aws_access_key_id: str | None = Field(
+        None,
+        validation_alias="AWS_ACCESS_KEY_ID",
+        description="S3: access key; unset: profiles and roles, as AWS's own tools find them.",
+    )
+    aws_secret_access_key: SecretStr | None = Field(
+        None, validation_alias="AWS_SECRET_ACCESS_KEY", description="S3: secret of that key."
+    )
+    aws_session_token: SecretStr | None = Field(
+        None, validation_alias="AWS_SESSION_TOKEN", description="S3: token of temporary credentials."
+    )
+    aws_endpoint_url: Address | None = Field(
+        None, validation_alias="AWS_ENDPOINT_URL", description="S3: server, when it is not Amazon's."
+    )
+
+
 class StorageSettings(FootnoteSettings):
     """Where things are kept, and which engines keep them."""
 
@@ -194,6 +213,18 @@ class StorageSettings(FootnoteSettings):
     )
     weaviate_binary: Path | None = Field(
         None, description="Server binary for WEAVIATE_URL=embedded; unset: the one `make weaviate` built."
+    )
+    blobs: SecretStr | None = Field(
+        None,
+        description="Where PDFs and readings are kept: s3://bucket/prefix, or any address that fsspec "
+        "reaches; unset: in the home.",
+    )
+    blob_cache_mb: int = Field(
+        2048,
+        ge=64,
+        le=16_777_216,
+        description="Most MB of PDFs, and as many of readings, that this machine keeps copies of, where "
+        "FOOTNOTE_BLOBS is set.",
     )
     index_timeout: float = Field(
         10.0, gt=0, le=120, description="Seconds after which a call to the index counts as failed."
@@ -300,6 +331,11 @@ class StorageSettings(FootnoteSettings):
     def home_path(self) -> Path:
         """The home as an absolute path."""
         return self.home.expanduser().absolute()
+
+    @property
+    def blobs_url(self) -> str | None:
+        """Where blobs are kept; None: in the home."""
+        return self.blobs.get_secret_value() if self.blobs else None
 
     @property
     def is_empty_home(self) -> bool:

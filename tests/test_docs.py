@@ -20,6 +20,7 @@ MAKE = re.compile(r"(?:^ *|`)make ([a-z-]+)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 MADE_AT_RUN_TIME = {
     "folders.toml",
+    "footnote-home.txt",
     "footnote.toml",
     "glossary.toml",
     "link_keys.json",

@@ -191,7 +191,8 @@ async def recover(options: argparse.Namespace) -> int:
             raise SettingsError(
                 "--to lies in a watched folder, where this program never writes: choose another one"
             )
-        saved = await asyncio.to_thread(_save, stores.blobs.path(found[0].sha256), options.to, found[0])
+        blob = await stores.blobs.fetch(found[0].sha256)
+        saved = await asyncio.to_thread(_save, blob, options.to, found[0])
     print(saved)
     print(f"Put it back into {found[0].location} as {found[0].file}, and it answers again.", file=sys.stderr)
     return 0

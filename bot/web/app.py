@@ -34,7 +34,9 @@ from bot.web.readiness import Readiness
 from bot.web.security import CONSOLE_SECRET
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
-from bot.web.viewer import Viewer
+from bot.web.viewer.document_search import DocumentSearch
+from bot.web.viewer.search_page import SearchPage
+from bot.web.viewer.viewer import Viewer
 from storage.documents.document_overview import DocumentOverview
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -88,7 +90,8 @@ def build_web(
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
-    viewer = Viewer(links, stores, images, pages)
+    search = SearchPage(DocumentSearch(stores.readings), pages)
+    viewer = Viewer(links, stores, images, pages, search)
     app.add_routes(viewer.routes())
     app.on_cleanup.append(viewer.audit.aclose)
     app.add_routes(FigureImages(links, stores, images).routes(pages))
@@ -111,7 +114,7 @@ def build_web(
         app.add_routes(QualityPage(admin, stores.records).routes())
         overview = DocumentOverview(stores.database, stores.catalog)
         app.add_routes(DocumentsPage(admin, overview, stores.database).routes())
-        app.add_routes(PageBrowser(stores, images, pages).routes())
+        app.add_routes(PageBrowser(stores, images, pages, search).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app

@@ -9,7 +9,7 @@ import asyncio
 import mimetypes
 import os
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +24,10 @@ DRAWINGS = 2
 """Pages that are drawn at a time, as many as ``PdfProcess`` draws."""
 _STEPS = 10_000
 """Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page."""
+
+
+FetchBlob = Callable[[str], Awaitable[Path]]
+"""As ``Blobs.fetch``."""
 
 
 class PageRenderer(Protocol):
@@ -97,8 +101,9 @@ class PageImages:
     Several processes may share the folder: a picture appears there in one step.
     """
 
-    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int, fetch: FetchBlob) -> None:
+        """``fetch``: says where a content can be opened now."""
+        self._folder, self._fetch = folder, fetch
         self._renderer = renderer
         self._limit = limit_bytes
         self._turns = FairTurns(DRAWINGS)
@@ -110,7 +115,6 @@ class PageImages:
     async def image(
         self,
         sha256: str,
-        blob: Path,
         page: int,
         dpi: int,
         *,
@@ -118,13 +122,13 @@ class PageImages:
         clip: Box | None = None,
         side: int | None = None,
     ) -> PageImage:
-        """The picture of one page, or of a part of it, of a content that lies at ``blob``.
+        """The picture of one page, or of a part of it, of a content.
 
         ``holder`` is whoever asks: of many pictures for one, none lets another wait.
 
         Raises:
             storage.errors.DocumentError: this page cannot be drawn.
-            storage.errors.InfrastructureError: the drawing child could not be started.
+            storage.errors.InfrastructureError: the drawing child cannot start, or the blob store is away.
         """
         part = "".join(f"-{round(share * _STEPS)}" for share in clip or ()) + (f"-{side}" if side else "")
         name = f"{sha256}-{page}-{dpi}{part}"
@@ -133,6 +137,7 @@ class PageImages:
                 self.hits += 1
                 return cached
             self.misses += 1
+            blob = await self._fetch(sha256)
             async with self._turns.turn(holder):
                 drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)

@@ -46,6 +46,7 @@ from storage.sql.tables import (
     ReadingRow,
     VersionRow,
 )
+from storage.threads import run_in_thread
 from storage.web_pages.page_store import WebPageStore
 
 SETTLE_SECONDS = 15.0
@@ -264,7 +265,7 @@ class Eraser:
                 )
                 await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
             report.pictures = await asyncio.to_thread(self._blobs.pictures_of, dead)
-            await asyncio.to_thread(self._blobs.remove_all, dead)
+            await run_in_thread(lambda: self._blobs.remove_all(dead))
         for reading in readings:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)

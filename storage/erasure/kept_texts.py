@@ -108,9 +108,14 @@ TABLES: dict[str, KeptText] = {
 
 HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.db*": KeptText("the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"),
-    "blobs": KeptText("the PDFs' bytes", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED),
+    "blobs": KeptText(
+        "the PDFs' bytes, or copies of some", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
+    ),
     "readings": KeptText(
-        "pages, chunks, figures and vectors", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
+        "pages, chunks, figures and vectors, or copies",
+        (_D, _C),
+        "FOOTNOTE_DELETE_GRACE_SECONDS",
+        UNTIL_PURGED,
     ),
     "images": KeptText(
         "drawn pages and figures", (_D, _C), "FOOTNOTE_PAGE_IMAGES_MB", "at most; none of a purged document"

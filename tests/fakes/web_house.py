@@ -181,6 +181,7 @@ class House:
             records=QuestionRecords(self.database, 30),
             feedback=FeedbackStore(self.database),
             retention=Retention(self.database, settings),
+            store=None,
             blobs=self.blobs,
             files=self.readings,
             readings=RepairingReadings(self.readings, self.database),
@@ -199,7 +200,7 @@ class House:
 
     def images(self, megabytes: int = 512) -> PageImages:
         """Draws this house's pages, and keeps so much of it."""
-        return PageImages(self.home / "page_images", self.renderer, megabytes * 1024 * 1024)
+        return PageImages(self.home / "page_images", self.renderer, megabytes * 1024 * 1024, self.blobs.fetch)
 
     async def channel(self, name: str) -> Channel:
         """A local channel."""

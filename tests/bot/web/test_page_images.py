@@ -8,9 +8,11 @@ from pathlib import Path
 from bot.core.ports import PageImage
 from bot.web.page_images import PageImages
 from storage.errors import DocumentError
+from storage.files.blobs import Blobs
 from storage.models import Box
 from storage.pdf.models import RenderedPage
 
+SHA256 = "f00d" * 16
 PICTURE = PageImage(b"a picture", "image/png")
 DRAWN = RenderedPage(PICTURE.data, PICTURE.media_type, 100, 100)
 
@@ -44,10 +46,10 @@ class GatedRenderer:
 async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> None:
     """Shows that a closed browser tab does not open the way for the next one beside the first."""
     renderer = GatedRenderer()
-    images = PageImages(tmp_path, renderer, limit_bytes=1000)
+    images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
 
     def ask() -> asyncio.Task[PageImage]:
-        return asyncio.create_task(images.image("f00d", tmp_path / "blob", 1, 132, holder=1))
+        return asyncio.create_task(images.image(SHA256, 1, 132, holder=1))
 
     first = ask()
     await renderer.began.wait()
@@ -67,8 +69,8 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
     """Shows that a page that failed once is drawn again, never twice at the same time."""
     renderer = GatedRenderer(failures=1)
     renderer.gate.set()
-    images = PageImages(tmp_path, renderer, limit_bytes=1000)
-    asked = [images.image("f00d", tmp_path / "blob", 1, 132, holder=1) for _ in range(4)]
+    images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
+    asked = [images.image(SHA256, 1, 132, holder=1) for _ in range(4)]
     failed, *others = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(failed, DocumentError)
     assert others == [PICTURE] * 3
