@@ -53,11 +53,11 @@ from storage.config_file import MAP_NAME
 from storage.errors import InfrastructureError
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
+from storage.index.embedded.tenant_check import TenantCheck
 from storage.models import Platform
 from storage.queues.local_copies import TICK_SECONDS, LocalCopies
 from storage.stores import (
     Stores,
-    TenantCheck,
     open_embedder,
     open_index,
     open_pdf_process,
@@ -128,8 +128,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
-        has_console = settings.bot.serves_console(links.public_url)
-        secret = read_console_secret(settings.home) if has_console else None
+        secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -148,14 +147,10 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         if settings.bot.answers_chats:
             await platforms.start()
-            notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
-            await stack.enter_async_context(_running(notifier, "announcing"))
-            reviser = build_reviser(stores, links, platforms.messengers)
-            await stack.enter_async_context(_running(reviser, "revising"))
+            await stack.enter_async_context(_notifying(settings, stores, answering, links, platforms))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        url = console_address(server_socket.url, secret) if secret else server_socket.url
-        yield Service(stores, greeting(settings, url, platforms.names))
+        yield Service(stores, greeting(settings, console_address(server_socket.url, secret), platforms.names))
 
 
 async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
@@ -285,6 +280,17 @@ async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> Asy
         yield
     finally:
         await cancel_and_wait(running)
+
+
+@asynccontextmanager
+async def _notifying(
+    settings: Settings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
+) -> AsyncIterator[None]:
+    """Announce what became of files, and revise answers whose sources changed, until the context ends."""
+    notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
+    reviser = build_reviser(stores, links, platforms.messengers)
+    async with _running(notifier, "announcing"), _running(reviser, "revising"):
+        yield
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from sqlalchemy import exists, select
+from sqlalchemy import select
 from sqlmodel import col
 
 from storage.chat.channels import Channels
@@ -44,7 +44,7 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings
 from storage.settings import AwsSettings, StorageSettings, load
 from storage.sql.database import Database
-from storage.sql.tables import ChannelRow, FactRow, PublicationRow
+from storage.sql.tables import FactRow
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
@@ -122,32 +122,6 @@ async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, s
         held = {fact.name: fact.value for fact in await session.scalars(query)}
         session.add_all(FactRow(name=name, value=value) for name, value in values.items() if name not in held)
     return values | held
-
-
-class TenantCheck:
-    """Notices channels whose file of the embedded index is lost; the reconciler then begins at once."""
-
-    def __init__(self, database: Database, index: EmbeddedIndex) -> None:
-        self._database = database
-        self._index = index
-        self._lost: set[TenantName] = set()
-
-    async def has_all(self) -> bool:
-        """Whether every channel that answers has its tenant.
-
-        Raises:
-            DatabaseUnavailable, IndexUnavailable: nobody can say.
-        """
-        live = exists().where(
-            col(PublicationRow.channel_id) == ChannelRow.id, col(PublicationRow.state) == "live"
-        )
-        rows = await self._database.rows(select(col(ChannelRow.tenant)).where(live))
-        lost = {TenantName(row.tenant) for row in rows} - await self._index.tenants()
-        if lost - self._lost:
-            _log.warning("the index has lost %d channels: they are published to it again", len(lost))
-            self._index.note_outage()
-        self._lost = lost
-        return not lost
 
 
 def _database_url(settings: StorageSettings) -> str:

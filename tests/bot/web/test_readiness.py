@@ -20,9 +20,9 @@ from ingestion.settings import IngestionSettings
 from storage.errors import BlobsUnavailable, DatabaseUnavailable
 from storage.files.blobs import Blobs
 from storage.index.embedded.index import EmbeddedIndex
+from storage.index.embedded.tenant_check import TenantCheck
 from storage.settings import StorageSettings
 from storage.sql.database import Database
-from storage.stores import TenantCheck
 
 
 async def works() -> bool:
