@@ -141,7 +141,7 @@ async def retry_failed(database: Database, documents: Collection[UUID], action: 
             row.stat = None
             found.add(row.id)
         if found:
-            record_action(session, action)
+            await record_action(session, action)
     return len(found)
 
 

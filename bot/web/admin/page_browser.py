@@ -110,10 +110,9 @@ class PageBrowser:
     async def send_image(self, request: web.Request) -> web.Response:
         """The picture of a page."""
         source = await self._source(request)
-        blob = self._stores.blobs.path(source.sha256)
         number, (dpi, part) = int(request.match_info["page"]), PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(source.sha256, blob, number, dpi, clip=part)
+            image = await self._images.image(source.sha256, number, dpi, clip=part, holder="console")
         except (DocumentError, InfrastructureError, OSError):
             return self._templates.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -121,7 +120,7 @@ class PageBrowser:
     async def send_file(self, request: web.Request) -> web.FileResponse:
         """The PDF itself."""
         source = await self._source(request)
-        blob = self._stores.blobs.path(source.sha256)
+        blob = await self._stores.blobs.fetch(source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise web.HTTPNotFound
         disposition = {"Content-Disposition": security.inline(source.file)}

@@ -3,7 +3,7 @@
 A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
 Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
-previews and mail scanners fetch links as well.
+previews and mail scanners fetch links as well; the audit has that it was opened.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from aiohttp import web
 
@@ -20,7 +19,7 @@ from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator
 from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
-from bot.web.opened_links import OpenLink, open_link, quotes_of
+from bot.web.opened_links import LinkAudit, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_page_view
@@ -28,6 +27,7 @@ from bot.web.viewer.search_page import SearchPage, way_to_page
 from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box, CitationRecord, LivePublication, Shown, self_description
 from storage.recent_items import RecentItems
+from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
 PICTURES: Mapping[str, tuple[int, Box | None]] = {
@@ -61,6 +61,7 @@ class Viewer:
         self._stores = stores
         self._images = images
         self._pages = pages
+        self.audit = LinkAudit(AuditLog(stores.database))
         self._search = search
         self._locator = PassageLocator(stores.readings)
         self._moved: RecentItems[tuple[int, int], CitationRecord] = RecentItems(REMEMBERED)
@@ -81,6 +82,7 @@ class Viewer:
     async def show_cited_page(self, request: web.Request) -> web.Response:
         """The page that was cited."""
         link = await self._open(request)
+        self.audit.note(request, link)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:
@@ -117,7 +119,7 @@ class Viewer:
         number = _page_number(request, link)
         dpi, part = PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(link.source.sha256, self._blob(link), number, dpi, clip=part)
+            image = await self._images.image(link.source.sha256, number, dpi, clip=part, holder=link.holder)
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -125,9 +127,10 @@ class Viewer:
     async def send_file(self, request: web.Request) -> web.FileResponse:
         """The PDF itself, inline, whole or in ranges."""
         link = await self._open(request)
-        blob = self._blob(link)
+        blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
+        self.audit.note(request, link)
         disposition = {"Content-Disposition": security.inline(link.source.file)}
         file_headers = {**security.PDF, **security.NO_STORE, **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
@@ -222,9 +225,6 @@ class Viewer:
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
             is_linked=True,
         )
-
-    def _blob(self, link: OpenLink) -> Path:
-        return self._stores.blobs.path(link.source.sha256)
 
 
 def _page_number(request: web.Request, link: OpenLink) -> int:

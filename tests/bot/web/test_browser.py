@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
-from fakes.web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, make_pdf
+from fakes.web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, console_of, make_pdf
 from playwright.async_api import Browser, FloatRect, Page
 
 from bot.core.models import Answer, AnswerState, NearestPage
@@ -315,7 +315,7 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
         for quote in quotes
     ]
     house.answering.answers["When?"] = house.answer("At night. [1] For a year. [2]", *cited)
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When?")
     await page.keyboard.press("Enter")
@@ -341,7 +341,7 @@ async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
 ) -> None:
     """As text, with the pen still at work; the answer takes its place, and stands there once."""
     house.answering.beginnings = ("At <b>night</b>. [1]",) * 3
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When do backups run?")
     await page.keyboard.press("Enter")
@@ -357,7 +357,7 @@ async def test_what_a_model_or_a_pdf_says_is_never_markup(
 ) -> None:
     """Tags and scripts in answer, title and file name appear as the letters they are."""
     await cite(client, house, "alpha", "<img src=x onerror=alert(1)> [1] and [7] **no**")
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When do backups run?")
     await page.click("#ask button")
@@ -373,7 +373,7 @@ async def test_not_found_offers_the_nearest_page(
     near = NearestPage("SOP-IT-04.pdf", 2, link)
     answer = Answer(AnswerState.NOT_FOUND, "No.", nearest=near)
     house.answering.answers["Who am I?"] = answer
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "Who am I?")
     await page.keyboard.press("Enter")
@@ -385,7 +385,7 @@ async def test_an_empty_console_names_the_folder_to_drop_into(
     page: Page, client: TestClient, house: House
 ) -> None:
     """Without a channel it is the inbox; with an empty one that channel's folder."""
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     hole = page.locator("#hole code")
     await hole.wait_for()
     assert await hole.inner_text() == str(house.home / "inbox")
