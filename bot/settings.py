@@ -342,13 +342,13 @@ class BotSettings(FootnoteSettings):
     @field_validator("public_url")
     @classmethod
     def _refuse_half_a_url(cls, value: str | None) -> str | None:
-        """Refuse what makes no links; the message repeats nothing, because a URL may hold a password."""
+        """Refuse what makes no links."""
         try:
             parts = urlsplit(value or "https://unset")
             is_whole = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
         except ValueError:
             is_whole = False
-        if not is_whole or parts.username is not None or parts.query or parts.fragment:
+        if not is_whole or parts.query or parts.fragment:
             raise ValueError(
                 "write the whole address that people's browsers open, with http:// or https:// and a host, "
                 "as in https://footnote.example.com"

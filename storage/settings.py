@@ -14,9 +14,10 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
 
@@ -25,6 +26,9 @@ from storage.errors import SettingsError
 _FORM = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
 _OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|MicrosoftApp", re.IGNORECASE)
 """Variables of our own settings, however they are spelled."""
+
+_SENT_IN_HEADERS = ("_key", "_token", "_secret")
+"""How the settings end that travel in headers of requests, or sign them."""
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
@@ -43,6 +47,13 @@ def fault_of(reference: str) -> str | None:
     if kind == "env" and _OURS.match(name):
         return "the variable belongs to Footnote's own settings: keep the PDFs' password in one of its own"
     return None
+
+
+def _has_password(url: str) -> bool:
+    try:
+        return "@" in urlsplit(url).netloc
+    except ValueError:
+        return "@" in url
 
 
 def home_of() -> Path:
@@ -97,6 +108,20 @@ class FootnoteSettings(BaseSettings):
         known = cls.variables()
         in_home = {known[key]: value for key, value in read_toml().items() if key in known}
         return init_settings, env_settings, dotenv_settings, InitSettingsSource(settings_cls, in_home)
+
+    @field_validator("*")
+    @classmethod
+    def _refuse_what_cannot_be_kept_or_sent(cls, value: Any, field: ValidationInfo) -> Any:
+        """Refuse a password in a URL, which logs would repeat, and keys that no HTTP header can hold."""
+        name = str(field.field_name)
+        if isinstance(value, str) and name.endswith("_url") and _has_password(value):
+            raise ValueError("a URL may hold no name and no password: logs repeat it; give the key by itself")
+        if isinstance(value, SecretStr) and name.endswith(_SENT_IN_HEADERS):
+            key = value.get_secret_value().strip()
+            if not re.fullmatch(r"[!-~]*", key):
+                raise ValueError("it may hold ASCII letters, digits and signs only: was it copied whole?")
+            return SecretStr(key)
+        return value
 
     @classmethod
     def variables(cls) -> dict[str, str]:

@@ -123,6 +123,50 @@ def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
+    ("room", "variable"),
+    [
+        pytest.param(room, variable, id=variable)
+        for room in (*ROOMS, ShareSettings)
+        for variable, name in room.variables().items()
+        if name.endswith("_url") and room.model_fields[name].annotation != SecretStr | None
+    ],
+)
+@pytest.mark.parametrize(
+    "url", ["https://admin:marmalade@host/v1", "http://marmalade@host", "http://[marmalade@host"]
+)
+def test_a_password_in_a_url_is_refused_and_not_repeated(
+    room: type[FootnoteSettings], variable: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows it of every address there is, because logs and banners name addresses."""
+    monkeypatch.setenv(variable, url)
+    with pytest.raises(SettingsError, match=variable) as caught:
+        load(room)
+    assert "marmalade" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("room", "variable"),
+    [
+        (StorageSettings, "WEAVIATE_API_KEY"),
+        (BotSettings, "OPENAI_API_KEY"),
+        (BotSettings, "SLACK_BOT_TOKEN"),
+    ],
+)
+@pytest.mark.parametrize("key", ["marm\u00e4lade", "marmalade\nX-Header: 1", "marma lade"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(
+    room: type[FootnoteSettings], variable: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a key copied wrongly ends the start with a sentence, not the first request with an error."""
+    monkeypatch.setenv(variable, key)
+    with pytest.raises(SettingsError, match=f"{variable}: .* ASCII") as caught:
+        load(room)
+    assert "marm" not in str(caught.value)
+    monkeypatch.setenv(variable, " xoxb-1-A_b/c+d=\n")
+    kept: SecretStr = getattr(load(room), room.variables()[variable])
+    assert kept.get_secret_value() == "xoxb-1-A_b/c+d="
+
+
+@pytest.mark.parametrize(
     "written",
     [
         "localhost:8080",
@@ -132,19 +176,15 @@ def test_a_value_out_of_bounds_is_refused_with_its_variable(monkeypatch: pytest.
         "https:footnote",
         "ftp://footnote.example.com",
         "https://footnote.example.com:port",
-        "https://admin:marmalade@footnote.example.com",
         "https://footnote.example.com/?a=b",
         "https://[footnote",
     ],
 )
 def test_half_a_public_url_is_refused_with_an_example(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that no link is ever made from what no browser could open, and that no password is repeated."""
+    """Shows that no link is ever made from what no browser could open."""
     monkeypatch.setenv("FOOTNOTE_PUBLIC_URL", written)
-    with pytest.raises(
-        SettingsError, match=r"FOOTNOTE_PUBLIC_URL: .*https://footnote\.example\.com"
-    ) as caught:
+    with pytest.raises(SettingsError, match=r"FOOTNOTE_PUBLIC_URL: .*https://footnote\.example\.com"):
         load(BotSettings)
-    assert "marmalade" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
