@@ -23,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV
+install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) $(if $(TRACES),$(VENV)/.traced) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV; TRACES=1: also OpenTelemetry
 	@:
 
 demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
@@ -108,6 +108,10 @@ $(VENV)/.installed: requirements.txt pyproject.toml deploy/install.sh deploy/fet
 
 $(VENV)/.sharing: $(VENV)/.installed requirements-shares.txt
 	@PYTHON="$(PYTHON)" deploy/install.sh requirements-shares.txt
+	@touch $@
+
+$(VENV)/.traced: $(VENV)/.installed requirements-otel.txt
+	@PYTHON="$(PYTHON)" deploy/install.sh requirements-otel.txt
 	@touch $@
 
 $(VENV)/.developing: $(VENV)/.installed requirements-dev.txt

@@ -80,7 +80,15 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
-from storage.stores import Stores, make_eraser, open_embedder, open_index, open_pdf_process, open_stores
+from storage.stores import (
+    Stores,
+    make_eraser,
+    open_embedder,
+    open_index,
+    open_pdf_process,
+    open_store,
+    open_stores,
+)
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_index import WebPageIndex
 
@@ -93,6 +101,7 @@ if TYPE_CHECKING:
     from bot.slack.adapter import SlackAdapter
     from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
+    from ingestion.jobs.worker import OnStep
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
@@ -450,6 +459,8 @@ def open_slack(
         preview=partial(preview_link, links=links, stores=stores),
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
+        stop=conversation.stop,
+        take=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:
@@ -535,9 +546,15 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
 
 
 def build_ingestion(
-    settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
+    settings: Settings,
+    stores: Stores,
+    embedder: Embedder,
+    index: Index,
+    pdf: PdfProcess,
+    *,
+    on_step: OnStep | None = None,
 ) -> Ingestion:
-    """Put ingestion together; nothing runs yet."""
+    """Put ingestion together; nothing runs yet. ``on_step`` gets each step of it that ended."""
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -556,6 +573,7 @@ def build_ingestion(
         web_sources=stores.web_sources,
         web_pages=stores.web_pages,
         contact=settings.bot.public_url,
+        on_step=on_step,
     )
 
 
@@ -583,4 +601,5 @@ async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Inge
         open_index(stores) as index,
         open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
     ):
+        await open_store(stores)
         yield stores, build_ingestion(settings, stores, embedder, index, pdf)

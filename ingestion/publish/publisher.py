@@ -73,10 +73,11 @@ class Publisher:
         is_live = await self._queue.go_live(claim)
         reach("after-flip")
         _log.info(
-            "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d figures=%d "
-            "vectors=%d milliseconds=%d outcome=%s",
+            "document=%s version=%d tenant=%s reading=%s publication=%s rung=%s pages=%d chunks=%d "
+            "figures=%d vectors=%d milliseconds=%d outcome=%s",
             claim.document_id,
             claim.version,
+            claim.tenant,
             claim.reading_id,
             claim.id,
             claim.rung,
@@ -102,6 +103,7 @@ class Publisher:
             "chunks": claim.chunks,
             "title": f"{claim.title} {PurePosixPath(claim.file).stem}",
         }
+        await self._files.fetch(claim.reading_id)
         analysed: list[list[Any]] = await self._compute_pool.run(job)
         return analysed
 

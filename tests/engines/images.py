@@ -30,7 +30,7 @@ BINDS_EVERYWHERE = False
 COMPOSE = GoModule(
     "github.com/compose-spec/compose-go/v2", "v2.16.2", "h1:pTp1DqQwJzFd85GzlWsSszKA1ABrV/ySqsClujIcWA8="
 )
-LOCKS = (ROOT / "requirements-shares.txt", ROOT / "deploy" / "data.txt")
+LOCKS = (ROOT / "requirements-otel.txt", ROOT / "deploy" / "data.txt")
 USER = 10001
 _START = """
 set -e

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-
-from sources import ROOT
-
-from engines import FetchError, cache
-from engines.support.go_modules import program
+from engines import cache
+from engines.support.go_modules import build
 
 NAME = "promtool"
 REMEDY = ".venv/bin/python tests/fetch.py promtool (needs Go)"
@@ -18,7 +14,6 @@ MODULE = f"github.com/prometheus/prometheus@{VERSION}"
 CHECKSUM = "h1:f1GRFerhTMKQma+awCoC9T820ecWeGSdF+xAlMHzZzM="
 """As Go would write it into a go.sum."""
 BINARY = cache() / f"promtool-{VERSION}"
-BUILD_SECONDS = 1200
 
 
 def missing() -> str | None:
@@ -32,14 +27,4 @@ def fetch() -> None:
     Raises:
         FetchError: Go is missing or too old, or a module is out of reach or another one.
     """
-    command = [
-        str(ROOT / "deploy" / "go_program.sh"),
-        program(),
-        MODULE,
-        CHECKSUM,
-        "./cmd/promtool",
-        str(BINARY),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
-    if done.returncode:
-        raise FetchError(f"promtool was not built: {done.stderr.strip()[-300:]}")
+    build(MODULE, CHECKSUM, "./cmd/promtool", BINARY)
