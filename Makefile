@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all pictures mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock clean
+.PHONY: help install demo test test-all pictures mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -83,11 +83,12 @@ lint: $(VENV)/.developing ## check format and style
 	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "make format would change these files"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 
-format: $(VENV)/.developing ## format the code, write deploy/env.example and slack-manifest.json again
+format: $(VENV)/.developing ## format the code, write deploy/env.example, slack-manifest.json, docs/licences.md again
 	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
 	@$(BIN)/python deploy/make_env_example.py
 	@$(BIN)/python deploy/make_slack_manifest.py
+	@$(BIN)/python deploy/make_licences.py
 
 types: $(VENV)/.developing ## check types, strictly
 	@$(BIN)/mypy --no-error-summary
@@ -97,6 +98,9 @@ collect: $(VENV)/.developing # Compiles the tests once, beside mypy; else each t
 
 lock: ## choose the newest allowed versions and lock them with hashes (needs uv)
 	@deploy/lock.sh
+
+audit: $(VENV)/.developing ## look every locked package up among known holes, write build/sbom.json: [OSV=url of a mirror]
+	@$(BIN)/python deploy/audit.py $(if $(OSV),--osv "$(OSV)")
 
 clean: ## remove .venv and caches; keeps .footnote and the engines
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis *.egg-info

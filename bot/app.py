@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from bot.bootstrap import (
     open_slack,
     open_teams,
 )
+from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.direct_chats import MembershipLookup
@@ -42,15 +43,18 @@ from bot.metrics.state_collector import CountSources, StateCollector
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
+from bot.web.connections import ConnectionLimits, connections_that_fit
 from bot.web.figure_images import FigureImages
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
 from bot.web.readiness import Check, Readiness
 from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
+from storage.errors import InfrastructureError
 from storage.index.base import Index
 from storage.models import Platform
-from storage.stores import Stores, open_embedder, open_index, open_pdf_process
+from storage.queues.local_copies import TICK_SECONDS, LocalCopies
+from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
 from storage.task_group import cancel_and_wait
 
 if TYPE_CHECKING:
@@ -82,6 +86,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     async with AsyncExitStack() as stack:
         server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
         stores = await stack.enter_async_context(open_home(settings))
+        await open_store(stores, patiently=True)
         pdf = await stack.enter_async_context(
             open_pdf_process(stores, readers=settings.ingestion.read_workers)
         )
@@ -105,10 +110,18 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             )
         )
         stack.push_async_callback(ingestion.stop)
-        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        images = PageImages(settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024)
+        if settings.bot.reads_folders:
+            await ingestion.start(settings.inbox, settings.home / MAP_NAME)
+        else:
+            copies = LocalCopies(stores.database, stores.blobs, stores.files)
+            await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS))
+        images = PageImages(
+            settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024, stores.blobs.fetch
+        )
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
+        has_console = settings.bot.serves_console(links.public_url)
+        secret = read_console_secret(settings.home) if has_console else None
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -122,16 +135,19 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 index=index,
                 metrics=metrics,
                 ingestion=ingestion,
+                console_secret=secret,
             )
         )
-        await platforms.start()
-        notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
-        await stack.enter_async_context(_running(notifier, "announcing"))
-        reviser = build_reviser(stores, links, platforms.messengers)
-        await stack.enter_async_context(_running(reviser, "revising"))
+        if settings.bot.answers_chats:
+            await platforms.start()
+            notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
+            await stack.enter_async_context(_running(notifier, "announcing"))
+            reviser = build_reviser(stores, links, platforms.messengers)
+            await stack.enter_async_context(_running(reviser, "revising"))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        yield Service(stores, greeting(settings, server_socket.url, platforms.names))
+        url = console_address(server_socket.url, secret) if secret else server_socket.url
+        yield Service(stores, greeting(settings, url, platforms.names))
 
 
 async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
@@ -173,14 +189,16 @@ class ChatPlatforms:
             memberships=memberships,
             take_upload=uploads.take,
         )
-        self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
-        self.teams = open_teams(
-            settings.bot,
-            self._conversation,
-            Onboarding(stores.channels, stores.notices).join,
-            stores.channels.leave,
-            open_feedback(stores),
-        )
+        self.slack = self.teams = None
+        if settings.bot.answers_chats:
+            self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
+            self.teams = open_teams(
+                settings.bot,
+                self._conversation,
+                Onboarding(stores.channels, stores.notices).join,
+                stores.channels.leave,
+                open_feedback(stores),
+            )
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}
         if self.slack:
@@ -245,6 +263,23 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
+async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+    """Do something every so many seconds until the context ends; an outage leaves it to the next time."""
+
+    async def run() -> None:
+        while True:
+            with suppress(InfrastructureError):
+                await work()
+            await asyncio.sleep(seconds)
+
+    running = asyncio.create_task(run(), name="forgetting copies")
+    try:
+        yield
+    finally:
+        await cancel_and_wait(running)
+
+
+@asynccontextmanager
 async def _open_web(
     settings: Settings,
     stores: Stores,
@@ -257,6 +292,7 @@ async def _open_web(
     index: Index,
     metrics: ServiceMetrics,
     ingestion: Ingestion,
+    console_secret: str | None,
 ) -> AsyncIterator[None]:
     checks: dict[str, Check] = {
         "sql": stores.database.ping,
@@ -282,11 +318,15 @@ async def _open_web(
         model_hosts=settings.model_hosts,
         inbox=settings.inbox,
         readiness=readiness,
+        console_secret=console_secret,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
     )
     platforms.add_routes(app)
-    runner = make_runner(app)
+    limits = ConnectionLimits(
+        connections_that_fit(settings.bot.connections), settings.bot.connections_per_address
+    )
+    runner = make_runner(app, limits)
     await runner.setup()
     try:
         await web.SockSite(runner, server_socket.socket).start()

@@ -80,7 +80,15 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
-from storage.stores import Stores, make_eraser, open_embedder, open_index, open_pdf_process, open_stores
+from storage.stores import (
+    Stores,
+    make_eraser,
+    open_embedder,
+    open_index,
+    open_pdf_process,
+    open_store,
+    open_stores,
+)
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_index import WebPageIndex
 
@@ -451,6 +459,8 @@ def open_slack(
         preview=partial(preview_link, links=links, stores=stores),
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
+        stop=conversation.stop,
+        take=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:
@@ -591,4 +601,5 @@ async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Inge
         open_index(stores) as index,
         open_pdf_process(stores, readers=settings.ingestion.read_workers) as pdf,
     ):
+        await open_store(stores)
         yield stores, build_ingestion(settings, stores, embedder, index, pdf)

@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, field_validator
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import OPENAI, FootnoteSettings, StorageSettings, load, refuse_unknown
+from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
 def is_loopback_host(host: str | None) -> bool:
@@ -41,6 +41,11 @@ def revealed(secret: SecretStr | None) -> str | None:
 class BotSettings(FootnoteSettings):
     """How questions are answered and where answers are shown."""
 
+    role: str = Field(
+        "all",
+        pattern="^(all|bot|worker)$",
+        description="What `serve` does: all; only answer (bot); only watch folders and read PDFs (worker).",
+    )
     host: str = Field("127.0.0.1", description="Address `serve` listens on.")
     port: int = Field(8765, ge=1, le=65535, description="Port `serve` listens on.")
     public_url: str | None = Field(
@@ -51,6 +56,16 @@ class BotSettings(FootnoteSettings):
         pattern=r"^(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}$",
         description="Where /metrics has a port of its own, as in 10.0.0.5:9464; unset: it is beside the "
         "console, to this machine alone.",
+    )
+    connections: int = Field(
+        512,
+        ge=16,
+        le=100_000,
+        description="HTTP connections that are open at a time, at most half of the process's open files. One "
+        "more closes the one that has waited longest for a whole request.",
+    )
+    connections_per_address: int = Field(
+        256, ge=8, le=100_000, description="Those of one address, as of a proxy."
     )
     link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
     button_opens: str = Field(
@@ -128,7 +143,7 @@ class BotSettings(FootnoteSettings):
     rerank_folder: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json for FOOTNOTE_RERANKER=folder."
     )
-    rerank_url: str | None = Field(
+    rerank_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Where FOOTNOTE_RERANKER=endpoint posts, as in https://api.cohere.com/v2/rerank.",
@@ -240,7 +255,7 @@ class BotSettings(FootnoteSettings):
         validation_alias="OPENAI_API_KEY",
         description="Key of the model's endpoint; unset: answers are quotes.",
     )
-    openai_base_url: str | None = Field(
+    openai_base_url: Address | None = Field(
         None,
         validation_alias="OPENAI_BASE_URL",
         description="Any OpenAI-compatible endpoint; unset: OpenAI's own.",
@@ -253,7 +268,7 @@ class BotSettings(FootnoteSettings):
         min_length=1,
         description="Model that is asked when the first one fails or nothing it writes can be verified.",
     )
-    second_model_url: str | None = Field(
+    second_model_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
@@ -288,7 +303,7 @@ class BotSettings(FootnoteSettings):
     slack_signing_secret: SecretStr | None = Field(
         None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
     )
-    slack_api_url: str = Field(
+    slack_api_url: Address = Field(
         "https://slack.com/api/", validation_alias="SLACK_API_URL", description="Slack's Web API."
     )
 
@@ -318,9 +333,25 @@ class BotSettings(FootnoteSettings):
         return self.openai_api_key is not None or self.openai_base_url is not None
 
     @property
+    def answers_chats(self) -> bool:
+        """Whether this process takes questions of chats and tells them of files."""
+        return self.role != "worker"
+
+    @property
+    def reads_folders(self) -> bool:
+        """Whether this process watches folders and reads PDFs."""
+        return self.role != "bot"
+
+    @property
     def has_slack_oauth(self) -> bool:
         """Whether an app is set that many workspaces install, if only by half."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
+
+    def serves_console(self, public_url: str) -> bool:
+        """Whether there is a console. Unless set, only while links point at this machine: else there may be a
+        proxy in front.
+        """
+        return _is_of_this_machine(public_url) if self.console is None else self.console
 
     def links_problem(self, public_url: str) -> str | None:
         """What to say when chats get links that open on this very machine only; None when all is well.

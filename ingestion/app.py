@@ -46,6 +46,7 @@ from storage.index.base import Index
 from storage.models import Channel, Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.inventory import Inventory
+from storage.queues.local_copies import LocalCopies
 from storage.queues.planner import GapFinder, Generations, set_current_generations
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.purge import PurgeQueue
@@ -174,6 +175,7 @@ class Ingestion:
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
+        self._copies = LocalCopies(database, blobs, files)
         self._reconciler = Reconciler(
             Inventory(database),
             self._verifier,
@@ -202,7 +204,7 @@ class Ingestion:
         )
         return partial(
             lanes,
-            QuickReader(queue, self._blobs, pdf, chunking_client),
+            QuickReader(queue, self._blobs, self._files, pdf, chunking_client),
             FullReader(
                 queue,
                 self._files,
@@ -395,4 +397,5 @@ class Ingestion:
         for reading in dropped:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)
+        await self._copies.drop_unknown()
         await self._vectors.prune()

@@ -11,11 +11,13 @@
     │   ├── EmbedderUnavailable   the endpoint that makes vectors is down, late, refusing, or sends none
     │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
     ├── LeaseLost                 another worker has taken the work over: drop it, change nothing
+    ├── MessageTaken              another question is answered in that message
     ├── IncompletePublication     the index holds less than was written: publish anew under a new id
     ├── UnknownTenant             the index has no such tenant
     ├── InvalidTenant             not a tenant name at all
     ├── UnknownChannel            no channel of that name
     ├── ChangedIndex              the home's documents are in another index
+    ├── ChangedBlobs              the home's PDFs are in another store, or the store is another home's
     ├── NewerDatabase             the database was written by a newer release
     ├── BackupError               the place of a backup is full, away or refuses us
     │   └── DamagedBackup         it is unfinished, or not what was written
@@ -82,6 +84,10 @@ class LeaseLost(StorageError):
     """Another worker has taken the work over: drop it, change nothing."""
 
 
+class MessageTaken(StorageError):
+    """Another question is answered in that message."""
+
+
 class IncompletePublication(StorageError):
     """The index acknowledged more chunks or vectors than it now holds."""
 
@@ -108,6 +114,10 @@ class OlderDatabase(StorageError):
 
 class ChangedIndex(StorageError):
     """The documents in this home were published to another index than the configured one."""
+
+
+class ChangedBlobs(StorageError):
+    """The PDFs of this home are in another store than the configured one, or that is another home's."""
 
 
 class BackupError(StorageError):

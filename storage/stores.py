@@ -29,9 +29,12 @@ from storage.documents.catalog import Catalog
 from storage.documents.vocabulary import Vocabularies
 from storage.embeddings.base import Embedder, space_of
 from storage.erasure.eraser import SETTLE_SECONDS, Eraser
-from storage.errors import ChangedIndex, IndexUnavailable, SettingsError
+from storage.errors import BlobsUnavailable, ChangedIndex, IndexUnavailable, SettingsError
 from storage.files.blobs import Blobs
+from storage.files.object_store import ObjectStore
+from storage.files.reading_archive import ReadingArchive
 from storage.files.reading_files import ReadingFiles
+from storage.files.store_owner import require_own_store
 from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
 from storage.index.base import Index
@@ -39,7 +42,7 @@ from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings
-from storage.settings import StorageSettings
+from storage.settings import AwsSettings, StorageSettings, load
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
 from storage.web_pages.page_store import WebPageStore
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
     from storage.index.weaviate.index import WeaviateIndex
 
 MAX_REST_SECONDS = 30.0
-"""Longest pause between two tries to reach a Weaviate server."""
+"""Longest pause between two tries to reach an engine."""
 _EMBEDDER = "embedder"
 """Written by the first release only."""
 _INDEX = "index"
@@ -140,6 +143,8 @@ class Stores:
     records: QuestionRecords
     feedback: FeedbackStore
     retention: Retention
+    store: ObjectStore | None
+    """Where blobs and readings lie, if not in the home."""
     blobs: Blobs
     files: ReadingFiles
     readings: RepairingReadings
@@ -149,6 +154,18 @@ class Stores:
     notices: Notices
     web_sources: WebSourcesFile
     web_pages: WebPageStore
+
+
+def open_blob_store(settings: StorageSettings) -> ObjectStore | None:
+    """Where FOOTNOTE_BLOBS says that blobs and readings lie; None: in the home.
+
+    Raises:
+        SettingsError: no installed package knows the protocol.
+    """
+    if settings.blobs_url is None:
+        return None
+    account = load(AwsSettings)
+    return ObjectStore(settings.blobs_url, BlobsUnavailable, "the blob store", account, is_impatient=True)
 
 
 @asynccontextmanager
@@ -165,7 +182,9 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
     home = settings.home_path
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = await Database.open(_database_url(settings))
-    files = ReadingFiles(home / "readings")
+    store, cache_bytes = open_blob_store(settings), settings.blob_cache_mb * 1024 * 1024
+    archive = ReadingArchive(store, home / "readings", cache_bytes) if store else None
+    files = ReadingFiles(home / "readings", archive)
     catalog = Catalog(database, last_rung)
     async with contextlib.aclosing(database):
         yield Stores(
@@ -179,7 +198,14 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             QuestionRecords(database, settings.record_days),
             FeedbackStore(database),
             Retention(database, settings),
-            Blobs(home / "blobs", home / "images"),
+            store,
+            Blobs(
+                home / "blobs",
+                home / "images",
+                store=store,
+                cache_bytes=cache_bytes,
+                lock=database.content_lock if store else None,
+            ),
             files,
             RepairingReadings(files, database),
             Folders(database),
@@ -189,6 +215,29 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             WebSourcesFile(home),
             WebPageStore(database, settings.web_cache_days, settings.web_retry_minutes),
         )
+
+
+async def open_store(stores: Stores, *, patiently: bool = False) -> None:
+    """Hold the home to where its PDFs lie.
+
+    Args:
+        stores: of the home.
+        patiently: wait for a store that does not answer yet, and say so, instead of failing.
+
+    Raises:
+        BlobsUnavailable: the store does not answer.
+        ChangedBlobs: the home's PDFs are elsewhere, or the store is another home's.
+    """
+    rest = 1.0
+    while True:
+        try:
+            return await require_own_store(stores.database, stores.store)
+        except BlobsUnavailable as error:
+            if not patiently:
+                raise
+            _log.warning("%s; trying again in %g s", error, rest)
+        await asyncio.sleep(rest)
+        rest = min(2 * rest, MAX_REST_SECONDS)
 
 
 def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:

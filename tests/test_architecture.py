@@ -42,7 +42,7 @@ HOMES = {
         "ingestion.sources.shares.fsspec_share",
         "ingestion.sources.shares.registry",
         "ingestion.sources.shares.s3",
-        "storage.backup.place",
+        "storage.files.object_store",
     ),
     "s3fs": ("ingestion.sources.shares.s3",),
     "botocore": ("ingestion.sources.shares.s3",),
@@ -180,7 +180,7 @@ MAY_IMPORT = {
     "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
     "bot.slack": ("bot.core", "bot.file_download", "bot.settings", "bot.slack", "storage"),
     "bot.teams": ("bot.core", "bot.file_download", "bot.settings", "bot.teams", "storage"),
-    "bot.web": ("bot.core", "bot.settings", "bot.web", "storage"),
+    "bot.web": ("bot.console_secret", "bot.core", "bot.settings", "bot.web", "storage"),
     "storage.index.embedded": (
         "storage.clock",
         "storage.crash_points",

@@ -66,6 +66,7 @@ def all_checks(
     yield from machine_checks(settings.home, settings.storage)
     yield look("clock", clock, f"{PAGES}#the-clock-is-wrong")
     yield look("sql", engines.check_sql, f"{PAGES}#the-database-does-not-answer")
+    yield look("blobs", engines.check_blobs, f"{PAGES}#the-blob-store-does-not-answer", LONG_SECONDS)
     yield look("index", engines.check_index, f"{PAGES}#the-index-does-not-answer", LONG_SECONDS)
     yield look(
         "contents", contents.check_contents, f"{PAGES}#documents-are-missing-from-the-index", LONG_SECONDS

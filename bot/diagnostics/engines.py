@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.diagnostics.installation import Installation, NothingYet
 from bot.diagnostics.models import Finding, fail, ok, warn
 from storage.errors import (
+    BlobsUnavailable,
     ChangedIndex,
     DatabaseUnavailable,
     EngineStartError,
@@ -12,7 +13,9 @@ from storage.errors import (
     NewerDatabase,
     OlderDatabase,
 )
-from storage.stores import weaviate_address
+from storage.files.store_owner import store_fault
+from storage.stores import open_blob_store, weaviate_address
+from storage.threads import run_in_thread
 
 SECONDS = 3.0
 """How long an engine may take for one answer."""
@@ -42,6 +45,22 @@ async def check_sql(installation: Installation) -> Finding:
         )
     followers = "" if status.followers is None else f", {status.followers} servers follow it"
     return ok(f"{status.engine}, tables are current{followers}")
+
+
+async def check_blobs(installation: Installation) -> Finding:
+    """Whether the store of PDFs and readings answers, takes files, and is this home's."""
+    settings, page = installation.settings.storage, f"{PAGES}#the-blob-store-does-not-answer"
+    store = open_blob_store(settings)
+    try:
+        if store is not None:
+            await run_in_thread(store.try_out)
+        if (database := await installation.database_for("whose PDFs the blob store holds")) is not None:
+            if fault := await store_fault(database, store):
+                return fail(fault, "do what the sentence says", page)
+    except BlobsUnavailable as error:
+        mend = "set FOOTNOTE_BLOBS, AWS_ENDPOINT_URL and the account right; it must write and delete"
+        return fail(str(error), mend, page)
+    return ok("in the home" if store is None else "in a store, which takes files and is this home's")
 
 
 async def check_index(installation: Installation) -> list[Finding]:

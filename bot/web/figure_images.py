@@ -62,9 +62,10 @@ class FigureImages:
         if not link.citation.boxes:
             raise LinkEnded("it marks no figure")
         (box, *_), sha256 = link.citation.boxes, link.source.sha256
-        blob = self._stores.blobs.path(sha256)
         part = _with_margin(box)
-        return await self._images.image(sha256, blob, link.claims.page, DPI, clip=part, side=MAX_SIDE)
+        return await self._images.image(
+            sha256, link.claims.page, DPI, holder=link.holder, clip=part, side=MAX_SIDE
+        )
 
 
 def _with_margin(box: Box) -> Box:

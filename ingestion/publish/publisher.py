@@ -103,6 +103,7 @@ class Publisher:
             "chunks": claim.chunks,
             "title": f"{claim.title} {PurePosixPath(claim.file).stem}",
         }
+        await self._files.fetch(claim.reading_id)
         analysed: list[list[Any]] = await self._compute_pool.run(job)
         return analysed
 

@@ -16,18 +16,21 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from ingestion.jobs.worker import running_beside
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.errors import IncompletePublication, IndexUnavailable, InfrastructureError, UnknownTenant
-from storage.files.blobs import Blobs, ShardEntry
+from storage.files.blobs import Blobs
+from storage.files.object_store import StoredFile
 from storage.files.reading_files import ReadingFiles
 from storage.index.base import Index
 from storage.models import TenantName
 from storage.queues.inventory import Inventory, Shards
 from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
+from storage.threads import run_in_thread
 
 RECENT = 200
 """Publications counted again, those that went live last."""
@@ -100,6 +103,8 @@ class Repairs:
     """Tenants of no channel, in an index that is this home's alone."""
     copied_again: int = 0
     """Documents whose stored copy was lost or damaged."""
+    sent_again: int = 0
+    """Contents that the store had lost, or never had, and that lay on this machine."""
     read_again: int = 0
     """Readings whose files were lost or damaged."""
     files_swept: int = 0
@@ -242,8 +247,11 @@ class Reconciler:
     async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:
         """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""
         wanted = await self._sql.wanted_blobs(shards)
-        held = await asyncio.to_thread(self._blobs.listed, shards)
+        held = await run_in_thread(partial(self._blobs.listed, shards))
         for sha256 in [one for one, size in wanted.items() if one not in held or held[one].size != size]:
+            if await run_in_thread(partial(self._blobs.send_again, sha256)):
+                repairs.sent_again += 1
+                continue
             repairs.copied_again += await self._sql.lose_blob(sha256, self._blobs)
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
@@ -253,6 +261,8 @@ class Reconciler:
         held = await self._files.listed(shards)
         known, done = await self._sql.readings(shards)
         for one in done:
+            if self._files.archive and str(one.id) in held:
+                continue
             is_whole = await self._files.is_whole(
                 one.id,
                 pages=one.pages,
@@ -268,7 +278,7 @@ class Reconciler:
             await self._files.remove_entry(name)
             repairs.files_swept += 1
 
-    def _is_old(self, kept: ShardEntry) -> bool:
+    def _is_old(self, kept: StoredFile) -> bool:
         return kept.seconds >= self._grace
 
 

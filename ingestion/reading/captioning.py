@@ -10,7 +10,6 @@ import base64
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -100,16 +99,17 @@ class FigureDescriber:
         Raises:
             EngineStartError, OSError: an engine or a disk is at fault.
         """
-        path, described = self._blobs.path(sha256), list(figures)
+        described = list(figures)
         for number, figure in enumerate(figures[:MAX_FIGURES]):
             if figure.description or steady_seconds() < self._rests_until:
                 continue
             await wait_until_idle()
-            described[number] = replace(figure, description=await self._ask(path, figure))
+            described[number] = replace(figure, description=await self._ask(sha256, figure))
         return described
 
-    async def _ask(self, path: Path, figure: Figure) -> str:
+    async def _ask(self, sha256: str, figure: Figure) -> str:
         try:
+            path = await self._blobs.fetch(sha256)
             picture = await self._renderer.render(path, figure.page, DPI, figure.box)
         except DocumentError:
             return ""

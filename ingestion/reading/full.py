@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,31 +86,32 @@ class LayoutChunker:
             DocumentError: the file is at fault.
             EngineStartError, BlobsUnavailable, OSError: an engine or a disk is.
         """
-        path = self._blobs.path(claim.sha256)
         for_ocr = quick.details.get("pages_for_ocr", [])[: self._ocr_pages]
         if not self._reads_layout and not for_ocr:
             return None
-        layout = await self._layout(path, quick.pages, pace) if self._reads_layout else b""
-        ocr = await self._ocr(path, [(page, None) for page in for_ocr], pace)
+        layout = await self._layout(claim.sha256, quick.pages, pace) if self._reads_layout else b""
+        ocr = await self._ocr(claim.sha256, [(page, None) for page in for_ocr], pace)
         await pace.wait()
-        pages = await self._viewer.fetch(path)
+        pages = await self._viewer.fetch(await self._blobs.fetch(claim.sha256))
         left = self._ocr_pages - len(for_ocr)
         if left > 0 and _FIGURE in layout:
             crops = await self._chunking_client.find_crops(pages, layout, ocr)
-            ocr += await self._ocr(path, crops[:left], pace)
+            ocr += await self._ocr(claim.sha256, crops[:left], pace)
             await pace.wait()
         return await self._chunking_client.cut(claim.id, pages, layout, ocr)
 
-    async def _ocr(self, path: Path, pictures: Sequence[tuple[int, Box | None]], pace: ReadingPacer) -> bytes:
+    async def _ocr(
+        self, sha256: str, pictures: Sequence[tuple[int, Box | None]], pace: ReadingPacer
+    ) -> bytes:
         """What OCR reads on these pages, or in these boxes of them; what it cannot read goes without."""
         found: list[bytes] = []
         for page, clip in pictures:
             await pace.wait()
             with _page_skipped():
-                found.append(await self._viewer.fetch_ocr(path, page, clip))
+                found.append(await self._viewer.fetch_ocr(await self._blobs.fetch(sha256), page, clip))
         return b"".join(found)
 
-    async def _layout(self, path: Path, count: int, pace: ReadingPacer) -> bytes:
+    async def _layout(self, sha256: str, count: int, pace: ReadingPacer) -> bytes:
         """The layout of all pages, batch after batch.
 
         A batch that a page ends is tried once more page by page, for one page in a thousand takes all
@@ -121,7 +121,7 @@ class LayoutChunker:
         failures = 0
         for first in range(1, count + 1, BATCH):
             last = min(first + BATCH - 1, count)
-            batch = await self._read_layout(path, first, last, pace)
+            batch = await self._read_layout(sha256, first, last, pace)
             await pace.report(last)
             if batch is not None:
                 found.append(batch)
@@ -129,15 +129,15 @@ class LayoutChunker:
             for page in range(first, last + 1):
                 if failures == MAX_FAILURES:
                     return b"".join(found)
-                alone = await self._read_layout(path, page, page, pace)
+                alone = await self._read_layout(sha256, page, page, pace)
                 failures += alone is None
                 found.append(alone or b"")
         return b"".join(found)
 
-    async def _read_layout(self, path: Path, first: int, last: int, pace: ReadingPacer) -> bytes | None:
+    async def _read_layout(self, sha256: str, first: int, last: int, pace: ReadingPacer) -> bytes | None:
         await pace.wait()
         with _page_skipped():
-            return await self._viewer.lay_out(path, first, last)
+            return await self._viewer.lay_out(await self._blobs.fetch(sha256), first, last)
         return None
 
 

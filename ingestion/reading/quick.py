@@ -17,6 +17,7 @@ from storage.errors import (
     raised_at,
 )
 from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
 from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
@@ -33,11 +34,13 @@ class QuickReader:
         self,
         queue: ReadingQueue,
         blobs: Blobs,
+        files: ReadingFiles,
         pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
         self._queue = queue
         self._blobs = blobs
+        self._files = files
         self._pdf = pdf
         self._chunking_client = chunking_client
 
@@ -55,9 +58,10 @@ class QuickReader:
         if claim.is_spent:
             raise ReaderKilled("Reading this file ended the whole program ten times; it is left alone now.")
         started = time.monotonic()
-        pages = await self._pdf.fetch(self._blobs.path(claim.sha256))
+        pages = await self._pdf.fetch(await self._blobs.fetch(claim.sha256))
         reach("after-parse")
         made = await self._chunking_client.cut(claim.id, pages)
+        await self._files.send(claim.id)
         reach("after-reading-file")
         details = {"milliseconds": round((time.monotonic() - started) * 1000), **made["details"]}
         await self._queue.finish(claim, ReadingResult(made["title"], made["pages"], made["chunks"], details))

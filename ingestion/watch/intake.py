@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -251,14 +252,17 @@ class Intake:
     ) -> FetchedFile:
         """Copy a file, unless the blob store has what it held at this stat."""
         for file_stat, sha256 in known:
-            if FileStat(**file_stat) == seen.stat and await asyncio.to_thread(
-                self._blobs.path(sha256).exists
+            if FileStat(**file_stat) == seen.stat and await run_in_thread(
+                partial(self._blobs.is_kept, sha256)
             ):
                 return FetchedFile(seen, temporary, sha256)
         try:
             reach("before-copy")
             sha256 = await run_for(source, lambda: source.copy(seen, temporary, self._max_bytes))
             reach("after-copy")
+            await run_in_thread(
+                lambda: self._blobs.send(temporary, sha256)
+            )  # before anybody has to wait for it
         except FileRefused as refusal:
             return FetchedFile(seen, temporary, refusal=str(refusal))
         return FetchedFile(seen, temporary, sha256)
@@ -309,7 +313,7 @@ class Intake:
         """
         if one.temporary.exists():
             self._blobs.adopt(one.temporary, one.sha256)
-        elif not self._blobs.path(one.sha256).exists():
+        elif not self._blobs.is_kept(one.sha256):
             raise BlobsUnavailable("a content was purged while it came back")
 
 

@@ -10,23 +10,28 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.backup.manifest import BackupEntry, BackupManifest
-from storage.backup.place import BackupPlace, hash_file
+from storage.backup.place import BackupPlace
 from storage.backup.table_dump import dump_tables
 from storage.clock import utc_now
 from storage.erasure.kept_texts import HOME_ENTRIES
-from storage.errors import DamagedBackup, SettingsError
+from storage.errors import DamagedBackup, LostReading, SettingsError
+from storage.files.object_store import hash_file
+from storage.files.reading_archive import STORED_MARK
 from storage.sql.migrations.revisions import newest_revision
 from storage.sql.tables import BlobRow, ReadingRow
 from storage.stores import Stores
+from storage.threads import run_in_thread
 
 MADE_ANEW = ("footnote.db*", "index", "weaviate", "images", "serve.json")
 """Entries of a home that a backup leaves out: the tables are dumped, all else is made of what it holds."""
@@ -54,6 +59,16 @@ class BackupReport:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A PDF, by its sha256, or the files of a reading, by its id."""
+
+    name: str
+    """Its path in a home."""
+    id: str | UUID
+    size: int = 0
+
+
 def kept_entries() -> list[str]:
     """Patterns of a home's entries that a backup copies as files, its contents and readings excepted."""
     return [name for name in HOME_ENTRIES if name not in (*MADE_ANEW, *CONTENT_FOLDERS)]
@@ -62,7 +77,7 @@ def kept_entries() -> list[str]:
 def _files_below(folder: Path) -> Iterator[Path]:
     """Regular files; a link leads to what is not the home's."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
+        if path.is_file() and not path.is_symlink() and path.name != STORED_MARK:
             yield path
 
 
@@ -94,7 +109,8 @@ class HomeBackup:
             async with self._stores.database.snapshot() as session:
                 tables, manifest.last_ids = await dump_tables(session, drafts)
                 names = await self._contents(session)
-            copied = await asyncio.to_thread(self._copy, manifest, before, tables, names, drafts)
+            copied = await asyncio.to_thread(self._copy_tables, manifest, tables)
+            copied += await self._copy(manifest, before, names)
             await asyncio.to_thread(self._place.write_manifest, manifest.to_json(), drafts / "manifest")
         dropped = await asyncio.to_thread(self._place.drop, manifest.contents.__contains__)
         return BackupReport(
@@ -114,52 +130,79 @@ class HomeBackup:
         except DamagedBackup:
             return {}  # a good one takes its place
 
-    async def _contents(self, session: AsyncSession) -> list[str]:
-        """The files of every content and every finished reading, by path in the home."""
-        blobs = await session.scalars(select(col(BlobRow.sha256)))
-        names = [f"blobs/{sha256[:2]}/{sha256}" for sha256 in blobs]
+    async def _contents(self, session: AsyncSession) -> list[_Content]:
+        """Every content and every finished reading."""
+        blobs = await session.execute(select(col(BlobRow.sha256), col(BlobRow.size)))
+        contents = [_Content(f"blobs/{sha256[:2]}/{sha256}", sha256, size) for sha256, size in blobs]
         done = await session.scalars(select(col(ReadingRow.id)).where(col(ReadingRow.state) == "done"))
-        return names + [f"readings/{one.hex[:2]}/{one}" for one in done]
+        return contents + [_Content(f"readings/{one.hex[:2]}/{one}", one) for one in done]
 
-    def _copy(
-        self,
-        manifest: BackupManifest,
-        before: dict[str, BackupEntry],
-        tables: dict[str, Path],
-        names: list[str],
-        drafts: Path,
-    ) -> int:
+    def _copy_tables(self, manifest: BackupManifest, tables: dict[str, Path]) -> int:
         copied = 0
         for name, file in tables.items():
             entry = BackupEntry(hash_file(file), file.stat().st_size)
             copied += self._place.keep(file, entry.sha256, entry.size)
             manifest.tables[name] = entry
-        files = list(self._files(names, manifest))
-        shown_at = 0.0
-        for number, file in enumerate(files, 1):
-            copied += self._copy_file(file, manifest, before)
-            if number == len(files) or time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
-                self._show("files", number, len(files))
-                shown_at = time.monotonic()
         return copied
 
-    def _files(self, names: list[str], manifest: BackupManifest) -> Iterator[Path]:
-        for name in names:
-            path = self._home / name
-            if path.is_dir():
-                yield from _files_below(path)
-            elif path.exists():
-                yield path
-            else:
-                manifest.left_out[name] = "it is not there"
+    async def _copy(
+        self, manifest: BackupManifest, before: dict[str, BackupEntry], contents: list[_Content]
+    ) -> int:
+        copied, shown_at, total = 0, 0.0, len(contents)
+        readings: dict[str, dict[str, BackupEntry]] = {}
+        for name, entry in before.items():
+            readings.setdefault(name.rpartition("/")[0], {})[name] = entry
+        for number, content in enumerate(contents, 1):
+            if known := self._unchanged(content, readings.get(content.name, {})):
+                manifest.files |= known
+            elif await self._bring(content, manifest):
+                copied += await asyncio.to_thread(self._copy_files, content.name, manifest, before)
+            if number == total or time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
+                self._show("contents", number, total)
+                shown_at = time.monotonic()
+        for name in await asyncio.to_thread(self._others):
+            copied += await asyncio.to_thread(self._copy_files, name, manifest, before)
+        return copied
+
+    def _unchanged(self, content: _Content, before: dict[str, BackupEntry]) -> dict[str, BackupEntry]:
+        """The entries of a content of a store elsewhere that the place has: it is not fetched for that."""
+        if self._stores.store is None:
+            return {}
+        if isinstance(content.id, str):
+            entry = BackupEntry(content.id, content.size)
+            return {content.name: entry} if self._place.held.get(entry.sha256) == entry.size else {}
+        are_held = all(self._place.held.get(one.sha256) == one.size for one in before.values())
+        return before if are_held else {}
+
+    async def _bring(self, content: _Content, manifest: BackupManifest) -> bool:
+        """Have a content in the home; False where it is lost, which the manifest then says."""
+        is_there = (self._home / content.name).exists
+        if self._stores.store is None:
+            is_kept = is_there()
+        elif isinstance(content.id, str):
+            sha256 = content.id
+            if is_kept := await run_in_thread(lambda: self._stores.blobs.is_kept(sha256)):
+                await self._stores.blobs.fetch(sha256)
+        else:
+            with suppress(LostReading):
+                await self._stores.files.fetch(content.id)
+            is_kept = is_there()
+        if not is_kept:
+            manifest.left_out[content.name] = "it is not there"
+        return is_kept
+
+    def _others(self) -> list[str]:
+        """Entries of the home that are no contents and cannot be made anew."""
         patterns = kept_entries()
-        for entry in sorted(self._home.iterdir()):
-            if not any(fnmatchcase(entry.name, pattern) for pattern in patterns):
-                continue
-            if entry.is_dir() and not entry.is_symlink():
-                yield from _files_below(entry)
-            elif entry.is_file():
-                yield entry
+        names = sorted(
+            entry.name for entry in self._home.iterdir() if not entry.is_symlink() or entry.is_file()
+        )
+        return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+    def _copy_files(self, name: str, manifest: BackupManifest, before: dict[str, BackupEntry]) -> int:
+        path = self._home / name
+        files = _files_below(path) if path.is_dir() else [path]
+        return sum(self._copy_file(file, manifest, before) for file in files)
 
     def _copy_file(self, file: Path, manifest: BackupManifest, before: dict[str, BackupEntry]) -> bool:
         """Keep one file; a stored PDF whose bytes are not its name's is left out."""

@@ -12,25 +12,31 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlmodel import SQLModel
 
 from storage.backup.home_backup import SHOWN_EVERY_SECONDS, Shown
-from storage.backup.manifest import BackupManifest
+from storage.backup.manifest import BackupEntry, BackupManifest
 from storage.backup.place import BackupPlace
 from storage.backup.table_dump import Row, load_table, set_last_ids
 from storage.erasure.kept_texts import HOME_ENTRIES
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
+from storage.files.blobs import Blobs
+from storage.files.reading_archive import ReadingArchive
+from storage.files.store_owner import BLOBS_FACT, is_filled, take_store
 from storage.queues.inventory import RECONCILE_FACT
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.migrations.revisions import is_known
-from storage.stores import INDEX_FACTS
+from storage.stores import INDEX_FACTS, open_blob_store
 
-_ENGINE_LINE = re.compile(r"^(?=\s*\"?(DATABASE_URL|WEAVIATE_\w+)\"?\s*=)", re.MULTILINE)
+_ENGINE_LINE = re.compile(r"^(?=\s*\"?(DATABASE_URL|WEAVIATE_\w+|FOOTNOTE_BLOBS)\"?\s*=)", re.MULTILINE)
 _OUT = "# taken out by `footnote restore`: "
 
 
@@ -81,6 +87,7 @@ class HomeRestore:
         self._show = show
         url = settings.database_url
         self._url = url.get_secret_value() if url else f"sqlite:///{self._home / 'footnote.db'}"
+        self._store = open_blob_store(settings)
 
     async def require_empty(self) -> None:
         """Make sure that nothing would be overwritten.
@@ -95,6 +102,8 @@ class HomeRestore:
                 raise SettingsError(f"the home {self._home} is not empty: {again}")
         if self._settings.database_url is not None and await self._has_rows():
             raise SettingsError(f"the database at DATABASE_URL is not empty: {again}")
+        if self._store and await is_filled(self._store):
+            raise SettingsError(f"the store at FOOTNOTE_BLOBS is not empty: {again}")
 
     async def _has_rows(self) -> bool:
         database = await Database.open(self._url)
@@ -112,13 +121,14 @@ class HomeRestore:
 
         Raises:
             BackupError: the place does not answer, or the home's disk is full.
+            BlobsUnavailable: the store at FOOTNOTE_BLOBS does not answer.
             DamagedBackup: a file of it is damaged; the message names it.
             DatabaseUnavailable: the database does not work.
         """
         started = time.monotonic()
         try:
             await asyncio.to_thread(self._clear)
-            await asyncio.to_thread(self._fetch_files, manifest)
+            await self._fetch_files(manifest)
             warnings = await asyncio.to_thread(self._take_engines_out)
             rows = await self._fill_tables(manifest)
         except OSError as error:
@@ -142,17 +152,34 @@ class HomeRestore:
                 else:
                     entry.unlink()
 
-    def _fetch_files(self, manifest: BackupManifest) -> None:
-        shown_at = 0.0
-        for number, (name, entry) in enumerate(manifest.files.items(), 1):
-            target = self._home / name
-            if not target.resolve().is_relative_to(self._home.resolve()):
-                raise DamagedBackup(f"the backup names a file outside of the home: {name}")
+    async def _fetch_files(self, manifest: BackupManifest) -> None:
+        """Contents go where FOOTNOTE_BLOBS says, one by one: the home's disk need not hold all of them."""
+        cache_bytes = self._settings.blob_cache_mb * 1024 * 1024
+        blobs = Blobs(self._home / "blobs", store=self._store, cache_bytes=cache_bytes)
+        readings = self._home / "readings"
+        archive = ReadingArchive(self._store, readings, cache_bytes) if self._store else None
+        shown_at, done, total = 0.0, 0, len(manifest.files)
+        for folder, entries in groupby(manifest.files.items(), lambda named: named[0].rpartition("/")[0]):
+            for name, entry in entries:
+                await asyncio.to_thread(self._fetch_file, name, entry, blobs)
+                done += 1
+                if done == total or time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
+                    self._show("files", done, total)
+                    shown_at = time.monotonic()
+            if archive and folder.startswith("readings/"):
+                await archive.send(UUID(folder.rpartition("/")[2]))
+
+    def _fetch_file(self, name: str, entry: BackupEntry, blobs: Blobs) -> None:
+        target = self._home / name
+        if not target.resolve().is_relative_to(self._home.resolve()):
+            raise DamagedBackup(f"the backup names a file outside of the home: {name}")
+        if name.startswith("blobs/"):
+            temporary = blobs.new_temporary()
+            self._place.fetch(entry.sha256, name, temporary)
+            blobs.adopt(temporary, target.name)
+        else:
             self._place.fetch(entry.sha256, name, target)
-            target.chmod(0o400 if name.startswith("blobs/") else 0o600)
-            if number == len(manifest.files) or time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
-                self._show("files", number, len(manifest.files))
-                shown_at = time.monotonic()
+            target.chmod(0o600)
 
     def _take_engines_out(self) -> list[str]:
         """The settings of the old home must not lead the new one to the old one's engines."""
@@ -164,8 +191,8 @@ class HomeRestore:
             return []
         file.write_text(said, encoding="utf-8")
         return [
-            "footnote.toml named the old home's database or index: those lines are comments now; what the "
-            "environment said during this restore holds, write it there"
+            "footnote.toml named the old home's database, index or blobs: those lines are comments now; what "
+            "the environment said during this restore holds, write it there"
         ]
 
     async def _fill_tables(self, manifest: BackupManifest) -> int:
@@ -190,14 +217,16 @@ class HomeRestore:
         finally:
             await database.aclose()
         database = await Database.open(self._url)
-        await database.aclose()
+        async with aclosing(database):
+            if self._store:
+                await take_store(database, self._store)
         return rows
 
     def _change(self, old_home: str) -> Callable[[str, Row], Row | None]:
         """What is different in the new home: its index, and where folders of the old one lie."""
 
         def change(table: str, row: Row) -> Row | None:
-            if table == "fact" and row["name"] in INDEX_FACTS | {RECONCILE_FACT}:
+            if table == "fact" and row["name"] in INDEX_FACTS | {RECONCILE_FACT, BLOBS_FACT}:
                 return None
             if table == "folder" and f"{row['location']}/".startswith(f"{old_home}/"):
                 row["location"] = str(self._home) + row["location"][len(old_home) :]

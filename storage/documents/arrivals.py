@@ -5,7 +5,6 @@ Files that may have exchanged their names arrive together and are judged togethe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,7 @@ from storage.queues.publication_queue import republish
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
+from storage.threads import run_in_thread
 
 KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
 """File -> (stat, sha256) of everything that was stored of it and is kept."""
@@ -80,7 +80,7 @@ class Arrivals:
         """
         async with self._blobs.arriving():  # the disk's work is done before the only writer's turn begins
             for one in arrivals:
-                await asyncio.to_thread(one.keep_blob)
+                await run_in_thread(one.keep_blob)
             reach("after-adopt")
             return await self._store(folder, arrivals, scan_context, owner)
 

@@ -46,6 +46,7 @@ from storage.sql.tables import (
     ReadingRow,
     VersionRow,
 )
+from storage.threads import run_in_thread
 from storage.web_pages.page_store import WebPageStore
 
 SETTLE_SECONDS = 15.0
@@ -212,7 +213,7 @@ class Eraser:
                 reading.fence += 1
                 reading.lease_owner = reading.lease_until = None
                 reading.state = "failed"
-            record_action(session, action)
+            await record_action(session, action)
         return was_busy
 
     async def _contents(self, target: ErasureTarget) -> _Contents:
@@ -264,7 +265,7 @@ class Eraser:
                 )
                 await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
             report.pictures = await asyncio.to_thread(self._blobs.pictures_of, dead)
-            await asyncio.to_thread(self._blobs.remove_all, dead)
+            await run_in_thread(lambda: self._blobs.remove_all(dead))
         for reading in readings:
             await self._files.remove(reading)
         await asyncio.to_thread(self._blobs.sweep)

@@ -108,9 +108,14 @@ TABLES: dict[str, KeptText] = {
 
 HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.db*": KeptText("the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"),
-    "blobs": KeptText("the PDFs' bytes", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED),
+    "blobs": KeptText(
+        "the PDFs' bytes, or copies of some", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
+    ),
     "readings": KeptText(
-        "pages, chunks, figures and vectors", (_D, _C), "FOOTNOTE_DELETE_GRACE_SECONDS", UNTIL_PURGED
+        "pages, chunks, figures and vectors, or copies",
+        (_D, _C),
+        "FOOTNOTE_DELETE_GRACE_SECONDS",
+        UNTIL_PURGED,
     ),
     "images": KeptText(
         "drawn pages and figures", (_D, _C), "FOOTNOTE_PAGE_IMAGES_MB", "at most; none of a purged document"
@@ -128,6 +133,7 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.toml": KeptText("settings", (), None, ADMINS),
     "link_keys.json": KeptText("the keys that sign links", (), None, FOREVER),
     "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
+    "console_secret": KeptText("what opens the console", (), None, FOREVER),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),
 }
 """By the name of the entry, a pattern where it has several."""

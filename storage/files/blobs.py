@@ -1,73 +1,72 @@
-"""The blob store: every content once, under its sha256, in a local folder.
+"""The blob store: every content once, under its sha256, in a local folder or in a store for many machines.
 
 A blob is written to a temporary file on the same file system and becomes visible whole and durable,
-or not at all.
+or not at all. Where there is a store elsewhere, the folder holds copies of what was used last.
 """
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from storage.crash_points import reach
 from storage.errors import BlobsUnavailable
+from storage.files.local_cache import LocalCache, list_shards, list_store
+from storage.files.object_store import ObjectStore, StoredFile, hash_file
+from storage.threads import run_in_thread
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PICTURE = re.compile(r"[0-9a-f]{64}-")
 _TEMPORARY = "temporary"
 _LOCK = "lock"
+_FOLDER = "blobs"
 LOCK_SECONDS, LOCK_POLL_SECONDS = 30.0, 0.01
 """How long an arrival waits for a removal and the other way round, and how often it checks."""
 
-SHARDS = tuple(f"{number:02x}" for number in range(256))
-
-
-@dataclass(frozen=True, slots=True)
-class ShardEntry:
-    """An entry of a shard: one of the 256 folders that blobs and readings are spread over."""
-
-    size: int
-    seconds: float
-    """Since it was written."""
-
-
-def list_shards(root: Path, shards: Iterable[str]) -> dict[str, ShardEntry]:
-    """What lies in these shards, by name; nothing where there is no such shard (yet).
-
-    Raises:
-        OSError: the disk does not answer.
-    """
-    now, found = time.time(), {}
-    for shard in shards:
-        with suppress(FileNotFoundError), os.scandir(root / shard) as entries:
-            for one in entries:
-                stat = one.stat(follow_symlinks=False)
-                found[one.name] = ShardEntry(stat.st_size, now - stat.st_mtime)
-    return found
+ContentLock = Callable[[bool], AbstractAsyncContextManager[None]]
+"""Called with whether nobody else may hold it."""
+_log = logging.getLogger(__name__)
 
 
 class Blobs:
-    """Contents under ``root``; its calls wait for the disk, so run them outside the event loop."""
+    """Contents under ``root``; its calls wait for disk or network, so run them outside the event loop."""
 
-    def __init__(self, root: Path, pictures: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        pictures: Path | None = None,
+        *,
+        store: ObjectStore | None = None,
+        cache_bytes: int = 0,
+        lock: ContentLock | None = None,
+    ) -> None:
         """Make the folders.
 
         Args:
-            root: where the blobs lie.
+            root: where the blobs lie, or copies of them.
             pictures: where drawn pages lie, named ``<sha256>-<page>-<resolution>``; it need not exist.
+            store: where all blobs lie, for several machines.
+            cache_bytes: most bytes of the copies.
+            lock: held by arrivals together and by removals alone, among the processes of all machines.
 
         Raises:
             BlobsUnavailable: they cannot be made.
         """
         self._root = root
+        self._store = store
+        self._cache = LocalCache(root, cache_bytes, self._secure)
+        self._lock = lock
+        # A lock lives as long as somebody holds it or waits for it.
+        self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._pictures = pictures
         self._temporary = root / _TEMPORARY
         with _translated_errors():
@@ -84,7 +83,9 @@ class Blobs:
             BlobsUnavailable: the disk is full or failing; the temporary file is still there.
         """
         place = self.path(sha256)
+        self.send(temporary, sha256)
         with _translated_errors():
+            size = temporary.stat().st_size
             _synchronise(temporary)
             if place.exists():
                 temporary.unlink()
@@ -94,7 +95,88 @@ class Blobs:
             temporary.chmod(0o400)
             temporary.replace(place)
             _synchronise(place.parent)
+        if self._store:
+            self._cache.make_room(size)
         return place
+
+    def send(self, file: Path, sha256: str) -> None:
+        """Copy a content to the store, where there is one that lacks it.
+
+        Raises:
+            BlobsUnavailable: the store is away.
+        """
+        if self._store and self._store.size(_stored(sha256)) is None:
+            self._store.put(file, _stored(sha256))
+
+    def is_kept(self, sha256: str) -> bool:
+        """Whether the content is there, in the store if there is one.
+
+        Raises:
+            BlobsUnavailable: the store is away.
+        """
+        if self._store:
+            return self._store.size(_stored(sha256)) is not None
+        return self.path(sha256).exists()
+
+    async def fetch(self, sha256: str) -> Path:
+        """Where a content can be opened now; a copy is made of one that lies in a store.
+
+        It stays there for a minute at least: ask again before it is opened again.
+
+        Raises:
+            BlobsUnavailable: the store is away, or has lost or damaged it.
+        """
+        place = self.path(sha256)
+        if self._store is None or await asyncio.to_thread(self._cache.touch, sha256):
+            return place
+        async with self._fetching.setdefault(sha256, asyncio.Lock()):
+            if not place.exists():
+                await run_in_thread(lambda: self._copy_here(sha256))
+        return place
+
+    def _copy_here(self, sha256: str) -> None:
+        """Every byte is compared with the hash; what a store damaged is worth nothing, and removed there."""
+        if self._store is None:
+            return
+        temporary = self.new_temporary()
+        try:
+            for _ in range(2):
+                if self._store.copy_to(_stored(sha256), temporary) == sha256:
+                    break
+            else:
+                self._store.remove([_stored(sha256)])
+                raise BlobsUnavailable(
+                    "a content is damaged in the store: it is copied again from its folder"
+                )
+            with _translated_errors():
+                size, place = temporary.stat().st_size, self.path(sha256)
+                temporary.chmod(0o400)
+                place.parent.mkdir(exist_ok=True, mode=0o700)
+                temporary.replace(place)
+        except FileNotFoundError:
+            raise BlobsUnavailable(
+                "a content is not in the store: it is copied again from its folder"
+            ) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._cache.make_room(size)
+
+    def _secure(self, sha256: str) -> None:
+        """Make sure that the store has what lies here."""
+        self.send(self.path(sha256), sha256)
+
+    def send_again(self, sha256: str) -> bool:
+        """Give a content back to the store that lost it; False where no whole copy lies here.
+
+        Raises:
+            BlobsUnavailable: the store is away, or the disk does not work.
+        """
+        place = self.path(sha256)
+        with _translated_errors():
+            if self._store is None or not place.exists() or hash_file(place) != sha256:
+                return False
+        self._store.put(place, _stored(sha256))
+        return True
 
     def ping(self) -> None:
         """Return when a file can be written.
@@ -135,13 +217,22 @@ class Blobs:
     async def removing(self) -> AsyncIterator[None]:
         """Nothing arrives until the context ends: for whoever asks SQL what nobody wants, and removes it.
 
-        As ``arriving``: of several processes on one home, too.
+        As ``arriving``: of several processes, too.
         """
         async with self._locked(fcntl.LOCK_EX):
             yield
 
     @asynccontextmanager
     async def _locked(self, kind: int) -> AsyncIterator[None]:
+        """First among the processes of this home, then among those of all machines."""
+        async with (
+            self._locked_here(kind),
+            self._lock(kind == fcntl.LOCK_EX) if self._lock else nullcontext(),
+        ):
+            yield
+
+    @asynccontextmanager
+    async def _locked_here(self, kind: int) -> AsyncIterator[None]:
         with _translated_errors():
             lock = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -160,24 +251,50 @@ class Blobs:
             os.close(lock)  # which gives it back
 
     def remove_all(self, names: Collection[str]) -> None:
-        """Remove blobs, in this thread; idempotent."""
+        """Remove blobs, in this thread, from the store first; idempotent."""
+        if self._store and names:
+            self._store.remove([_stored(sha256) for sha256 in names])
+            self.forget(names)
+            return
         for sha256 in names:
             self.remove(sha256)
             reach("amid-purge")
 
-    def listed(self, shards: Iterable[str]) -> dict[str, ShardEntry]:
-        """The blobs whose sha256 begin with these pairs of digits, as they lie on the disk.
+    def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
+        """The blobs whose sha256 begin with these pairs of digits, as they lie on the disk or in the store.
 
         Raises:
-            BlobsUnavailable: the disk does not answer.
+            BlobsUnavailable: it does not answer.
         """
+        if self._store:
+            return list_store(self._store, _FOLDER, shards)
         with _translated_errors():
             return list_shards(self._root, shards)
 
     def remove(self, sha256: str) -> None:
         """Remove a blob; idempotent."""
+        if self._store:
+            self._store.remove([_stored(sha256)])
         with _translated_errors():
             self.path(sha256).unlink(missing_ok=True)
+
+    def copies(self) -> set[str]:
+        """Contents of which this machine holds copies or pictures, and whose home is elsewhere."""
+        if self._store is None:
+            return set()
+        with _translated_errors():
+            return {name for name in self._cache.names() if _SHA256.fullmatch(name)} | {
+                file.name[:64] for file in self._drawn()
+            }
+
+    def forget(self, names: Collection[str]) -> None:
+        """Remove the copies and pictures of these contents from this machine."""
+        with _translated_errors():
+            for sha256 in names:
+                self.path(sha256).unlink(missing_ok=True)
+            for file in self._drawn():
+                if file.name[:64] in names:
+                    file.unlink(missing_ok=True)
 
     def pictures_of(self, names: Collection[str]) -> int:
         """How many pictures of pages, and of parts of them, were drawn of these contents."""
@@ -192,17 +309,23 @@ class Blobs:
     def sweep(self, older_than: float = 86_400) -> int:
         """Remove temporary files that no one has touched for ``older_than`` seconds; return how many.
 
-        Drawn pages of contents that are gone are removed, too, and counted.
+        Drawn pages of contents that are gone are removed, too, and counted; where contents lie in a store,
+        ``forget`` does so.
         """
         limit = time.time() - older_than
         with _translated_errors():
             gone = [file for file in self._temporary.iterdir() if _is_older(file, limit)]
-            gone += [file for file in self._drawn() if not self.path(file.name[:64]).exists()]
+            if self._store is None:
+                gone += [file for file in self._drawn() if not self.path(file.name[:64]).exists()]
             if self._pictures and self._pictures.is_dir():  # of processes that died while they wrote one
                 gone += [file for file in self._pictures.glob(".*") if _is_older(file, limit)]
             for file in gone:
                 file.unlink(missing_ok=True)
         return len(gone)
+
+
+def _stored(sha256: str) -> str:
+    return f"{_FOLDER}/{sha256[:2]}/{sha256}"
 
 
 def _is_older(file: Path, limit: float) -> bool:

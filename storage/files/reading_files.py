@@ -1,7 +1,8 @@
 """Keeps what a reading is made of, its pages, chunks, figures and vectors, in files beside the blobs.
 
 A reading is a folder of checked lines and of vectors with their checksum. It appears whole or not at
-all, and never changes; a byte that the disk changed is found out when it is read.
+all, and never changes; a byte that the disk changed is found out when it is read. In a store
+for many machines it is one ZIP file; the folders are then copies of what was used last.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -19,7 +20,6 @@ from uuid import UUID
 
 from storage.embeddings.quantized_vectors import ChunkSentenceVectors, sentence_values, sentences_of
 from storage.errors import BlobsUnavailable, LostReading
-from storage.files.blobs import ShardEntry, list_shards
 from storage.files.file_format import (
     Vectors,
     chunk_of,
@@ -30,17 +30,22 @@ from storage.files.file_format import (
     has_vectors,
     keep_folder,
     page_of,
+    page_text_of,
     page_values,
     read_lines,
     read_some,
     read_vectors,
     searched_text,
+    section_of,
     share_file,
     text_of,
     wordless_chunk,
     write_lines,
     write_vectors,
 )
+from storage.files.local_cache import list_shards
+from storage.files.object_store import StoredFile
+from storage.files.reading_archive import ReadingArchive
 from storage.models import Chunk, Figure, Page
 from storage.recent_items import RecentItems
 from storage.text.analyzer import words_of
@@ -63,8 +68,10 @@ class ReadingFiles:
     ``LostReading`` when they are gone or damaged.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, archive: ReadingArchive | None = None) -> None:
+        """``archive``: where all readings lie, for several machines; under ``root`` are copies then."""
         self.root = root.absolute()
+        self.archive = archive
         self._recent: RecentItems[_Line, Any] = RecentItems(KEPT_IN_MEMORY)
 
     async def write(
@@ -77,6 +84,7 @@ class ReadingFiles:
     ) -> None:
         """Keep a reading, durably; writing the same id again replaces it."""
         await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors, figures)
+        await self.send(reading_id)
         await self._forget(reading_id)
 
     async def write_vectors(
@@ -91,28 +99,53 @@ class ReadingFiles:
 
         ``sentences``: those of every chunk, in order; empty when none are kept.
         """
+        await self.fetch(base)
         await _in_thread(self._write_beside, reading_id, base, vectors, figures, sentences)
+        await self.send(reading_id)
+        await self._forget(reading_id)
+
+    async def send(self, reading_id: UUID) -> None:
+        """Copy a reading that was written here to the archive, where there is one."""
+        if self.archive:
+            await self.archive.send(reading_id)
+
+    async def fetch(self, reading_id: UUID) -> None:
+        """Have the files of a reading in their folder, where other processes read them within a minute."""
+        if self.archive:
+            await self.archive.fetch(reading_id)
+
+    async def forget(self, reading_id: UUID) -> None:
+        """Remove this machine's copy of a reading."""
+        await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
         await self._forget(reading_id)
 
     async def texts(self, reading_id: UUID) -> list[str]:
         """The text of every chunk, in order."""
-        return await _in_thread(self._read_all, reading_id, "chunks", text_of)
+        return await self._read([reading_id], self._read_all, reading_id, "chunks", text_of)
 
     async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
         """Each word of headings and text, in lower case -> how often it occurs in the chunks."""
-        return await _in_thread(self._count_words, reading_id)
+        return await self._read([reading_id], self._count_words, reading_id)
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
         """All chunks in order."""
-        return await _in_thread(self._read_all, reading_id, "chunks", chunk_of)
+        return await self._read([reading_id], self._read_all, reading_id, "chunks", chunk_of)
 
     async def pages(self, reading_id: UUID) -> list[Page]:
         """All pages in order."""
-        return await _in_thread(self._read_all, reading_id, "pages", page_of)
+        return await self._read([reading_id], self._read_all, reading_id, "pages", page_of)
+
+    async def page_texts(self, reading_id: UUID) -> list[str]:
+        """The text of every page, in order; the places of its words stay packed."""
+        return await _in_thread(self._read_all, reading_id, "pages", page_text_of)
+
+    async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
+        """(heading path, first page) of every chunk, in order."""
+        return await _in_thread(self._read_all, reading_id, "chunks", section_of)
 
     async def figures(self, reading_id: UUID) -> list[Figure]:
         """All figures in order; lost where the reading has none."""
-        return await _in_thread(self._read_all, reading_id, "figures", figure_of)
+        return await self._read([reading_id], self._read_all, reading_id, "figures", figure_of)
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         """One figure, counted from 0; raises as ``chunks_at``."""
@@ -137,7 +170,7 @@ class ReadingFiles:
 
     async def vectors(self, reading_id: UUID) -> Vectors | None:
         """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
-        return await _in_thread(self._read_vectors, reading_id)
+        return await self._read([reading_id], self._read_vectors, reading_id)
 
     async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
         """What may be quoted from each (reading, ordinal), with vectors; None for a reading without.
@@ -149,16 +182,21 @@ class ReadingFiles:
 
     async def remove(self, reading_id: UUID) -> None:
         """Erase a reading; one that is not there stays so."""
-        await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
-        await self._forget(reading_id)
+        if self.archive:
+            await self.archive.remove([str(reading_id)])
+        await self.forget(reading_id)
 
-    async def listed(self, shards: Iterable[str]) -> dict[str, ShardEntry]:
+    async def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
         """What lies where the readings go whose ids begin with these pairs of digits, drafts included."""
+        if self.archive:
+            return await self.archive.listed(shards)
         return await _in_thread(list_shards, self.root, shards)
 
     async def remove_entry(self, name: str) -> None:
         """Erase what was listed under this name: a draft, or a reading that SQL does not know."""
         prefix = name.lstrip(".")[:2]
+        if self.archive:
+            await self.archive.remove([name])
         await _in_thread(shutil.rmtree, self.root / prefix / name, ignore_errors=True)
 
     async def is_whole(
@@ -171,11 +209,20 @@ class ReadingFiles:
         has_vectors: bool,
         has_sentences: bool = False,
     ) -> bool:
-        """Whether every file is there and as long as it was when it was written; none is read through."""
+        """Whether every file is there and as long as it was when it was written; none is read through.
+
+        Where there is an archive: whether that has the reading, or gets it again from here.
+        """
         lines = {"pages": pages, "chunks": chunks}
         lines |= {"figures": figures} if figures else {}
         lines |= {"sentences": chunks} if has_sentences else {}
-        return await _in_thread(self._is_whole, reading_id, lines, chunks + figures if has_vectors else None)
+        count = chunks + figures if has_vectors else None
+        if self.archive and await self.archive.has(reading_id):
+            return True
+        is_whole = await _in_thread(self._is_whole, reading_id, lines, count)
+        if is_whole:
+            await self.send(reading_id)
+        return is_whole
 
     def _is_whole(self, reading_id: UUID, lines: Mapping[str, int], vectors: int | None) -> bool:
         folder = self._folder(reading_id)
@@ -192,6 +239,19 @@ class ReadingFiles:
         for key in [key for key in self._recent if key[0] == reading_id]:
             del self._recent[key]
 
+    async def _read(self, readings: Collection[UUID], work: Callable[..., T], *arguments: Any) -> T:
+        """``work`` on the files of these readings; copies that turn out to be damaged are made once more."""
+        await asyncio.gather(*map(self.fetch, readings))
+        try:
+            return await _in_thread(work, *arguments)
+        except LostReading:
+            if self.archive is None:
+                raise
+        for reading_id in readings:
+            await self.forget(reading_id)
+        await asyncio.gather(*map(self.fetch, readings))
+        return await _in_thread(work, *arguments)
+
     async def _one(self, reading_id: UUID, kind: str, index: int, parse: Callable[[Any], T]) -> T:
         (found,) = await self._remembered([(reading_id, kind, index)], partial(self._read_one, parse=parse))
         return found
@@ -200,7 +260,8 @@ class ReadingFiles:
         """The value of each line; those that are not in memory are read in one go."""
         found: dict[_Line, T] = {key: self._recent[key] for key in keys if key in self._recent}
         if unknown := [key for key in keys if key not in found]:
-            found.update(await _in_thread(lambda: {key: read(key) for key in unknown}))
+            readings = {key[0] for key in unknown}
+            found.update(await self._read(readings, lambda: {key: read(key) for key in unknown}))
         self._recent.update(found)
         return [found[key] for key in keys]
 

@@ -5,11 +5,11 @@ Everything is asked in slices: a tenant at a time, or so many folders of the dis
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
@@ -17,7 +17,8 @@ from sqlalchemy import ColumnElement, exists, func, or_, select, update
 from sqlmodel import col
 
 from storage.clock import utc_now
-from storage.files.blobs import SHARDS, Blobs
+from storage.files.blobs import Blobs
+from storage.files.local_cache import SHARDS
 from storage.models import Rung, TenantName
 from storage.queues.publication_queue import LIVE, ExpectedPublication, read_expected
 from storage.queues.purge import is_wanted
@@ -34,6 +35,7 @@ from storage.sql.tables import (
     ReadingRow,
     VersionRow,
 )
+from storage.threads import run_in_thread
 
 T = TypeVar("T")
 Shards = Sequence[str]
@@ -128,7 +130,7 @@ class Inventory:
         known = select(col(PublicationRow.id)).where(col(PublicationRow.state) != "removed")
         strays = set(held)
         async with self._database.snapshot() as session:
-            for some in _portions(held):
+            for some in portions(held):
                 strays -= set(await session.scalars(known.where(col(PublicationRow.id).in_(some))))
         return strays
 
@@ -143,19 +145,19 @@ class Inventory:
         """Size of every content in these shards that a document wants, or that is still to be purged."""
         query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
             col(BlobRow.sha256).between(shards[0], f"{shards[-1]}g"),
-            or_(is_wanted(BlobRow), _has_reading()),
+            or_(is_wanted(BlobRow), has_reading()),
         )
         async with self._database.snapshot() as session:
             return {sha256: size for sha256, size in await session.execute(query)}
 
     async def drop_orphans(self, candidates: Collection[str], blobs: Blobs) -> int:
         """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
-        wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), _has_reading())), 0
-        for some in _portions(candidates):
+        wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), has_reading())), 0
+        for some in portions(candidates):
             async with blobs.removing():
                 async with self._database.snapshot() as session:
                     held = set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
-                await asyncio.to_thread(blobs.remove_all, set(some) - held)
+                await run_in_thread(partial(blobs.remove_all, set(some) - held))
             dropped += len(set(some) - held)
         return dropped
 
@@ -169,7 +171,7 @@ class Inventory:
             col(VersionRow.sha256) == sha256, col(VersionRow.number) == newest_number(VersionRow)
         )
         async with blobs.removing():
-            await asyncio.to_thread(blobs.remove, sha256)
+            await run_in_thread(partial(blobs.remove, sha256))
             async with self._database.transaction() as session:
                 rows = await session.scalars(
                     select(DocumentRow).where(
@@ -208,12 +210,13 @@ class Inventory:
             return await lose_reading(session, reading)
 
 
-def _portions(names: Collection[T]) -> Iterator[list[T]]:
+def portions(names: Collection[T]) -> Iterator[list[T]]:
     """As many as one statement names: engines bound their number, and an index may hold any."""
     ordered = list(names)
     for start in range(0, len(ordered), SLICE_CONTENTS):
         yield ordered[start : start + SLICE_CONTENTS]
 
 
-def _has_reading() -> ColumnElement[bool]:
+def has_reading() -> ColumnElement[bool]:
+    """Whether SQL still knows a reading of the content."""
     return exists().where(col(ReadingRow.sha256) == BlobRow.sha256)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, exists, or_, select, tuple_, update
@@ -19,6 +19,7 @@ from storage.queues.publication_queue import PublicationClaim, claim_of
 from storage.sql.database import Database
 from storage.sql.leases import Leases, held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
+from storage.threads import run_in_thread
 
 GIVEN_UP_BATCH_SIZE = 100
 """Documents given up by one purge; the next one goes on."""
@@ -78,7 +79,7 @@ class PurgeQueue:
         await self._give_up_documents()
         async with blobs.removing():
             dead, readings = await self._forget_contents()
-            await asyncio.to_thread(blobs.remove_all, dead)
+            await run_in_thread(partial(blobs.remove_all, dead))
         if readings:
             reach("after-purge")
         return readings

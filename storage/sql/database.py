@@ -135,6 +135,19 @@ class Database:
         async with self.transaction(exclusive=False) as session:
             await session.execute(select(1))
 
+    @asynccontextmanager
+    async def content_lock(self, alone: bool) -> AsyncIterator[None]:
+        """Held by who adds files that SQL names, together, or by who removes some, alone; on all machines.
+
+        Enter it before a transaction, never inside one.
+
+        Raises:
+            DatabaseUnavailable: others hold it for longer than a writer waits, or the database is gone.
+        """
+        with self._translated_errors():
+            async with self._dialect.content_lock(alone):
+                yield
+
     async def scrub(self) -> None:
         """Overwrite what was deleted: no byte of it stays in the database's own files.
 

@@ -53,6 +53,9 @@ class Dialect(Protocol):
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
         """A session that cannot write and sees one moment."""
 
+    def content_lock(self, alone: bool) -> AbstractAsyncContextManager[None]:
+        """As ``Database.content_lock``."""
+
     async def scrub(self) -> None:
         """Overwrite what was deleted: no byte of it stays in the database's own files."""
 

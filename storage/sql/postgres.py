@@ -27,7 +27,11 @@ from storage.sql.dialect import (
 
 ALONE = 0x666F6F746E6F7465
 """The advisory lock of whoever is alone among writers: "footnote" in ASCII."""
+CONTENTS = ALONE + 1
+"""That of whoever adds or removes files which SQL names."""
 WRITERS = 6
+LOCKS = 2
+"""Connections that hold such a lock at the same time."""
 IDLE_SECONDS = 60
 """A transaction of a worker that fell silent is ended by the server after so long."""
 
@@ -98,6 +102,7 @@ class PostgresDialect:
         self._busy_seconds = busy_seconds
         self._turns = WriterQueue()
         self._writers = self._engine(WRITERS)
+        self._locks = self._engine(LOCKS, isolation_level="AUTOCOMMIT")
         self._readers = self._engine(
             READERS, isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
         )
@@ -134,6 +139,17 @@ class PostgresDialect:
         async with AsyncSession(self._readers, expire_on_commit=False) as session:
             yield session
 
+    @asynccontextmanager
+    async def content_lock(self, alone: bool) -> AsyncIterator[None]:
+        """A lock of a session, as files may take longer than a transaction may be idle; it ends with it."""
+        suffix = "" if alone else "_shared"
+        async with self._locks.connect() as connection:
+            await connection.execute(text(f"SELECT pg_advisory_lock{suffix}({CONTENTS})"))
+            try:
+                yield
+            finally:
+                await connection.execute(text(f"SELECT pg_advisory_unlock{suffix}({CONTENTS})"))
+
     async def scrub(self) -> None:
         """Rewrite every table; the server's write-ahead log and its backups are its administrator's."""
         async with self._writers.connect() as opened:
@@ -160,6 +176,7 @@ class PostgresDialect:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._readers.dispose()
+        await self._locks.dispose()
         await self._writers.dispose()
 
     def _engine(self, pool_size: int, **options: Any) -> AsyncEngine:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sources import ROOT
 
 from engines import cache
-from engines.support.go_modules import GoModule, install
+from engines.support.go_modules import GoModule, build
 from engines.support.kubernetes_schemas import LOCATION, write_custom_schema, write_schemas
 
 NAME = "helm"
@@ -18,6 +18,8 @@ REMEDY = ".venv/bin/python tests/fetch.py helm (needs Go)"
 BINDS_EVERYWHERE = False
 
 HELM_VERSION, KUBECONFORM_VERSION = "v3.16.4", "v0.6.7"
+HELM_CHECKSUM = "h1:rBn/h9MACw+QlhxQTjpl8Ifx+VTWaYsw3rguGBYBzr0="
+KUBECONFORM_CHECKSUM = "h1:kIvjeiMSU0+/GY48+U9GmJZdGmoej4dArYvv3BfvlyA="
 HELM = cache() / f"helm-{HELM_VERSION}"
 KUBECONFORM = cache() / f"kubeconform-{KUBECONFORM_VERSION}"
 KUBERNETES = GoModule(
@@ -58,8 +60,9 @@ def fetch() -> None:
     Raises:
         FetchError: Go is missing, or a module is out of reach.
     """
-    install("helm.sh/helm/v3/cmd/helm", HELM_VERSION, HELM)
-    install("github.com/yannh/kubeconform/cmd/kubeconform", KUBECONFORM_VERSION, KUBECONFORM)
+    build(f"helm.sh/helm/v3@{HELM_VERSION}", HELM_CHECKSUM, "./cmd/helm", HELM)
+    module = f"github.com/yannh/kubeconform@{KUBECONFORM_VERSION}"
+    build(module, KUBECONFORM_CHECKSUM, "./cmd/kubeconform", KUBECONFORM)
     KUBERNETES.fetch()
     OPERATOR.fetch()
     with tempfile.TemporaryDirectory(dir=cache()) as scratch:

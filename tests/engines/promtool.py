@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from engines import cache
-from engines.support.go_modules import install
+from engines.support.go_modules import build
 
 NAME = "promtool"
 REMEDY = ".venv/bin/python tests/fetch.py promtool (needs Go)"
 BINDS_EVERYWHERE = False
 
 VERSION = "v0.316.0"
+MODULE = f"github.com/prometheus/prometheus@{VERSION}"
+CHECKSUM = "h1:f1GRFerhTMKQma+awCoC9T820ecWeGSdF+xAlMHzZzM="
+"""As Go would write it into a go.sum."""
 BINARY = cache() / f"promtool-{VERSION}"
 
 
@@ -19,9 +22,9 @@ def missing() -> str | None:
 
 
 def fetch() -> None:
-    """Build it.
+    """Build it of files whose hashes are known; takes minutes.
 
     Raises:
-        FetchError: Go is missing, or a module is out of reach.
+        FetchError: Go is missing or too old, or a module is out of reach or another one.
     """
-    install("github.com/prometheus/prometheus/cmd/promtool", VERSION, BINARY)
+    build(MODULE, CHECKSUM, "./cmd/promtool", BINARY)

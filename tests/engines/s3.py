@@ -14,6 +14,9 @@ from engines.support.shares import HOST, SHARE_SECONDS, ShareServer, new_name, p
 from ingestion.sources.base import Source
 from ingestion.sources.shares.registry import open_share
 from ingestion.sources.shares.settings import ShareSettings
+from storage.errors import BlobsUnavailable
+from storage.files.object_store import ObjectStore
+from storage.settings import AwsSettings
 
 NAME = "s3"
 REMEDY = "make test"
@@ -89,6 +92,17 @@ class RealS3(ShareServer):
         self._store.delete_object(Bucket=bucket, Key=key)
         return self._buckets[bucket].pop(key)
 
+    def keys(self, bucket: str) -> list[str]:
+        """Of all objects, whoever stored them."""
+        found = self._store.list_objects_v2(Bucket=bucket).get("Contents", ())
+        return [one["Key"] for one in found]
+
+    def damage(self, bucket: str, key: str) -> None:
+        """Change a byte in the middle of an object."""
+        data = bytearray(self._store.get_object(Bucket=bucket, Key=key)["Body"].read())
+        data[len(data) // 2] ^= 1
+        self._store.put_object(Bucket=bucket, Key=key, Body=bytes(data))
+
     def drop(self, bucket: str) -> None:
         """Delete a bucket."""
         for key in list(self._buckets[bucket]):
@@ -122,6 +136,23 @@ class Bucket:
             self.location,
             ShareSettings(**{"share_timeout": SHARE_SECONDS, **self.server.settings, **settings}),
         )
+
+    @property
+    def account(self) -> AwsSettings:
+        """What opens it."""
+        return AwsSettings(**self.server.settings)
+
+    def store(self) -> ObjectStore:
+        """What keeps blobs in it."""
+        return ObjectStore(self.location, BlobsUnavailable, "the blob store", self.account, is_impatient=True)
+
+    def keys(self) -> list[str]:
+        """Names of what is there."""
+        return [key.removeprefix("team/papers/") for key in self.server.keys(self.bucket)]
+
+    def damage(self, name: str) -> None:
+        """Change a byte of an object."""
+        self.server.damage(self.bucket, f"team/papers/{name}")
 
     def put(self, name: str, data: bytes) -> None:
         """Store an object."""

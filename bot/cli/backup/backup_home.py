@@ -18,6 +18,7 @@ from storage.backup.home_backup import HomeBackup
 from storage.backup.home_restore import HomeRestore, read_backup
 from storage.backup.place import BackupPlace
 from storage.errors import SettingsError
+from storage.settings import AwsSettings, load
 from storage.stores import open_index, open_stores
 
 PARTLY = 1
@@ -42,7 +43,7 @@ async def backup(options: argparse.Namespace) -> int:
         BackupError: the place is full, away or refuses us.
     """
     settings = load_settings()
-    place = BackupPlace(options.url)
+    place = BackupPlace(options.url, load(AwsSettings))
     async with open_existing_home(settings) as stores:
         report = await HomeBackup(stores, place, CountLine().show).write()
     if options.json:
@@ -66,7 +67,7 @@ async def restore(options: argparse.Namespace) -> int:
     settings = load_settings()
     if read_server_url(settings.home) is not None:
         raise SettingsError("`footnote serve` runs on this home: stop it first")
-    place = BackupPlace(options.url)
+    place = BackupPlace(options.url, load(AwsSettings))
     manifest = await asyncio.to_thread(read_backup, place)
     line = CountLine()
     restoring = HomeRestore(settings.storage, place, line.show)

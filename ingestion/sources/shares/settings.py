@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ingestion.sources.shares.address import ShareAddress
-from storage.settings import FootnoteSettings
+from storage.settings import AwsSettings
 
 
 class ShareAccount(BaseModel):
@@ -22,25 +23,15 @@ class ShareAccount(BaseModel):
     endpoint: str | None = None
 
 
-class ShareSettings(FootnoteSettings):
+class ShareSettings(AwsSettings):
     """How folders on other machines are reached; credentials stand here and never in the folder map."""
+
+    spoken: ClassVar[frozenset[str]] = frozenset(
+        {"sftp_password", "sftp_key_passphrase", "smb_password", "webdav_password"}
+    )
 
     share_timeout: float = Field(
         20.0, ge=1, le=600, description="Seconds a share may be silent before that counts as an outage."
-    )
-    aws_access_key_id: str | None = Field(
-        None,
-        validation_alias="AWS_ACCESS_KEY_ID",
-        description="S3: access key; unset: profiles and roles, as AWS's own tools find them.",
-    )
-    aws_secret_access_key: SecretStr | None = Field(
-        None, validation_alias="AWS_SECRET_ACCESS_KEY", description="S3: secret of that key."
-    )
-    aws_session_token: SecretStr | None = Field(
-        None, validation_alias="AWS_SESSION_TOKEN", description="S3: token of temporary credentials."
-    )
-    aws_endpoint_url: str | None = Field(
-        None, validation_alias="AWS_ENDPOINT_URL", description="S3: server, when it is not Amazon's."
     )
     sftp_user: str | None = Field(None, description="SFTP: user, where the URL names none.")
     sftp_password: SecretStr | None = Field(None, description="SFTP: password; a key is better.")

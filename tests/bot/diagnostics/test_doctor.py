@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from engines.s3 import RealS3
 from engines.support.ports import free_port
 from fakes.oauth_slack import oauth_slack
 from harness.doctor import CANARY, Answer, Doctor, Serve
@@ -185,6 +186,19 @@ async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
     assert CANARY not in str(told)
 
 
+@pytest.mark.engine("s3")
+async def test_a_store_of_blobs_is_tried_out(doctor: Doctor, s3_server: RealS3) -> None:
+    """Shows one that is well, one that refuses us, one that is away, and one that is another home's."""
+    bucket = s3_server.place()
+    account = {name.upper(): value for name, value in s3_server.settings.items()}
+    (well,) = await doctor.look("blobs", FOOTNOTE_BLOBS=bucket.location, **account)
+    assert well.state is CheckState.OK, well
+    bucket.put("blobs/ab/cd", b"of another home")
+    assert "another home" in (await doctor.fault("blobs")).text
+    assert "cannot be written" in (await doctor.fault("blobs", AWS_SECRET_ACCESS_KEY=CANARY)).text
+    assert "cannot be written" in (await doctor.fault("blobs", AWS_ENDPOINT_URL=nowhere())).text
+
+
 async def test_half_of_teams_settings_is_told(doctor: Doctor) -> None:
     """Shows what is missing where only the secret is set."""
     assert "MicrosoftAppId" in (await doctor.fault("teams", MicrosoftAppPassword=CANARY)).text
@@ -303,8 +317,7 @@ async def test_an_absent_database_server_is_told(doctor: Doctor) -> None:
 
 async def test_an_absent_weaviate_is_told(doctor: Doctor) -> None:
     """Shows that no other index is taken in its place."""
-    url = nowhere().replace("http://", f"http://someone:{CANARY}@")
-    told = await doctor.fault("index", WEAVIATE_URL=url, WEAVIATE_API_KEY=CANARY)
+    told = await doctor.fault("index", WEAVIATE_URL=nowhere(), WEAVIATE_API_KEY=CANARY)
     assert (told.state, "nobody answers there" in told.text) == (CheckState.FAIL, True)
 
 
@@ -369,6 +382,18 @@ async def test_a_check_that_hangs_costs_only_its_line() -> None:
     assert (hung.state, hung.page) == (CheckState.FAIL, TOO_LONG)
     assert (stumbled.state, CANARY in str(stumbled)) == (CheckState.FAIL, False)
     assert well.text == "well"
+
+
+async def test_the_report_holds_no_secret() -> None:
+    """Shows that whatever a check quotes passes the filter."""
+
+    async def quote() -> Any:
+        return ok(f"it said {CANARY} of https://someone:{CANARY}@host/")
+
+    (told,) = await run_checks([HealthCheck("quotes", quote, "docs/x.md#x")], Redactor([]))
+    assert "someone" not in told.text
+    (told,) = await run_checks([HealthCheck("quotes", quote, "docs/x.md#x")], Redactor([CANARY]))
+    assert CANARY not in told.text
 
 
 def test_secrets_are_taken_out_wherever_they_stand() -> None:

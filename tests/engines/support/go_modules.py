@@ -10,6 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from sources import ROOT
+
 from engines import FetchError, cache
 
 
@@ -26,28 +28,25 @@ def program() -> str:
     return found
 
 
-def install(package: str, version: str, binary: Path, seconds: float = 1200) -> None:
-    """Build a program; Go checks every module against its checksum database. Nothing to do when it is there.
+def build(module: str, checksum: str, package: str, binary: Path, seconds: float = 1200) -> None:
+    """Build a program of files whose hashes are known; takes minutes. Nothing to do when it is there.
+
+    Args:
+        module: path and version.
+        checksum: the module's, as Go writes it into a go.sum.
+        package: the program's folder in the module, as ``./cmd/name``.
+        binary: where the program is put.
+        seconds: how long it may take.
 
     Raises:
-        FetchError: Go is missing, or a module is out of reach.
+        FetchError: Go is missing or too old, or a module is out of reach or another one.
     """
     if binary.exists():
         return
-    with tempfile.TemporaryDirectory(dir=cache()) as scratch:
-        environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": scratch, "GOFLAGS": "-trimpath"}
-        done = subprocess.run(
-            [program(), "install", f"{package}@{version}"],
-            cwd="/",
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-        if done.returncode:
-            raise FetchError(f"{package} was not built: {done.stderr.strip()[-300:]}")
-        (Path(scratch) / package.rsplit("/", 1)[-1]).rename(binary)
+    command = [str(ROOT / "deploy" / "go_program.sh"), program(), module, checksum, package, str(binary)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode:
+        raise FetchError(f"{module} was not built: {done.stderr.strip()[-300:]}")
 
 
 @dataclass(frozen=True, slots=True)

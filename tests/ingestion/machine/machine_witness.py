@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from storage.embeddings.base import Embedder
 from storage.errors import StorageError, UnknownChannel, UnknownTenant
-from storage.files.blobs import SHARDS
+from storage.files.local_cache import SHARDS
 from storage.index.base import Hit
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, TenantName

@@ -26,7 +26,8 @@ from storage.chat.citations import Citations
 from storage.documents.catalog import Catalog
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import UnknownTenant
-from storage.files.blobs import Blobs, ShardEntry
+from storage.files.blobs import Blobs
+from storage.files.object_store import StoredFile
 from storage.index.base import Index, IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.live_index import LiveIndex
@@ -248,7 +249,7 @@ class BusyBlobs(Blobs):
         super().__init__(root)
         self._loop, self._arrive = asyncio.get_running_loop(), arrive
 
-    def listed(self, shelves: Iterable[str]) -> dict[str, ShardEntry]:
+    def listed(self, shelves: Iterable[str]) -> dict[str, StoredFile]:
         """What lay there before it arrived."""
         found = super().listed(shelves)
         asyncio.run_coroutine_threadsafe(self._arrive(), self._loop).result(60)

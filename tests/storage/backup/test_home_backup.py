@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import json
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engines.s3 import RealS3
 from harness.empty_homes import make_sqlite
 from pydantic import SecretStr
 from sqlalchemy import Text, cast, delete, select
@@ -38,15 +40,18 @@ from storage.sql.tables import (
     SQLModel,
     VersionRow,
 )
-from storage.stores import Stores, open_stores
+from storage.stores import Stores, open_store, open_stores
 
 PDF = b"%PDF-1.7 a manual of quaggas"
 SHA256 = hashlib.sha256(PDF).hexdigest()
 
 
-def settings_of(home: Path, url: str | None = None) -> StorageSettings:
-    """A home of its own, with its database elsewhere where a URL is given."""
-    return StorageSettings(home=home, database_url=SecretStr(url) if url else None)
+def settings_of(home: Path, url: str | None = None, blobs: str | None = None) -> StorageSettings:
+    """A home of its own, with its database, or its blobs, elsewhere where a URL is given."""
+    secrets = {"database_url": url, "blobs": blobs}
+    return StorageSettings(
+        home=home, **{name: SecretStr(one) if one else None for name, one in secrets.items()}
+    )
 
 
 async def fill(stores: Stores) -> None:
@@ -126,9 +131,9 @@ async def rows_of(stores: Stores) -> dict[str, list[Any]]:
     return found
 
 
-def files_of(home: Path) -> dict[str, bytes]:
-    """Every file that a backup holds."""
-    kept = ("blobs", "readings", "inbox", "link_keys.json")
+def files_of(home: Path, *places: str) -> dict[str, bytes]:
+    """Every file that a backup holds, or those in some places."""
+    kept = places or ("blobs", "readings", "inbox", "link_keys.json")
     return {
         str(file.relative_to(home)): file.read_bytes()
         for file in home.rglob("*")
@@ -236,6 +241,40 @@ async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: An
     damage(tmp_path / "1")
     with pytest.raises(DamagedBackup, match=named):
         await restore(BackupPlace(str(tmp_path / "1")), settings_of(tmp_path / "new"))
+
+
+@pytest.mark.engine("s3")
+async def test_a_home_moves_into_a_store_and_back(
+    home: Stores, tmp_path: Path, s3_server: RealS3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows a restore into S3, a backup by a machine without copies, twice, and one at home again."""
+    for name, value in s3_server.settings.items():
+        monkeypatch.setenv(name.upper(), value)
+    bucket = s3_server.place()
+    there = settings_of(tmp_path / "there", blobs=bucket.location)
+    await restore(await back_up(home, tmp_path / "1"), there)
+    assert sorted(key.partition("/")[0] for key in bucket.keys()) == [
+        "blobs",
+        "footnote-home.txt",
+        "readings",
+    ]
+    url = f"sqlite:///{tmp_path / 'there' / 'footnote.db'}"
+    async with open_stores(settings_of(tmp_path / "beside", url, bucket.location)) as stores:
+        await open_store(stores)
+        place = await back_up(stores, tmp_path / "2")
+        assert stores.blobs.copies() == {SHA256}
+        await asyncio.to_thread(stores.blobs.forget, [SHA256])
+        await back_up(stores, tmp_path / "2")
+        assert stores.blobs.copies() == set(), "what the backup has is not fetched again"
+    again = settings_of(tmp_path / "again")
+    await restore(place, again)
+    assert files_of(tmp_path / "again", "blobs", "readings") == files_of(
+        tmp_path / "old", "blobs", "readings"
+    )
+    async with open_stores(again) as stores:
+        await open_store(stores)
+    with pytest.raises(SettingsError, match="FOOTNOTE_BLOBS is not empty"):
+        await restore(place, settings_of(tmp_path / "late", blobs=bucket.location))
 
 
 async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from engines.s3 import RealS3
 from sqlalchemy import select
 
 from storage.chat.answer_sources import AnswerSources, Subscriptions
@@ -27,11 +28,13 @@ from storage.erasure.kept_texts import TABLES
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, person_target
 from storage.errors import SettingsError, StillInFolder
 from storage.files.blobs import Blobs
+from storage.files.reading_archive import ReadingArchive
 from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
 from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown
+from storage.queues.local_copies import LocalCopies
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import (
@@ -271,6 +274,44 @@ async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Hom
     assert await home.told() == [(id, "de") for id in answered]
     assert await home.places(OTHER) == stays
     assert [(one.action, one.subject) for one in await AuditLog(home.database).latest()] == [("erase", "1")]
+
+
+@pytest.mark.engine("s3")
+async def test_a_document_goes_from_a_store_and_from_other_machines(home: Home, s3_server: RealS3) -> None:
+    """Shows no object of it in the bucket, and that a machine which had copies forgets them by itself."""
+    channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
+    bucket = s3_server.place()
+    beside = {"": home.path, "other": home.path / "other"}
+    machines = {}
+    for name, path in beside.items():
+        archive = ReadingArchive(bucket.store(), path / "readings", 1 << 30)
+        blobs = Blobs(path / "blobs", path / "images", store=bucket.store(), lock=home.database.content_lock)
+        machines[name] = replace(home, blobs=blobs, files=ReadingFiles(path / "readings", archive))
+    one, other = machines[""], machines["other"]
+    await one.shelve(channel, CANARY)
+    await one.shelve(channel, OTHER)
+    held = bucket.keys()
+    async with home.database.snapshot() as session:
+        rows = list(await session.scalars(select(ReadingRow)))
+    for row in rows:
+        assert await other.files.chunks(row.id)
+        place = other.blobs.path(row.sha256)
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(one.blobs.path(row.sha256).read_bytes())
+    (beside["other"] / "images").mkdir()
+    (gone,) = [row for row in rows if CANARY in str(row.title)]
+    (beside["other"] / "images" / f"{gone.sha256}-1-96.png").write_text(CANARY)
+    report = await one.eraser.erase(await document_target(home.database, channel, f"{CANARY}.pdf"), ACTION)
+    assert (report.blobs, report.readings, report.pictures) == (1, 1, 1)
+    assert await home.places(CANARY) == {"other"}
+    assert len(held) == 4
+    assert set(held) - set(bucket.keys()) == {
+        f"blobs/{gone.sha256[:2]}/{gone.sha256}",
+        f"readings/{gone.id.hex[:2]}/{gone.id}.zip",
+    }
+    await LocalCopies(home.database, other.blobs, other.files).drop_unknown()
+    assert await home.places(CANARY) == set()
+    assert len(other.blobs.copies()) == 1
 
 
 async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:

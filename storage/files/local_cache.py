@@ -1,0 +1,145 @@
+"""Copies of what a store elsewhere holds: those used last stay, within a size."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.errors import BlobsUnavailable
+from storage.files.object_store import ObjectStore, StoredFile
+
+SHARDS = tuple(f"{number:02x}" for number in range(256))
+"""The folders that blobs and readings are spread over, by the two digits that names in them begin with."""
+IN_USE_SECONDS = 60.0
+"""What was asked for a moment ago is being opened."""
+DRAFT_SECONDS = 86_400.0
+SLACK = 20
+"""The folder is looked through again once a twentieth of the limit came in."""
+_log = logging.getLogger(__name__)
+
+
+def list_shards(root: Path, shards: Iterable[str]) -> dict[str, StoredFile]:
+    """What lies in these shards, by name; nothing where there is no such shard (yet).
+
+    Raises:
+        OSError: the disk does not answer.
+    """
+    now, found = time.time(), {}
+    for shard in shards:
+        with suppress(FileNotFoundError), os.scandir(root / shard) as entries:
+            for one in entries:
+                stat = one.stat(follow_symlinks=False)
+                found[one.name] = StoredFile(stat.st_size, now - stat.st_mtime)
+    return found
+
+
+def list_store(store: ObjectStore, folder: str, shards: Iterable[str]) -> dict[str, StoredFile]:
+    """What lies in these shards of a folder of a store; asked at once where they are all of them.
+
+    Raises:
+        BlobsUnavailable: the store is away.
+    """
+    wanted = tuple(shards)
+    parts = [folder] if wanted == SHARDS else [f"{folder}/{shard}" for shard in wanted]
+    found: dict[str, StoredFile] = {}
+    for part in parts:
+        found |= store.listed(part)
+    return found
+
+
+def remove_entry(path: Path) -> None:
+    """Remove a file, or a folder of files; idempotent."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    used: float
+    size: int
+    path: Path
+
+
+class LocalCache:
+    """The entries of a folder's shards, each a file or a folder of files. Its calls wait for the disk."""
+
+    def __init__(self, root: Path, limit_bytes: int, secure: Callable[[str], None]) -> None:
+        """Keep at most ``limit_bytes``.
+
+        Args:
+            root: the folder of the shards.
+            limit_bytes: what is used at the moment may exceed it.
+            secure: returns when the store surely has what lies here under a name, or raises
+                ``BlobsUnavailable``: nothing is removed that lies nowhere else.
+        """
+        self._root = root
+        self._limit = limit_bytes
+        self._secure = secure
+        self._unseen = limit_bytes
+        """Bytes that came since the folder was looked through; at first nobody knows."""
+        self._lock = threading.Lock()
+
+    def touch(self, name: str) -> bool:
+        """Note that an entry is used; False where there is none."""
+        try:
+            os.utime(self._root / name[:2] / name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def names(self) -> set[str]:
+        """Of all entries."""
+        return {path.name for path in self._paths()}
+
+    def make_room(self, added: int) -> None:
+        """So many bytes came: remove what was not used for longest until the rest fits."""
+        with self._lock:
+            self._unseen += added
+            if self._unseen < self._limit / SLACK:
+                return
+            self._unseen = 0
+            self._remove_drafts()
+            entries = sorted((_entry(path) for path in self._paths()), key=lambda one: one.used)
+            excess = sum(one.size for one in entries) - self._limit
+            recent = time.time() - IN_USE_SECONDS
+            try:
+                for one in entries:
+                    if excess <= 0 or one.used > recent:
+                        return
+                    self._secure(one.path.name)
+                    remove_entry(one.path)
+                    excess -= one.size
+            except BlobsUnavailable as error:
+                _log.warning("the copies on this disk take more than they may: %s", error)
+
+    def _remove_drafts(self) -> None:
+        """What processes left that died while they wrote it."""
+        for path in self._paths(drafts=True):
+            if time.time() - _entry(path).used > DRAFT_SECONDS:
+                remove_entry(path)
+
+    def _paths(self, *, drafts: bool = False) -> Iterator[Path]:
+        """All entries, or all drafts, whose names begin with a point."""
+        for shard in SHARDS:
+            with suppress(FileNotFoundError):
+                for path in (self._root / shard).iterdir():
+                    if path.name.startswith(".") == drafts:
+                        yield path
+
+
+def _entry(path: Path) -> _Entry:
+    try:
+        stat = path.stat()
+        files = [file.stat().st_size for file in path.iterdir()] if path.is_dir() else [stat.st_size]
+    except FileNotFoundError:  # another process has just made room
+        return _Entry(0.0, 0, path)
+    return _Entry(stat.st_mtime, sum(files), path)

@@ -1,0 +1,129 @@
+"""Readings in a store for many machines, one ZIP file each, and local copies of those used last."""
+
+from __future__ import annotations
+
+import asyncio
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from uuid import UUID, uuid4
+from weakref import WeakValueDictionary
+
+from storage.errors import BlobsUnavailable, LostReading
+from storage.files.file_format import keep_folder
+from storage.files.local_cache import LocalCache, list_store
+from storage.files.object_store import ObjectStore, StoredFile
+from storage.threads import run_in_thread
+
+_FOLDER, _SUFFIX = "readings", ".zip"
+STORED_MARK = ".stored"
+"""In a folder that is as the store has it: one without it is being written, or was left by who died of it."""
+
+
+class ReadingArchive:
+    """The readings of a store.
+
+    Every method raises ``BlobsUnavailable`` when the store is away or the disk is full.
+    """
+
+    def __init__(self, store: ObjectStore, root: Path, cache_bytes: int) -> None:
+        """``root``: where the folders of ``ReadingFiles`` are; at most ``cache_bytes`` stay there."""
+        self._store = store
+        self._root = root
+        self._cache = LocalCache(root, cache_bytes, self._secure)
+        self._fetching: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+
+    async def fetch(self, reading_id: UUID) -> None:
+        """Have the files of a reading in their folder, where they stay for a minute at least.
+
+        Raises:
+            LostReading: the store has none, or damaged it.
+        """
+        async with self._fetching.setdefault(reading_id, asyncio.Lock()):
+            if not await asyncio.to_thread(self._is_copied, reading_id):
+                await run_in_thread(partial(self._copy_here, reading_id))
+
+    async def send(self, reading_id: UUID) -> None:
+        """Keep what lies in the folder of a reading."""
+        await run_in_thread(partial(self._send, reading_id))
+
+    async def has(self, reading_id: UUID) -> bool:
+        """Whether the store has a reading."""
+        return await run_in_thread(lambda: self._store.size(_name(str(reading_id)))) is not None
+
+    async def remove(self, names: Collection[str]) -> None:
+        """Remove readings from the store; those that are not there stay so."""
+        await run_in_thread(lambda: self._store.remove([_name(name) for name in names]))
+
+    async def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
+        """What the store has of these shards, by the names of readings."""
+        found = await run_in_thread(lambda: list_store(self._store, _FOLDER, shards))
+        return {name.removesuffix(_SUFFIX): one for name, one in found.items()}
+
+    def copies(self) -> set[UUID]:
+        """Readings that lie in the folders."""
+        return {UUID(name) for name in self._cache.names()}
+
+    def _is_copied(self, reading_id: UUID) -> bool:
+        return (self._folder(reading_id) / STORED_MARK).exists() and self._cache.touch(str(reading_id))
+
+    def _copy_here(self, reading_id: UUID) -> None:
+        """A reading that only lies here is being made; one that the store damaged is worth nothing there."""
+        folder, name = self._folder(reading_id), _name(str(reading_id))
+
+        def fill(draft_folder: Path) -> None:
+            with zipfile.ZipFile(draft) as packed:  # which compares every file with its checksum
+                packed.extractall(draft_folder)
+            (draft_folder / STORED_MARK).touch()
+
+        with self._draft(reading_id) as draft:
+            try:
+                self._store.copy_to(name, draft)
+                size = draft.stat().st_size
+                keep_folder(folder, fill)
+            except FileNotFoundError:
+                if folder.exists():
+                    return
+                raise LostReading("the store has lost the files of a reading") from None
+            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                self._store.remove([name])
+                raise LostReading("the store has damaged the files of a reading") from error
+        self._cache.make_room(size)
+
+    def _send(self, reading_id: UUID) -> None:
+        with self._draft(reading_id) as draft:
+            with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+                for file in sorted(self._folder(reading_id).iterdir()):
+                    if file.name != STORED_MARK:
+                        packed.write(file, file.name)
+            self._store.put(draft, _name(str(reading_id)))
+            size = draft.stat().st_size
+            (self._folder(reading_id) / STORED_MARK).touch()
+        self._cache.make_room(size)
+
+    def _secure(self, name: str) -> None:
+        if self._store.size(_name(name)) is None:
+            self._send(UUID(name))
+
+    def _folder(self, reading_id: UUID) -> Path:
+        return self._root / reading_id.hex[:2] / str(reading_id)
+
+    @contextmanager
+    def _draft(self, reading_id: UUID) -> Iterator[Path]:
+        """A file beside the folder, for a while."""
+        folder = self._folder(reading_id).parent
+        draft = folder / f".{uuid4().hex}{_SUFFIX}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            yield draft
+        except OSError as error:
+            raise BlobsUnavailable(f"the files of a reading cannot be copied: {error.strerror}") from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _name(reading: str) -> str:
+    return f"{_FOLDER}/{reading.lstrip('.')[:2]}/{reading}{_SUFFIX}"

@@ -1,0 +1,59 @@
+"""What a machine keeps of contents whose home is a store elsewhere, and when it has to go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from uuid import UUID
+
+from sqlalchemy import or_, select
+from sqlmodel import col
+
+from storage.files.blobs import Blobs
+from storage.files.reading_files import ReadingFiles
+from storage.queues.inventory import has_reading, portions
+from storage.queues.purge import is_wanted
+from storage.sql.database import Database
+from storage.sql.tables import BlobRow, ReadingRow
+
+TICK_SECONDS = 60.0
+"""How often each machine asks what it has to forget."""
+
+
+class LocalCopies:
+    """Copies of PDFs and readings, and pictures of pages, on this machine."""
+
+    def __init__(self, database: Database, blobs: Blobs, files: ReadingFiles) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._files = files
+
+    async def drop_unknown(self) -> None:
+        """Remove what was purged or erased since, by any machine; nothing where the home has all itself.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the next tick goes on.
+            BlobsUnavailable: the disk does not.
+        """
+        if self._files.archive is None:
+            return
+        copies = await asyncio.to_thread(self._blobs.copies)
+        readings = await asyncio.to_thread(self._files.archive.copies)
+        gone, lost = await self._unknown(copies, readings)
+        if gone:
+            await asyncio.to_thread(self._blobs.forget, gone)
+        for reading in lost:
+            await self._files.forget(reading)
+
+    async def _unknown(
+        self, copies: Collection[str], readings: Collection[UUID]
+    ) -> tuple[set[str], set[UUID]]:
+        wanted = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), has_reading()))
+        gone, lost = set(copies), set(readings)
+        async with self._database.snapshot() as session:
+            for some in portions(copies):
+                gone -= set(await session.scalars(wanted.where(col(BlobRow.sha256).in_(some))))
+            known = select(col(ReadingRow.id))
+            for ids in portions(readings):
+                lost -= set(await session.scalars(known.where(col(ReadingRow.id).in_(ids))))
+        return gone, lost

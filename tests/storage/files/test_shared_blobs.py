@@ -1,0 +1,248 @@
+"""PDFs and readings of several machines in one S3 bucket: each opens what another one kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from engines.s3 import Bucket, RealS3
+
+from storage.errors import BlobsUnavailable, ChangedBlobs, DatabaseUnavailable, LostReading
+from storage.files.blobs import Blobs
+from storage.files.object_store import ObjectStore
+from storage.files.reading_archive import ReadingArchive
+from storage.files.reading_files import ReadingFiles
+from storage.files.store_owner import BLOBS_FACT, require_own_store, take_store
+from storage.models import Chunk, Page
+from storage.settings import AwsSettings
+from storage.sql.database import Database
+from storage.sql.tables import FactRow
+
+pytestmark = pytest.mark.engine("s3")
+
+CONTENTS = [b"%PDF-1.7 " + bytes([number]) * 400_000 for number in range(4)]
+NAMES = [hashlib.sha256(one).hexdigest() for one in CONTENTS]
+PAGES = [Page(1, "", 10, 10, "A quagga rests.", ())]
+CHUNKS = [Chunk(0, "A quagga rests.", 3, (), (), ((0, 1),))]
+LONG_AGO = time.time() - 3600
+
+
+@dataclass
+class Machine:
+    """One home's folders before a store."""
+
+    blobs: Blobs
+    files: ReadingFiles
+
+    def adopt(self, number: int) -> Path:
+        """Keep a content as an arrival does."""
+        temporary = self.blobs.new_temporary()
+        temporary.write_bytes(CONTENTS[number])
+        return self.blobs.adopt(temporary, NAMES[number])
+
+
+def machine(home: Path, store: ObjectStore, cache_bytes: int = 1 << 30) -> Machine:
+    """A machine with an empty home."""
+    archive = ReadingArchive(store, home / "readings", cache_bytes)
+    blobs = Blobs(home / "blobs", home / "images", store=store, cache_bytes=cache_bytes)
+    return Machine(blobs, ReadingFiles(home / "readings", archive))
+
+
+@pytest.fixture
+def bucket(s3_server: RealS3) -> Bucket:
+    """An empty bucket."""
+    return s3_server.place()
+
+
+@pytest.fixture
+def first(tmp_path: Path, bucket: Bucket) -> Machine:
+    """The machine that reads folders."""
+    return machine(tmp_path / "first", bucket.store())
+
+
+@pytest.fixture
+def second(tmp_path: Path, bucket: Bucket) -> Machine:
+    """Another one."""
+    return machine(tmp_path / "second", bucket.store())
+
+
+async def written(on: Machine) -> UUID:
+    """A reading."""
+    reading = uuid4()
+    await on.files.write(reading, PAGES, CHUNKS, None)
+    return reading
+
+
+async def test_what_one_machine_keeps_another_one_opens(first: Machine, second: Machine) -> None:
+    """Shows a PDF and a reading that come from the bucket, once however many ask, and its listing."""
+    first.adopt(0)
+    reading = await written(first)
+    places = await asyncio.gather(*(second.blobs.fetch(NAMES[0]) for _ in range(4)))
+    assert {one.read_bytes() for one in places} == {CONTENTS[0]}
+    assert places[0].stat().st_mode & 0o777 == 0o400
+    assert await second.files.chunks(reading) == CHUNKS
+    assert (await second.files.page(reading, 1)).text == PAGES[0].text
+    shards = tuple(f"{number:02x}" for number in range(256))
+    assert {name: one.size for name, one in second.blobs.listed(shards).items()} == {
+        NAMES[0]: len(CONTENTS[0])
+    }
+    assert set(await second.files.listed([reading.hex[:2]])) == {str(reading)}
+    assert await second.files.is_whole(reading, pages=1, chunks=1, has_vectors=False)
+
+
+async def test_a_byte_that_the_store_changed_is_never_opened(
+    first: Machine, second: Machine, bucket: Bucket
+) -> None:
+    """Shows that damage is found by the hash, and that the worthless content goes, so that it is missed."""
+    first.adopt(0)
+    reading = await written(first)
+    kept = f"readings/{reading.hex[:2]}/{reading}.zip"
+    bucket.damage(f"blobs/{NAMES[0][:2]}/{NAMES[0]}")
+    bucket.damage(kept)
+    with pytest.raises(BlobsUnavailable, match="damaged"):
+        await second.blobs.fetch(NAMES[0])
+    with pytest.raises(LostReading):
+        await second.files.chunks(reading)
+    assert bucket.keys() == []
+    assert not second.blobs.is_kept(NAMES[0])
+    assert first.blobs.send_again(NAMES[0])
+    assert await first.files.is_whole(reading, pages=1, chunks=1, has_vectors=False)
+    assert (await second.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
+    assert await second.files.chunks(reading) == CHUNKS
+
+
+async def test_a_damaged_copy_is_made_once_more(first: Machine, second: Machine) -> None:
+    """Shows that a machine whose disk changed a reading asks the store before it calls it lost."""
+    reading = await written(first)
+    await second.files.chunks(reading)
+    (lines,) = second.files.root.rglob("chunks.lines")
+    lines.write_bytes(lines.read_bytes().replace(b"quagga", b"quahga"))
+    assert await second.files.chunks(reading) == CHUNKS
+
+
+async def test_a_half_made_reading_is_not_taken_for_the_one_in_the_store(
+    first: Machine, second: Machine
+) -> None:
+    """Shows that what a worker left that died is replaced by what another one finished."""
+    reading = uuid4()
+    second.files.write_here(reading, PAGES, CHUNKS[:0], None)
+    await first.files.write(reading, PAGES, CHUNKS, None)
+    assert await second.files.chunks(reading) == CHUNKS
+
+
+async def test_copies_stay_within_their_size_and_nothing_goes_that_the_store_lacks(
+    first: Machine, tmp_path: Path, bucket: Bucket
+) -> None:
+    """Shows that what was used longest ago goes first, and that a content the bucket lost is given back."""
+    for number in range(4):
+        first.adopt(number)
+    small = machine(tmp_path / "small", bucket.store(), 900_000)
+    for number in (0, 1):
+        os.utime(await small.blobs.fetch(NAMES[number]), (LONG_AGO + number,) * 2)
+    bucket.server.keys(bucket.bucket)
+    bucket.store().remove([f"blobs/{NAMES[0][:2]}/{NAMES[0]}"])
+    await small.blobs.fetch(NAMES[2])
+    assert small.blobs.copies() == {NAMES[1], NAMES[2]}
+    assert first.blobs.is_kept(NAMES[0])
+    await small.blobs.fetch(NAMES[1])
+    await small.blobs.fetch(NAMES[3])
+    assert small.blobs.copies() == {NAMES[1], NAMES[2], NAMES[3]}, "what is in use stays"
+
+
+async def test_a_store_that_is_away_is_an_outage_and_what_was_copied_opens(
+    first: Machine, tmp_path: Path, bucket: Bucket
+) -> None:
+    """Shows the error, without the account; that nobody waits a second time; and copies that still open."""
+    first.adopt(0)
+    reading = await written(first)
+    nowhere = AwsSettings(**{**bucket.server.settings, "aws_endpoint_url": "http://127.0.0.1:9"})
+    store = ObjectStore(bucket.location, BlobsUnavailable, "the blob store", nowhere, is_impatient=True)
+    cut_off = machine(tmp_path / "first", store)
+    with pytest.raises(BlobsUnavailable, match="the blob store cannot be") as caught:
+        await cut_off.blobs.fetch(NAMES[1])
+    assert bucket.bucket not in str(caught.value)
+    began = time.monotonic()
+    with pytest.raises(BlobsUnavailable, match="a moment ago"):
+        cut_off.adopt(2)
+    assert time.monotonic() - began < 0.5
+    assert (await cut_off.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
+    assert await cut_off.files.chunks(reading) == CHUNKS
+
+
+async def test_what_is_removed_goes_from_the_store_too(first: Machine, bucket: Bucket) -> None:
+    """Shows that several go at once, that what is not there is no fault, and that copies go with them."""
+    for number in range(3):
+        first.adopt(number)
+    reading = await written(first)
+    first.blobs.remove_all([*NAMES[:2], NAMES[3]])
+    first.blobs.remove(NAMES[2])
+    await first.files.remove(reading)
+    assert bucket.keys() == []
+    assert first.blobs.copies() == set()
+    with pytest.raises(BlobsUnavailable, match="not in the store"):
+        await first.blobs.fetch(NAMES[0])
+
+
+async def test_a_store_belongs_to_one_home(database: Database, bucket: Bucket) -> None:
+    """Shows that another home's store, and another store than before, are refused; an emptied one is not."""
+    await require_own_store(database, None)
+    await require_own_store(database, bucket.store())
+    await require_own_store(database, bucket.store())
+    with pytest.raises(ChangedBlobs, match="set it back"):
+        await require_own_store(database, None)
+    bucket.store().remove(["footnote-home.txt"])
+    await require_own_store(database, bucket.store())
+    assert bucket.keys() == ["footnote-home.txt"]
+    async with database.transaction() as session:
+        await session.delete(await session.get_one(FactRow, BLOBS_FACT))
+    with pytest.raises(ChangedBlobs, match="another home"):
+        await require_own_store(database, bucket.store())
+    await take_store(database, bucket.store())
+    await require_own_store(database, bucket.store())
+
+
+async def test_nothing_arrives_on_any_machine_while_one_removes(
+    tmp_path: Path, database: Database, database_url: str, bucket: Bucket
+) -> None:
+    """Shows the lock that machines share on PostgreSQL; on SQLite there is one machine, and its own."""
+    place = tmp_path / "one" if database_url.startswith("sqlite") else None
+    homes = [place or tmp_path / name for name in ("one", "two")]
+    removing, arriving = (
+        Blobs(home / "blobs", store=bucket.store(), lock=database.content_lock) for home in homes
+    )
+    order = []
+
+    async def arrive() -> None:
+        async with arriving.arriving():
+            order.append("arrived")
+
+    async with removing.removing():
+        waiting = asyncio.create_task(arrive())
+        await asyncio.sleep(0.2)
+        order.append("removed")
+    await waiting
+    async with arriving.arriving(), removing.arriving():
+        order.append("together")
+    assert order == ["removed", "arrived", "together"]
+
+
+@pytest.mark.engine("postgres")
+async def test_a_lock_is_not_waited_for_for_ever(postgres_url: str) -> None:
+    """Shows that a machine which hangs while it removes makes others wait for seconds."""
+    holding, waiting = await Database.open(postgres_url), await Database.open(postgres_url, busy_seconds=0.2)
+    try:
+        async with holding.content_lock(alone=True):
+            with pytest.raises(DatabaseUnavailable):
+                async with waiting.content_lock(alone=False):
+                    pass
+        async with waiting.content_lock(alone=False):
+            pass
+    finally:
+        await holding.aclose()
+        await waiting.aclose()
