@@ -28,7 +28,9 @@ from bot.bootstrap import (
 )
 from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import Links
+from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.answer_revisions import AnswerReviser
@@ -194,13 +196,18 @@ class ChatPlatforms:
         )
         self.slack = self.teams = None
         if settings.bot.answers_chats:
-            self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
+            citations = CitationService(stores.citations, links, stores.catalog)
+            renew = LinkRenewal(stores.records, stores.channels, citations).renew
+            self.slack = open_slack(
+                settings.bot, stores, self._conversation, links, draw=draw, renew_links=renew
+            )
             self.teams = open_teams(
                 settings.bot,
                 self._conversation,
-                Onboarding(stores.channels, stores.notices).join,
-                stores.channels.leave,
-                open_feedback(stores),
+                join=Onboarding(stores.channels, stores.notices).join,
+                leave=stores.channels.leave,
+                feedback=open_feedback(stores),
+                renew_links=renew,
             )
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}
@@ -337,6 +344,7 @@ async def _open_web(
         console_secret=console_secret,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
+        count_opening=metrics.count_opening,
     )
     platforms.add_routes(app)
     limits = ConnectionLimits(

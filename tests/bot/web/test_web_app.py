@@ -90,7 +90,7 @@ async def test_static_files_are_named_by_their_content_and_kept_for_ever(client:
     """Every file that the console's page names is served, immutable; other names are nothing."""
     html = await (await client.get("/")).text()
     names = re.findall(r'\./(static/[\w.]+)"', html)
-    assert len(names) == 4
+    assert len(names) == 5
     for name in names:
         response = await client.get(f"/{name}")
         assert response.status == 200
