@@ -143,9 +143,9 @@ def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
         return web.json_response({"alive": True})
 
     async def tell_ready(request: web.Request) -> web.Response:
-        not_ready = await readiness.not_ready()
-        said = {"ready": not not_ready, "not_ready": not_ready}
-        return web.json_response(said, status=503 if not_ready else 200)
+        reasons = await readiness.reasons()
+        said = {"ready": not reasons, "not_ready": list(reasons), "reasons": reasons}
+        return web.json_response(said, status=503 if reasons else 200)
 
     return [
         web.get("/healthz", tell_alive, name="healthz"),

@@ -81,9 +81,34 @@ async def test_every_page_is_sound_in_every_look(
                 await upload_without_script(page, home, with_samples.home / "inbox" / "it")
             async with looking(browser, "light", with_samples) as page:
                 await upload(page, home, tmp_path / "uploads.png")
+            source = await source_of(with_samples)
             for look in LOOKS:
                 async with looking(browser, look, with_samples) as page:
                     await visit_all(page, home, tmp_path / look)
+                    await visit_source(page, source, tmp_path / look)
+
+
+async def source_of(program: Program) -> str:
+    """The link of an answer's first source."""
+    link: str = json.loads(await program.ask_console("it", QUESTION))["citations"][0]["url"]
+    return link
+
+
+async def visit_source(page: Page, source: str, pictures: Path) -> None:
+    """The cited page with its mark, a search in its document, a place of it, and the contents."""
+    await page.goto(source)
+    await page.wait_for_selector("#hit", state="attached")
+    await require_sound(page, pictures / "source.png")
+    await page.fill("#find", "backup")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector(".hits mark")
+    await require_sound(page, pictures / "hits.png")
+    await page.click(".hits li li a >> nth=1")
+    await page.wait_for_selector("#found-2", state="attached")
+    await require_sound(page, pictures / "found.png")
+    await page.click("text=Contents")
+    await page.wait_for_selector(".outline li")
+    await require_sound(page, pictures / "contents.png")
 
 
 async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
@@ -178,7 +203,7 @@ async def visit_all(page: Page, home: str, pictures: Path) -> None:
     await page.wait_for_selector(".candidates")
     await require_sound(page, pictures / "record.png")
     await page.click(".candidates tbody tr >> nth=0 >> a")
-    await page.wait_for_selector("#hit")
+    await page.wait_for_selector("#hit", state="attached")
     await require_sound(page, pictures / "page.png")
     await page.goto(f"{home}/console/quality")
     await page.click("tbody a >> nth=0")

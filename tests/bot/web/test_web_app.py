@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sources import ROOT
 
 from bot.settings import BotSettings, Settings
+from bot.web.readiness import REASONS
 from bot.web.security import inline
 from bot.web.source_archive import pack_source
 from ingestion.settings import IngestionSettings
@@ -33,7 +34,11 @@ async def test_health_says_alive_and_ready(visit: Visit) -> None:
     ready, busy = await visit(), await visit(not_ready=["index", "slack"])
     assert [(await ready.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
     assert [(await busy.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
-    assert await (await busy.get("/readyz")).json() == {"ready": False, "not_ready": ["index", "slack"]}
+    assert await (await busy.get("/readyz")).json() == {
+        "ready": False,
+        "not_ready": ["index", "slack"],
+        "reasons": {"index": REASONS["index"], "slack": REASONS["slack"]},
+    }
 
 
 async def test_the_log_never_holds_a_token(
