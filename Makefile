@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
+.PHONY: help install demo test test-all pictures mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,10 @@ test-all: $(VENV)/.developing ## also random kills, hostile files, many examples
 	@$(MAKE) --no-print-directory -j2 lint types collect
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate
+
+pictures: $(VENV)/.developing ## take the README's pictures anew, of answers in both chats' doubles
+	@$(BIN)/python tests/fetch.py
+	@PICTURES=docs/pictures tests/isolated.sh $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
 
 mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
 	@$(EVENLY) tests/isolated.sh $(BIN)/python tests/mutations/mutate.py
