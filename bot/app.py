@@ -139,7 +139,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 
 
 async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
-    """Have questions and steps traced, too, where the environment names a collector; else load nothing of it."""
+    """Have questions and steps traced, too, where the environment names a collector; else load nothing."""
     if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
         return count
     try:
