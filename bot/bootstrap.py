@@ -44,6 +44,7 @@ from bot.core.ports import (
     JoinAt,
     LeaveChannel,
     Messenger,
+    RenewLinks,
     Retriever,
     TakeUpload,
 )
@@ -60,8 +61,9 @@ from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
-from bot.core.uploads.upload_intake import MEGABYTE, UploadIntake, UploadPolicy, UploadRules
+from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
 from bot.server_socket import base_url, read_server_url
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.answer_sources import AnswerSources, Subscriptions
@@ -427,7 +429,13 @@ def open_feedback(stores: Stores) -> AnswerFeedback:
 
 
 def open_slack(
-    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
+    settings: BotSettings,
+    stores: Stores,
+    conversation: Conversation,
+    links: Links,
+    *,
+    draw: DrawFigure,
+    renew_links: RenewLinks,
 ) -> SlackAdapter | None:
     """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
@@ -456,6 +464,7 @@ def open_slack(
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
+        renew_links=renew_links,
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
         stop=conversation.stop,
@@ -471,9 +480,11 @@ def open_slack(
 def open_teams(
     settings: BotSettings,
     conversation: Conversation,
+    *,
     join: JoinAt,
     leave: LeaveChannel,
     feedback: AnswerFeedback,
+    renew_links: RenewLinks,
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -491,6 +502,7 @@ def open_teams(
         join=join,
         leave=leave,
         feedback=feedback,
+        renew_links=renew_links,
     )
 
 

@@ -86,7 +86,7 @@ HOMES = {
 
 LAYERS = {
     "bot.core": (
-        ("models",),
+        ("models", "targets"),
         ("errors", "ports", "wording", "plaintext"),
         ("verification",),
         ("understanding",),
@@ -155,6 +155,7 @@ MAY_IMPORT = {
         "storage.index.base",
         "storage.index.live_index",
         "storage.models",
+        "storage.mounts",
         "storage.queues.reading_repair",
         "storage.recent_items",
         "storage.sql.audit",
