@@ -18,13 +18,13 @@ from bot.bootstrap import (
     build_reviser,
     build_uploads,
     embedding_key,
-    make_links,
     open_feedback,
     open_home,
     open_slack,
     open_teams,
 )
 from bot.core.answering import Answering
+from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
 from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
@@ -35,6 +35,7 @@ from bot.core.ports import Announcer, DrawFigure, Messenger
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
+from bot.public_links import open_links
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
@@ -83,7 +84,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         index = await stack.enter_async_context(open_index(stores, patiently=True))
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
-        links = make_links(settings)
+        links = await open_links(settings, stores.database)
+        await stack.enter_async_context(_repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
         metrics = ServiceMetrics()
         answering = await stack.enter_async_context(
@@ -97,12 +99,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 count=metrics.count_question,
             )
         )
-        stack.push_async_callback(ingestion.stop)
-        if settings.bot.reads_folders:
-            await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        else:
-            copies = LocalCopies(stores.database, stores.blobs, stores.files)
-            await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS))
+        await _start_reading(settings, stores, ingestion, stack)
         images = PageImages(
             settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024, stores.blobs.fetch
         )
@@ -132,6 +129,18 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
         yield Service(stores, greeting(settings, server_socket.url, platforms.names))
+
+
+async def _start_reading(
+    settings: Settings, stores: Stores, ingestion: Ingestion, stack: AsyncExitStack
+) -> None:
+    """Watch folders and read PDFs; where other processes do, forget copies of what they erased."""
+    stack.push_async_callback(ingestion.stop)
+    if settings.bot.reads_folders:
+        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
+        return
+    copies = LocalCopies(stores.database, stores.blobs, stores.files)
+    await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS, "local copies"))
 
 
 class ChatPlatforms:
@@ -227,7 +236,7 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+async def _repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
     """Do something every so many seconds until the context ends; an outage leaves it to the next time."""
 
     async def run() -> None:
@@ -236,7 +245,7 @@ async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> Asy
                 await work()
             await asyncio.sleep(seconds)
 
-    running = asyncio.create_task(run(), name="forgetting copies")
+    running = asyncio.create_task(run(), name=name)
     try:
         yield
     finally:

@@ -153,6 +153,7 @@ MAY_IMPORT = {
         "storage.folders.folders",
         "storage.index.base",
         "storage.index.live_index",
+        "storage.installations.link_keys",
         "storage.models",
         "storage.queues.reading_repair",
         "storage.recent_items",

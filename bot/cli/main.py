@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sources(commands)
     _add_erase(commands)
     _add_backup(commands)
+    _add_keys(commands)
     doctor = commands.add_parser(
         "doctor",
         help="look at everything this needs, and say how what is broken is mended",
@@ -267,6 +268,15 @@ def _add_backup(commands: Any) -> None:
     restore.add_argument("--force", action="store_true", help="lose all that the home holds now")
     restore.add_argument("--json", action="store_true", help="one JSON line")
     restore.set_defaults(run="bot.cli.backup.backup_home:restore")
+
+
+def _add_keys(commands: Any) -> None:
+    keys = commands.add_parser("keys", help="the keys that sign links: which there are, and new ones")
+    keys.add_argument("--json", action="store_true", help="one JSON line")
+    keys.add_argument("--file", type=Path, help="make, or change, a file of keys that is then mounted")
+    keys.set_defaults(run="bot.cli.keys.rotation:show_keys")
+    _add_instead(keys, "--rotate", "bot.cli.keys.rotation:rotate_keys", "sign with a new key")
+    _add_instead(keys, "--end-links", "bot.cli.keys.rotation:end_links", "end every link there is")
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:

@@ -1,0 +1,1 @@
+"""``footnote keys``: the keys that sign links."""
