@@ -18,12 +18,12 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock clean
+.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV
+install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) $(if $(TRACES),$(VENV)/.traced) ## make .venv and .venv/bin/footnote; SHARES=1: also for S3, SFTP, SMB, WebDAV; TRACES=1: also OpenTelemetry
 	@:
 
 demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
@@ -79,11 +79,12 @@ lint: $(VENV)/.developing ## check format and style
 	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "make format would change these files"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 
-format: $(VENV)/.developing ## format the code, write deploy/env.example and slack-manifest.json again
+format: $(VENV)/.developing ## format the code, write deploy/env.example, slack-manifest.json, docs/licences.md again
 	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
 	@$(BIN)/python deploy/make_env_example.py
 	@$(BIN)/python deploy/make_slack_manifest.py
+	@$(BIN)/python deploy/make_licences.py
 
 types: $(VENV)/.developing ## check types, strictly
 	@$(BIN)/mypy --no-error-summary
@@ -93,6 +94,9 @@ collect: $(VENV)/.developing # Compiles the tests once, beside mypy; else each t
 
 lock: ## choose the newest allowed versions and lock them with hashes (needs uv)
 	@deploy/lock.sh
+
+audit: $(VENV)/.developing ## look every locked package up among known holes, write build/sbom.json: [OSV=url of a mirror]
+	@$(BIN)/python deploy/audit.py $(if $(OSV),--osv "$(OSV)")
 
 clean: ## remove .venv and caches; keeps .footnote and the engines
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis *.egg-info
@@ -104,6 +108,10 @@ $(VENV)/.installed: requirements.txt pyproject.toml deploy/install.sh deploy/fet
 
 $(VENV)/.sharing: $(VENV)/.installed requirements-shares.txt
 	@PYTHON="$(PYTHON)" deploy/install.sh requirements-shares.txt
+	@touch $@
+
+$(VENV)/.traced: $(VENV)/.installed requirements-otel.txt
+	@PYTHON="$(PYTHON)" deploy/install.sh requirements-otel.txt
 	@touch $@
 
 $(VENV)/.developing: $(VENV)/.installed requirements-dev.txt

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -23,6 +25,7 @@ from bot.bootstrap import (
     open_slack,
     open_teams,
 )
+from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
 from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
@@ -32,6 +35,8 @@ from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, DrawFigure, Messenger
+from bot.core.trace import QuestionRecord
+from bot.core.trace_writer import CountQuestion
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
@@ -39,6 +44,7 @@ from bot.public_links import open_links
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
+from bot.web.connections import ConnectionLimits, connections_that_fit
 from bot.web.figure_images import FigureImages
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
@@ -52,7 +58,12 @@ from storage.queues.local_copies import TICK_SECONDS, LocalCopies
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
 from storage.task_group import cancel_and_wait
 
+if TYPE_CHECKING:
+    from bot.metrics.otel_spans import SpanWriter
+
 DRAIN_SECONDS = 10.0
+TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""OpenTelemetry's own variables, either of which has traces sent."""
 
 _log = logging.getLogger(__name__)
 
@@ -86,8 +97,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(expiring(stores.retention))
         links = await open_links(settings, stores.database)
         await stack.enter_async_context(_repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
-        ingestion = build_ingestion(settings, stores, embedder, index, pdf)
-        metrics = ServiceMetrics()
+        metrics, spans = ServiceMetrics(), await _open_spans(stack)
+        on_step = spans.write_step if spans else None
+        ingestion = build_ingestion(settings, stores, embedder, index, pdf, on_step=on_step)
         answering = await stack.enter_async_context(
             build_answering(
                 settings,
@@ -96,7 +108,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 index,
                 links,
                 fetch_pages=ingestion.fetch_web_pages,
-                count=metrics.count_question,
+                count=_each_of(metrics.count_question, *([spans.write_question] if spans else [])),
             )
         )
         await _start_reading(settings, stores, ingestion, stack)
@@ -105,6 +117,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
+        has_console = settings.bot.serves_console(links.public_url)
+        secret = read_console_secret(settings.home) if has_console else None
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -118,6 +132,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
                 index=index,
                 metrics=metrics,
                 ingestion=ingestion,
+                console_secret=secret,
             )
         )
         if settings.bot.answers_chats:
@@ -128,7 +143,28 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             await stack.enter_async_context(_running(reviser, "revising"))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        yield Service(stores, greeting(settings, server_socket.url, platforms.names))
+        url = console_address(server_socket.url, secret) if secret else server_socket.url
+        yield Service(stores, greeting(settings, url, platforms.names))
+
+
+async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
+    """What sends traces, where the environment says where to; nothing of it is loaded elsewhere."""
+    if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
+        return None
+    try:
+        from bot.metrics.otel_spans import open_spans
+    except ImportError:
+        _log.warning("no traces are sent: their packages come with `make install TRACES=1`")
+        return None
+    return await stack.enter_async_context(open_spans())
+
+
+def _each_of(*counts: CountQuestion) -> CountQuestion:
+    def count(record: QuestionRecord) -> None:
+        for one in counts:
+            one(record)
+
+    return count
 
 
 async def _start_reading(
@@ -265,6 +301,7 @@ async def _open_web(
     index: Index,
     metrics: ServiceMetrics,
     ingestion: Ingestion,
+    console_secret: str | None,
 ) -> AsyncIterator[None]:
     checks: dict[str, Check] = {
         "sql": stores.database.ping,
@@ -290,11 +327,15 @@ async def _open_web(
         model_hosts=settings.model_hosts,
         inbox=settings.inbox,
         readiness=readiness,
+        console_secret=console_secret,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
     )
     platforms.add_routes(app)
-    runner = make_runner(app)
+    limits = ConnectionLimits(
+        connections_that_fit(settings.bot.connections), settings.bot.connections_per_address
+    )
+    runner = make_runner(app, limits)
     await runner.setup()
     try:
         await web.SockSite(runner, server_socket.socket).start()

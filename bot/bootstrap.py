@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from bot.slack.adapter import SlackAdapter
     from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
+    from ingestion.jobs.worker import OnStep
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
@@ -444,6 +445,8 @@ def open_slack(
         preview=partial(preview_link, links=links, stores=stores),
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
+        stop=conversation.stop,
+        take=inbox.take_message,
     )
     oauth = None
     if settings.has_slack_oauth:
@@ -529,9 +532,15 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
 
 
 def build_ingestion(
-    settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
+    settings: Settings,
+    stores: Stores,
+    embedder: Embedder,
+    index: Index,
+    pdf: PdfProcess,
+    *,
+    on_step: OnStep | None = None,
 ) -> Ingestion:
-    """Put ingestion together; nothing runs yet."""
+    """Put ingestion together; nothing runs yet. ``on_step`` gets each step of it that ended."""
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -550,6 +559,7 @@ def build_ingestion(
         web_sources=stores.web_sources,
         web_pages=stores.web_pages,
         contact=settings.bot.public_url,
+        on_step=on_step,
     )
 
 

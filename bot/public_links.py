@@ -24,7 +24,7 @@ async def open_link_keys(settings: Settings, database: Database) -> KeySource:
     mounted, legacy = settings.bot.link_keys, settings.home / "link_keys.json"
     try:
         if mounted is None:
-            return await SharedKeyRing.open(LinkKeyStore(database), legacy, utc_now)
+            return await SharedKeyRing.open(LinkKeyStore(database), legacy)
         ring = KeyRing(mounted, is_ours=False)
         ring.keys()
         return ring

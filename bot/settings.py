@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, field_validator
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
-from storage.settings import OPENAI, FootnoteSettings, StorageSettings, load, refuse_unknown
+from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
 def is_loopback_host(host: str | None) -> bool:
@@ -57,10 +57,20 @@ class BotSettings(FootnoteSettings):
         description="Where /metrics has a port of its own, as in 10.0.0.5:9464; unset: it is beside the "
         "console, to this machine alone.",
     )
+    connections: int = Field(
+        512,
+        ge=16,
+        le=100_000,
+        description="HTTP connections that are open at a time, at most half of the process's open files. One "
+        "more closes the one that has waited longest for a whole request.",
+    )
+    connections_per_address: int = Field(
+        256, ge=8, le=100_000, description="Those of one address, as of a proxy."
+    )
     link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
     link_keys: Path | None = Field(
         None,
-        description="File with the keys that sign links, as `footnote keys --rotate --file` makes it, on "
+        description="File with the keys that sign links, as `footnote links rotate --file` makes it, on "
         "every machine; unset: they are in SQL.",
     )
     token_keys: Path | None = Field(
@@ -143,7 +153,7 @@ class BotSettings(FootnoteSettings):
     rerank_folder: Path | None = Field(
         None, description="Folder with model.onnx and tokenizer.json for FOOTNOTE_RERANKER=folder."
     )
-    rerank_url: str | None = Field(
+    rerank_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Where FOOTNOTE_RERANKER=endpoint posts, as in https://api.cohere.com/v2/rerank.",
@@ -255,7 +265,7 @@ class BotSettings(FootnoteSettings):
         validation_alias="OPENAI_API_KEY",
         description="Key of the model's endpoint; unset: answers are quotes.",
     )
-    openai_base_url: str | None = Field(
+    openai_base_url: Address | None = Field(
         None,
         validation_alias="OPENAI_BASE_URL",
         description="Any OpenAI-compatible endpoint; unset: OpenAI's own.",
@@ -268,7 +278,7 @@ class BotSettings(FootnoteSettings):
         min_length=1,
         description="Model that is asked when the first one fails or nothing it writes can be verified.",
     )
-    second_model_url: str | None = Field(
+    second_model_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
@@ -303,7 +313,7 @@ class BotSettings(FootnoteSettings):
     slack_signing_secret: SecretStr | None = Field(
         None, validation_alias="SLACK_SIGNING_SECRET", description="Slack signing secret: events over HTTP."
     )
-    slack_api_url: str = Field(
+    slack_api_url: Address = Field(
         "https://slack.com/api/", validation_alias="SLACK_API_URL", description="Slack's Web API."
     )
 
@@ -346,6 +356,12 @@ class BotSettings(FootnoteSettings):
     def has_slack_oauth(self) -> bool:
         """Whether an app is set that many workspaces install, if only by half."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
+
+    def serves_console(self, public_url: str) -> bool:
+        """Whether there is a console. Unless set, only while links point at this machine: else there may be a
+        proxy in front.
+        """
+        return _is_of_this_machine(public_url) if self.console is None else self.console
 
     def links_problem(self, public_url: str) -> str | None:
         """What to say when chats get links that open on this very machine only; None when all is well.

@@ -80,7 +80,8 @@ def download(wheel: str, folder: Path) -> None:
     pin = folder / f"{wheel}.txt"
     pin.write_text("\n".join(pins))
     command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
-    done = subprocess.run([*command, "--require-hashes", "-d", str(folder), "-r", str(pin)], check=False)
+    command += ["--require-hashes", "--only-binary=:all:"]
+    done = subprocess.run([*command, "-d", str(folder), "-r", str(pin)], check=False)
     if done.returncode:
         sys.exit(f"{pins[0].split()[0]} could not be downloaded; run `make install` again")
 

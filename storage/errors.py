@@ -11,6 +11,7 @@
     │   ├── EmbedderUnavailable   the endpoint that makes vectors is down, late, refusing, or sends none
     │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
     ├── LeaseLost                 another worker has taken the work over: drop it, change nothing
+    ├── MessageTaken              another question is answered in that message
     ├── IncompletePublication     the index holds less than was written: publish anew under a new id
     ├── UnknownTenant             the index has no such tenant
     ├── InvalidTenant             not a tenant name at all
@@ -81,6 +82,10 @@ class EngineStartError(InfrastructureError):
 
 class LeaseLost(StorageError):
     """Another worker has taken the work over: drop it, change nothing."""
+
+
+class MessageTaken(StorageError):
+    """Another question is answered in that message."""
 
 
 class IncompletePublication(StorageError):

@@ -271,6 +271,8 @@ class CitationRecord:
     """The same of all quotes of one answer; None: it is no quote of one, or older than such ids."""
     number: int | None = None
     """Its [n] in that answer."""
+    revoked_at: datetime | None = None
+    """Since when its links open nothing; None: they do."""
 
     @property
     def shown(self) -> Shown:

@@ -13,10 +13,10 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSource
 
@@ -43,6 +43,22 @@ def fault_of(reference: str) -> str | None:
     if kind == "env" and _OURS.match(name):
         return "the variable belongs to Footnote's own settings: keep the PDFs' password in one of its own"
     return None
+
+
+def _without_credentials(address: str) -> str:
+    """Refuse an address that holds a name or a password: it is said in logs, and clients read it differently.
+
+    The message repeats nothing of it.
+    """
+    if "@" in address.partition("://")[2].partition("/")[0]:
+        raise ValueError(
+            "holds a name or a password: keep the key in the setting beside it, not in the address"
+        )
+    return address
+
+
+Address = Annotated[str, AfterValidator(_without_credentials)]
+"""An address that may be said to anybody."""
 
 
 def home_of() -> Path:
@@ -84,6 +100,20 @@ class FootnoteSettings(BaseSettings):
         env_ignore_empty=True,
     )
 
+    spoken: ClassVar[frozenset[str]] = frozenset({"database_url", "pdf_passwords"})
+    """Secrets that are no keys: they may hold any letter."""
+
+    @model_validator(mode="after")
+    def _refuse_damaged_keys(self) -> Self:
+        """Refuse a key with a letter that no header takes, as a copy from a text may have."""
+        for variable, name in self.variables().items():
+            value = getattr(self, name)
+            if name in self.spoken or not isinstance(value, SecretStr):
+                continue
+            if not re.fullmatch(r"[!-~]+", value.get_secret_value()):
+                raise ValueError(f"{variable} holds a blank or a letter that no key has: copy it again")
+        return self
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -122,7 +152,10 @@ def load(room: type[S], **overrides: Any) -> S:
         return room(**{key: value for key, value in overrides.items() if value is not None})
     except ValidationError as error:
         names = {field: variable for variable, field in room.variables().items()}
-        faults = [f"{names.get(str(e['loc'][0]), e['loc'][0])}: {e['msg']}" for e in error.errors()]
+        faults = [
+            ": ".join([*(names.get(str(one), str(one)) for one in fault["loc"][:1]), fault["msg"]])
+            for fault in error.errors()
+        ]
         raise SettingsError("; ".join(faults)) from None
 
 
@@ -153,7 +186,7 @@ class AwsSettings(FootnoteSettings):
     aws_session_token: SecretStr | None = Field(
         None, validation_alias="AWS_SESSION_TOKEN", description="S3: token of temporary credentials."
     )
-    aws_endpoint_url: str | None = Field(
+    aws_endpoint_url: Address | None = Field(
         None, validation_alias="AWS_ENDPOINT_URL", description="S3: server, when it is not Amazon's."
     )
 
@@ -167,7 +200,7 @@ class StorageSettings(FootnoteSettings):
         validation_alias="DATABASE_URL",
         description="postgresql://user:password@host/database or sqlite:////path; unset: a file in the home.",
     )
-    weaviate_url: str | None = Field(
+    weaviate_url: Address | None = Field(
         None,
         validation_alias="WEAVIATE_URL",
         description="Index: unset for the embedded one, 'embedded' for a Weaviate child of our own, or http(s)://host:port.",
@@ -204,7 +237,7 @@ class StorageSettings(FootnoteSettings):
         min_length=1,
         description="Model that makes vectors at an OpenAI-compatible endpoint; unset: FOOTNOTE_EMBEDDER.",
     )
-    embed_base_url: str | None = Field(
+    embed_base_url: Address | None = Field(
         None, pattern="^https?://", description="Endpoint of FOOTNOTE_EMBED_MODEL; unset: OpenAI's own."
     )
     embed_api_key: SecretStr | None = Field(

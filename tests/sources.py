@@ -1,8 +1,9 @@
-"""The product's own Python files, parsed, for the tests that hold them to the rules of the house."""
+"""What is committed, and the product's own Python files, parsed, for tests that hold them to rules."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -12,6 +13,12 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("bot", "ingestion", "storage")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def committed() -> list[Path]:
+    """Every file that git tracks and that is still there."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ HOMES = {
     "alembic": ("storage.sql.migrations",),
     "cryptography": ("bot.slack.installations.sealed_tokens",),
     "aiosqlite": ("storage.sql.group_commit",),
+    "opentelemetry": ("bot.metrics.otel_spans",),
     "prometheus_client": ("bot.metrics",),
     "psycopg": (),
     "pydantic_settings": ("storage.settings",),
@@ -180,7 +181,7 @@ MAY_IMPORT = {
     "bot.rerankers.llm_reranker": ("bot.core", "bot.llm.chat_model", "bot.settings", "storage"),
     "bot.slack": ("bot.core", "bot.file_download", "bot.settings", "bot.slack", "storage"),
     "bot.teams": ("bot.core", "bot.file_download", "bot.settings", "bot.teams", "storage"),
-    "bot.web": ("bot.core", "bot.settings", "bot.web", "storage"),
+    "bot.web": ("bot.console_secret", "bot.core", "bot.settings", "bot.web", "storage"),
     "storage.index.embedded": (
         "storage.clock",
         "storage.crash_points",

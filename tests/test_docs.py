@@ -80,6 +80,8 @@ def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
     unknown = []
     for name, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
         options = set(known[name]._option_string_actions) if name in known else set()
+        for action, command in (commands(known[name]) if name in known else {}).items():
+            options |= set(command._option_string_actions) if action in rest.split() else set()
         if name in known and not set(re.findall(r"--[a-z-]+", rest)) - options:
             continue
         unknown.append(f"{name}{rest}")

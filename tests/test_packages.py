@@ -14,7 +14,7 @@ from sources import ROOT
 
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LOCKS = ("requirements.txt", "requirements-shares.txt", "requirements-dev.txt")
+LOCKS = ("requirements.txt", "requirements-shares.txt", "requirements-otel.txt", "requirements-dev.txt")
 """Each contains the one before."""
 
 
@@ -25,8 +25,9 @@ def needs(lines: list[str]) -> list[Requirement]:
 
 DIRECT = needs(PROJECT["dependencies"])
 SHARES = needs(PROJECT["optional-dependencies"]["shares"])
+TRACES = needs(PROJECT["optional-dependencies"]["otel"])
 DEVELOPMENT = needs(PROJECT["optional-dependencies"]["dev"])
-ALL = [*DIRECT, *SHARES, *DEVELOPMENT]
+ALL = [*DIRECT, *SHARES, *TRACES, *DEVELOPMENT]
 
 
 def rows(columns: int) -> list[list[str]]:
@@ -77,7 +78,8 @@ def pins(lock: str) -> dict[str, str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_the_lock_pins_every_direct_dependency(lock: str) -> None:
     """Shows that each lock was made from this pyproject.toml."""
-    wanted = dict(zip(LOCKS, (DIRECT, [*DIRECT, *SHARES], ALL), strict=True))[lock]
+    sets = (DIRECT, [*DIRECT, *SHARES], [*DIRECT, *SHARES, *TRACES], ALL)
+    wanted = dict(zip(LOCKS, sets, strict=True))[lock]
     pinned = pins(lock)
     assert [need.name for need in wanted if not need.specifier.contains(pinned.get(need.name, "0"))] == []
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-from sources import ROOT
+from sources import ROOT, committed
 
 SAMPLE_BYTES = 200_000
 SMALL_BINARIES = (".pdf", ".png")
@@ -21,12 +20,6 @@ MACHINE_PATHS = re.compile(rb"(?<![\w.<>})])/(?:(?:home|Users)/\w+|root|work|opt
 NEWLINE = b"\n"
 AGPL_3 = "0d96a4ff68ad6d4b6f1f30f713b18d5184912ba8dd389f86aa7710db079abcb0"
 """SHA-256 of the text as the Free Software Foundation publishes it."""
-
-
-def committed() -> list[Path]:
-    """Every file that git tracks and that is still there."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
 def is_binary(path: Path) -> bool:
@@ -45,7 +38,7 @@ def matches(pattern: re.Pattern[bytes]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-shares.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.txt")))
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     """Shows that an installation gets the files we looked at, from wherever it fetches them."""
     text = (ROOT / lock).read_text()

@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import channel_line, deleted_line, document_line, dump
+from bot.core.models import LOCAL_ASKER
 from bot.core.understanding.channel_documents import document_day
 from bot.core.understanding.where_filters import where_filter
 from bot.settings import load_settings
@@ -26,6 +27,7 @@ from storage.documents.corrections import Corrections
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders.folder_status import DeletedDocument
 from storage.models import FIELDS, DocumentStatus, self_description
+from storage.sql.audit import AuditedAction
 from storage.stores import Stores
 
 
@@ -125,7 +127,8 @@ async def show_metadata(options: argparse.Namespace) -> int:
     async with open_existing_home(load_settings()) as stores:
         channel = await chosen_channel(stores, options.channel)
         if changes:
-            await Corrections(stores.database).correct(channel.id, options.file, changes)
+            action = AuditedAction(LOCAL_ASKER, "correct", channel.tenant)
+            await Corrections(stores.database).correct(channel.id, options.file, changes, action)
         documents = await stores.catalog.documents(channel.id)
     found = [one for one in documents if one.file == options.file and one.state != "deleted"]
     if not found:

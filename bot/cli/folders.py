@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from bot.bootstrap import open_home, open_ingestion
 from bot.cli.home import channel_option, is_confirmed, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
+from bot.core.models import LOCAL_ASKER
 from bot.public_links import links_url
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import check_map
@@ -30,6 +31,7 @@ from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.models import Channel, Platform
+from storage.sql.audit import AuditedAction
 
 MAX_FILES_LISTED = 50
 """Of each kind, in what a dry run prints."""
@@ -191,7 +193,8 @@ async def approve(options: argparse.Namespace) -> int:
         if not options.yes and not await is_confirmed("Delete them? Nothing else is deleted. [y/N] "):
             print("Nothing is deleted.", file=sys.stderr)
             return 1
-        allowed = await stores.folders.approve(folder.id, [document for document, _ in folder.asked])
+        action = AuditedAction(LOCAL_ASKER, "approve", folder.channel, str(folder.id))
+        allowed = await stores.folders.approve(folder.id, [document for document, _ in folder.asked], action)
     print(f"{allowed} documents go with the next scan, unless their files are back by then.", file=sys.stderr)
     return 0
 

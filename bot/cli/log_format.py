@@ -1,11 +1,16 @@
-"""Logging: short lines on a terminal, JSON elsewhere; always on stderr, never document text."""
+"""Logging: short lines on a terminal, JSON elsewhere; always on stderr, never document text or secrets."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import sys
+import time
+from collections import Counter
+from copy import copy
 from datetime import UTC, datetime
+from typing import TextIO
 
 QUIET = (
     "aiosqlite",
@@ -24,6 +29,52 @@ ERASE_LINE = "\r\x1b[K"
 """A progress line may stand where a record is written: the record replaces it, and it is drawn again."""
 
 
+LINES_PER_SECOND = 100
+"""Of one kind: a flood of requests is no flood of lines."""
+
+
+class LimitedLines(logging.StreamHandler[TextIO]):
+    """Writes so many records of a kind a second; of the others only how many there were."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._second = 0
+        self._seen: Counter[tuple[str, int, str]] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, or count it."""
+        if (now := int(time.monotonic())) != self._second:
+            self._second = now
+            self._write_left_out()
+        kind = record.name, record.levelno, str(record.msg)
+        self._seen[kind] += 1
+        if self._seen[kind] <= LINES_PER_SECOND:
+            super().emit(_without_secrets(record))
+
+    def _write_left_out(self) -> None:
+        for (name, level, text), number in self._seen.items():
+            if (more := number - LINES_PER_SECOND) > 0:
+                line = f"{more} lines more like this one: {text}"
+                super().emit(logging.LogRecord(name, level, "", 0, line, None, None))
+        self._seen.clear()
+
+    def close(self) -> None:
+        """Write what is left to say."""
+        self._write_left_out()
+        super().close()
+
+
+def _without_secrets(record: logging.LogRecord) -> logging.LogRecord:
+    """A copy that says what the record says: a library may quote the address or the key that it was given."""
+    # Not before something is to be said: it loads all settings.
+    clean = importlib.import_module("bot.diagnostics.redaction").known_redactor().clean
+    said = copy(record)
+    said.msg, said.args = clean(record.getMessage()), None
+    if record.exc_info:
+        said.exc_text = clean(logging.Formatter().formatException(record.exc_info))
+    return said
+
+
 class JsonLines(logging.Formatter):
     """One JSON object a record; control characters cannot break a line."""
 
@@ -36,7 +87,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = record.exc_text or self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=True)
 
 
@@ -47,7 +98,7 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
         verbose: log what happens, not only what goes wrong.
         for_machines: the same where no person watches, as a service's log should.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LimitedLines(sys.stderr)
     if is_watched := sys.stderr.isatty():
         line = f"{ERASE_LINE}%(asctime)s %(levelname)-7s %(message)s"
         handler.setFormatter(logging.Formatter(line, "%H:%M:%S"))

@@ -46,11 +46,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_listings(commands)
     _add_records(commands)
+    _add_security(commands)
     _add_folders(commands)
     _add_sources(commands)
     _add_erase(commands)
     _add_backup(commands)
-    _add_keys(commands)
     doctor = commands.add_parser(
         "doctor",
         help="look at everything this needs, and say how what is broken is mended",
@@ -79,6 +79,8 @@ def _add_serve(commands: Any) -> None:
         help="watched folder; each folder in it is a channel (default: inbox/ in the home)",
     )
     serve.set_defaults(run="bot.cli.serve:serve")
+    console = commands.add_parser("console", help="print the address that opens the running console")
+    console.set_defaults(run="bot.cli.serve:print_console_address")
 
 
 def _add_ingest(commands: Any) -> None:
@@ -176,11 +178,32 @@ def _add_records(commands: Any) -> None:
         "--keep-baseline", action="store_true", help="keep these figures to hold later ones to"
     )
     quality.set_defaults(run="bot.cli.records:show_quality")
-    audit = commands.add_parser(
-        "audit", help="what admins did in chats, what was forgotten, what was refused"
-    )
+
+
+def _add_security(commands: Any) -> None:
+    audit = commands.add_parser("audit", help="who did what that only some may do, and what was refused")
     audit.add_argument("--json", action="store_true", help="one JSON line per entry")
-    audit.set_defaults(run="bot.cli.records:list_audit")
+    audit.add_argument("--links", action="store_true", help="with the links that were opened")
+    audit.set_defaults(run="bot.cli.security.audit:list_audit")
+    actions = audit.add_subparsers(metavar="[ACTION]")
+    verify = actions.add_parser("verify", help="whether no entry was changed, added between or taken away")
+    verify.add_argument("digest", nargs="?", help="of an earlier `verify`: whether that entry is among them")
+    verify.set_defaults(run="bot.cli.security.audit:verify_audit")
+    export = actions.add_parser("export", help="all entries with their digests, one JSON line each")
+    export.set_defaults(run="bot.cli.security.audit:export_audit")
+    links = commands.add_parser("links", help="end links before their time")
+    ends = links.add_subparsers(dest="action", required=True, metavar="ACTION")
+    revoke = ends.add_parser("revoke", help="end links now: whoever opens one reads that it has ended")
+    whose = revoke.add_mutually_exclusive_group(required=True)
+    whose.add_argument("--channel", help="all links of a channel")
+    whose.add_argument("--link", metavar="URL", help="this one, and the others of its answer")
+    whose.add_argument("--person", metavar="ID", help="those of what they were answered: slack:T…:U…")
+    revoke.set_defaults(run="bot.cli.security.links:revoke_links")
+    rotate = ends.add_parser("rotate", help="sign with a new key; done twice, all links of today end")
+    rotate.add_argument("--file", type=Path, help="in this file, which is made and then mounted everywhere")
+    rotate.set_defaults(run="bot.cli.security.links:rotate_key")
+    for action in (revoke, rotate):
+        action.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _add_where(command: Any) -> None:
@@ -270,15 +293,6 @@ def _add_backup(commands: Any) -> None:
     restore.set_defaults(run="bot.cli.backup.backup_home:restore")
 
 
-def _add_keys(commands: Any) -> None:
-    keys = commands.add_parser("keys", help="the keys that sign links: which there are, and new ones")
-    keys.add_argument("--json", action="store_true", help="one JSON line")
-    keys.add_argument("--file", type=Path, help="make, or change, a file of keys that is then mounted")
-    keys.set_defaults(run="bot.cli.keys.rotation:show_keys")
-    _add_instead(keys, "--rotate", "bot.cli.keys.rotation:rotate_keys", "sign with a new key")
-    _add_instead(keys, "--end-links", "bot.cli.keys.rotation:end_links", "end every link there is")
-
-
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
     """An option with which the command does something else."""
     command.add_argument(option, action="store_const", dest="run", const=run, help=help)
@@ -355,7 +369,8 @@ def _is_readable(value: object) -> bool:
 
 
 def _complain(error: Exception | str, status: int) -> int:
-    print(f"footnote: {error}", file=sys.stderr)
+    redactor = importlib.import_module("bot.diagnostics.redaction").known_redactor()
+    print(f"footnote: {redactor.clean(str(error))}", file=sys.stderr)
     return status
 
 

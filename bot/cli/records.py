@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +19,6 @@ from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.chat.traces import StoredRecord
 from storage.clock import utc_now
 from storage.errors import SettingsError
-from storage.sql.audit import AuditLog
 
 Json = dict[str, Any]
 
@@ -204,19 +202,6 @@ def _quality_rows(quality: ChannelQuality, channel: str) -> Iterator[str]:
 
 def _quality_row(label: str, all_: str, before: str, weeks: Iterable[str]) -> str:
     return f"  {label:<30}{all_:>9}{before:>9}  " + "".join(f"{one:>9}" for one in weeks)
-
-
-async def list_audit(options: argparse.Namespace) -> int:
-    """Print the last entries of the audit, oldest first."""
-    async with open_existing_home(load_settings()) as stores:
-        entries = await AuditLog(stores.database).latest()
-    for one in entries:
-        line = asdict(one) | {"at": one.at.isoformat()}
-        said = f"{one.action}{f' {one.subject}' if one.subject else ''}{'' if one.is_done else ' (refused)'}"
-        print(dump(line) if options.json else f"{one.at:%Y-%m-%d %H:%M}  {one.actor}  {one.channel}  {said}")
-    if not entries:
-        print("Nobody did anything yet that is audited.", file=sys.stderr)
-    return 0
 
 
 async def export_feedback(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""``footnote serve``: everything in one process, until Ctrl-C."""
+"""``footnote serve``: everything in one process, until Ctrl-C; ``footnote console``: where it is asked."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import sys
 
 from bot.app import Service, open_service
 from bot.cli.progress import LOG_INTERVAL_SECONDS, ProgressLog
+from bot.console_secret import console_address, read_console_secret
+from bot.server_socket import read_server_url
 from bot.settings import load_settings
-from storage.errors import DatabaseUnavailable
+from storage.errors import DatabaseUnavailable, SettingsError
 
 M_ARENA_MAX = -8
 """As glibc's malloc.h names it."""
@@ -33,6 +35,22 @@ async def serve(options: argparse.Namespace) -> int:
         serving.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await serving
+    return 0
+
+
+async def print_console_address(options: argparse.Namespace) -> int:
+    """Print the address that opens the console of the ``serve`` that runs on the home.
+
+    Raises:
+        SettingsError: none runs, or it has no console.
+    """
+    settings = load_settings()
+    url = read_server_url(settings.home)
+    if url is None:
+        raise SettingsError(f"no `footnote serve` runs on {settings.home}")
+    if not settings.bot.serves_console(settings.bot.public_url or url):
+        raise SettingsError("the console is off (FOOTNOTE_CONSOLE, docs/console.md)")
+    print(console_address(url, read_console_secret(settings.home)))
     return 0
 
 

@@ -23,7 +23,7 @@ from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTas
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval, StageTime
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.retrieval.web_search import WebSearch
@@ -138,27 +138,32 @@ class Answering:
     ) -> list[_Journey]:
         """A journey for each channel that is asked, with its own documents and what was said of them."""
         asked = [replace(question, channel=one.channel, history=one.history) for one in question.members]
-        journeys = []
+        began, stages, journeys = time.perf_counter(), list[StageTime](), []
         for one in asked or [question]:
             view = ChannelView(self._catalog, one.channel, self._folders)
             language = spoken_language(one) or await view.language() or Language.ENGLISH
-            trace = Trace(self._passages_read)
+            trace = Trace(self._passages_read, began=began, stages=stages)
             journeys.append(_Journey(replace(one, language=language), view, trace, deadline, listener))
         return journeys
 
     async def _travel(self, journeys: Sequence[_Journey]) -> tuple[_Journey, Answer]:
         if reply := await self._reply(journeys):
             return journeys[0], reply
-        readings = await _each(self._understand, ((one,) for one in journeys))
+        timing = journeys[0].trace.timing
+        with timing("understand"):
+            readings = await _each(self._understand, ((one,) for one in journeys))
         while True:
             started = time.perf_counter()
-            found = await _each(self._search, zip(readings, journeys, strict=True))
+            with timing("retrieve"):
+                found = await _each(self._search, zip(readings, journeys, strict=True))
             retrieved = time.perf_counter()
-            searches = await _each(self._weigh, zip(found, journeys, strict=True))
-            journey, judged, written = await self._write_surest(zip(journeys, searches, strict=True))
+            with timing("judge"):
+                searches = await _each(self._weigh, zip(found, journeys, strict=True))
+            with timing("write"):
+                journey, judged, written = await self._write_surest(zip(journeys, searches, strict=True))
             if await self._is_approved(judged.question, written):
                 break  # else an admin took a page off the list meanwhile: the same without it
-        with journey.trace.collecting_calls():
+        with timing("cite"), journey.trace.collecting_calls():
             answer = await self._cite(judged, written, journey)
         question = judged.question
         asked = question.unfiltered or question.text

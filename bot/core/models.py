@@ -441,6 +441,16 @@ class Milliseconds:
 
 
 @dataclass(frozen=True, slots=True)
+class StageTime:
+    """When a stage of answering was gone through."""
+
+    name: str
+    began: float
+    """By ``time.perf_counter``."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a person gets, whatever the platform."""
 

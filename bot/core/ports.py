@@ -160,6 +160,24 @@ ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
 
 
 @dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Somebody wants no answer any more to what is in work in a thread."""
+
+    key: ChannelKey
+    thread: str
+    message_key: str
+    """Of the message that the thread would hang on, where what is said runs on in the chat itself."""
+    covers: Callable[[dict[str, Any]], bool]
+    """Whether the question of an address was asked before."""
+
+
+TakeMessage = Callable[[dict[str, Any]], Awaitable[bool]]
+"""Keeps that a message is that of a certain question; False when it is another one's."""
+StopQuestions = Callable[[StopRequest], Awaitable[bool]]
+"""Keeps that questions are not to be answered; False when none is in work."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatIntake:
     """What Slack hands to us: what it is given is kept for good before a call returns."""
 
@@ -181,6 +199,9 @@ class ChatIntake:
     preview: PreviewLink
     move: MoveChannel
     moves: ReadMoves
+    stop: StopQuestions
+    take: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
+    """A stream is that of the question of a message key; False: of another one."""
 
 
 class JoinAt(Protocol):
@@ -336,7 +357,9 @@ It raises ``FileBeingRead`` until then.
 class Messenger(Protocol):
     """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
 
-    async def place(self, address: dict[str, Any], language: Language, *, queued: str = "") -> dict[str, Any]:
+    async def place(
+        self, address: dict[str, Any], language: Language, *, queued: str = "", asked: str = ""
+    ) -> dict[str, Any]:
         """Post a placeholder where the question was asked and return what names it.
 
         A rate limit is not waited for: whoever waits here holds others up.
@@ -345,17 +368,20 @@ class Messenger(Protocol):
             address: where that is.
             language: what it says is in.
             queued: the sentence of a question that others are answered before; '': it is searched for now.
+            asked: its words, where a platform names a conversation after its first question.
 
         Raises:
             bot.core.errors.DeliveryUnclear: nobody knows whether it was posted.
             bot.core.errors.DeliveryError: it was not.
         """
 
-    async def find_placeholder(self, address: dict[str, Any]) -> dict[str, Any] | None:
+    async def find_placeholder(
+        self, address: dict[str, Any], others: Sequence[dict[str, Any]] = ()
+    ) -> dict[str, Any] | None:
         """What names the placeholder that an earlier ``place`` may have posted for this very question.
 
         Asked when nobody knows whether it did. A platform that cannot search returns None: there a
-        second placeholder may appear.
+        second placeholder may appear. ``others``: what names messages of other questions of the thread.
 
         Raises:
             bot.core.errors.DeliveryError: the platform did not let us search.

@@ -7,6 +7,7 @@ docs/records.md names.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -28,6 +29,7 @@ from bot.core.models import (
     Prompt,
     Question,
     Retrieval,
+    StageTime,
 )
 from bot.core.plaintext import mend, shorten
 from bot.core.ports import AnswerListener
@@ -107,6 +109,17 @@ class Trace:
     """The one of them that the answer is made of."""
     attempts: Sequence[Attempt] = ()
     calls: list[AuxiliaryCall] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    stages: list[StageTime] = field(default_factory=list)
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Notes how long the stage takes that is gone through in here."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages.append(StageTime(stage, began, time.perf_counter() - began))
 
     @contextmanager
     def collecting_calls(self) -> Iterator[None]:
@@ -224,14 +237,17 @@ class QuestionRecord:
 
     def log_line(self) -> str:
         """Ids and counts, never a word of question or document."""
-        question, answer = self.question, self.answer
-        spent = answer.milliseconds
+        question, answer, tokens = self.question, self.answer, self.trace.tokens_as_json()
+        spent = Counter[str]()
+        for one in self.trace.stages:
+            spent[one.name] += round(1000 * one.seconds)
+        stages = "".join(f"{name}_ms={taken} " for name, taken in spent.items())
         return (
             f"question={question.id} channel={question.channel.id} "
-            f"door={(question.chat or question.channel).platform} state={answer.state} "
-            f"candidates={len(answer.passages)} citations={len(answer.citations)} "
-            f"figures={len(answer.figures)} retrieve_ms={spent.retrieve} answer_ms={spent.answer} "
-            f"total_ms={spent.total}"
+            f"door={(question.chat or question.channel).platform} state={answer.state} candidates="
+            f"{len(answer.passages)} citations={len(answer.citations)} figures={len(answer.figures)} "
+            f"prompt_tokens={tokens['prompt'] or 0} completion_tokens={tokens['completion'] or 0} "
+            f"{stages}total_ms={answer.milliseconds.total}"
         )
 
 

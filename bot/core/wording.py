@@ -58,6 +58,7 @@ class ReplyWords:
     searching: str
     queued: str
     busy: PluralSentence
+    stopped: str
     no_links: str
     outsider: str
     share: str

@@ -72,7 +72,7 @@ async def _keys(installation: Installation) -> KeySource | None:
     database = await installation.database_for("where links lead")
     store = LinkKeyStore(database) if database else None
     held = await store.keys() if store else []
-    return SharedKeyRing(store, held, utc_now) if store and held else None
+    return SharedKeyRing(store, held) if store and held else None
 
 
 async def _open_ended_link(url: str, keys: KeySource, *, is_served: bool) -> Finding:

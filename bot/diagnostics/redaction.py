@@ -10,11 +10,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
+from bot.settings import ROOMS
 from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, read_dotenv, read_toml
 
@@ -44,6 +46,15 @@ class Redactor:
         text = _USER_INFO.sub(f"{HIDDEN}@", text)
         text = _URL.sub(lambda url: _QUERY.sub(f"?{HIDDEN}", url[0]), text)
         return _TOKEN.sub(HIDDEN, text)
+
+
+@cache
+def known_redactor() -> Redactor:
+    """One that knows the secrets of all settings as they stand; without them, where they cannot be read."""
+    try:
+        return Redactor(secrets_of(ROOMS))
+    except OSError:
+        return Redactor(())
 
 
 def secrets_of(rooms: Iterable[type[FootnoteSettings]]) -> set[str]:

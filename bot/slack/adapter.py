@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import aiohttp
@@ -30,11 +31,13 @@ from bot.settings import BotSettings, revealed
 from bot.slack import feedback_buttons
 from bot.slack.events import (
     LEFT,
+    STOPPED,
     installation_of,
     read_edit,
     read_join,
     read_leave,
     read_outsider,
+    read_stop,
     read_withdrawal,
 )
 from bot.slack.installations.oauth import SlackOAuth
@@ -235,6 +238,7 @@ class SlackAdapter:
             app.event("tokens_revoked")(self._oauth.forget)
         app.event(CHANGED)(self._take_move)
         app.event(re.compile("|".join(LEFT)))(self._take_leave)
+        app.event(STOPPED)(self._take_stop)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
@@ -261,6 +265,11 @@ class SlackAdapter:
         if left := read_leave(body):
             await self._intake.leave(left)
 
+    async def _take_stop(self, body: dict[str, Any]) -> None:
+        """Where nothing is in work any more, Slack has still to be told so: it shows it until then."""
+        if (stop := read_stop(body)) and not await self._intake.stop(stop):
+            await self.messenger.rest(stop.key, stop.thread)
+
     async def _take_event(self, body: dict[str, Any]) -> None:
         follow_ups = self._settings.thread_follow_ups
         if (body.get("event") or {}).get("type") not in EVENT_TYPES:
@@ -270,7 +279,7 @@ class SlackAdapter:
             self._names.learn(joined)
         elif key := read_withdrawal(body):
             if withdrawn := await self._intake.withdraw(Platform.SLACK, key):
-                await self.messenger.delete(withdrawn)
+                await self.messenger.delete(withdrawn, partial(self._intake.take, Platform.SLACK, key))
         elif edited := read_edit(body, follow_ups=follow_ups):
             await self._intake.edit(edited)
         elif messages := read_messages(body, self._uploads.takes, follow_ups=follow_ups):

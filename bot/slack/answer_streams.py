@@ -1,19 +1,22 @@
 """Slack's own streaming: the message of a question, which grows while a model answers.
 
-It takes the place of the placeholder.
+It takes the place of the placeholder of a question in a channel.
 
-Only the question that opened a thread in a channel is streamed. Slack lets a stream carry no metadata before
-it ends, so the stream of a thread is found again as our one message there without any.
+Slack lets a stream carry no metadata before it ends, so nothing in it says whose it is. Where a crash, or a
+broken connection, left streams in a thread that no question has, they stand for each other: each question
+that may have begun one takes the first that is younger than itself, once for all in SQL, and its answer is
+written over it. So none is taken twice, and none is left when all of them have looked.
 
 Each proven sentence is a block of its own, as the answer will have it: what is streamed is no Markdown that
 a document's words could turn into links. When the answer is complete the stream ends, and the answer is
-written over it like over any placeholder. Where Slack has no streams, or has ended one, after five minutes
-or because somebody stopped it, the message is updated as every other.
+written over it like over any placeholder. Where Slack has no streams, or has ended one, as it does after five
+minutes, the message is updated as every other.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -21,7 +24,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.slack.blocks import render_sentences
 from bot.slack.web_api import MAX_TRIES, call
-from storage.chat_models import UPLOAD
+from storage.chat_models import STREAM, UPLOAD
 from storage.clock import steady_seconds
 
 Json = dict[str, Any]
@@ -47,10 +50,10 @@ class AnswerStreams:
     def may_hold(self, address: Json) -> bool:
         """Whether the question of this address may have been given a stream; one about a file waits."""
         return (
-            address["thread"] == address.get("ts")
+            not address["channel"].startswith("D")
             and "asked" not in address
             and UPLOAD not in address
-            and all(address.get(name) for name in ("user", "team", "bot"))
+            and all(address.get(name) for name in ("thread", "user", "team", "bot"))
         )
 
     async def begin(self, client: AsyncWebClient, address: Json, searching: str) -> Json | None:
@@ -79,7 +82,7 @@ class AnswerStreams:
             log.info("answers are not streamed for a while: %s", error)
             return None
         self._shown[reply["ts"]] = []
-        return {"channel": reply["channel"], "ts": reply["ts"], "is_stream": True}
+        return {"channel": reply["channel"], "ts": reply["ts"], STREAM: True}
 
     async def grow(self, client: AsyncWebClient, message: Json, text: str) -> bool:
         """Append what ``text`` has beyond the text before; False when this is no stream that takes it.
@@ -114,8 +117,10 @@ class AnswerStreams:
 
     async def end(
         self, client: AsyncWebClient, message: Json, metadata: Json, *, is_last: bool = True
-    ) -> None:
+    ) -> bool:
         """End a stream, so that it can be written over; one that has ended already stays as it is.
+
+        Whether Slack had ended it: then nobody has said yet that we are not at work any more.
 
         Args:
             client: of the message's workspace.
@@ -126,13 +131,13 @@ class AnswerStreams:
         Raises:
             DeliveryError: Slack asked us to wait, or did not say what it did.
         """
-        if not message.get("is_stream"):
-            return
+        if STREAM not in message:
+            return False
         has_ended = self._shown.pop(message["ts"], []) is None
         if not is_last:
             self._shown[message["ts"]] = None
         if has_ended:
-            return
+            return True
         try:
             await call(
                 client.chat_stopStream,
@@ -147,9 +152,12 @@ class AnswerStreams:
             if error.retry_after is not None:
                 raise
             log.debug("a stream had ended already: %s", error)
+            return True
+        return False
 
 
-def is_unfinished(address: Json, message: Json) -> bool:
-    """Whether a message of a thread is the stream of the question that opened it, which never ended."""
+def is_unfinished(address: Json, taken: Collection[str], message: Json) -> bool:
+    """Whether a message of a thread is a stream that the question of an address may take."""
     is_ours = bool(address.get("bot")) and message.get("user") == address["bot"]
-    return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])
+    is_free = not message.get("metadata") and message["ts"] not in taken
+    return is_ours and is_free and float(message["ts"]) > float(address["ts"])

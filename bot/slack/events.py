@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.core.plaintext import mend
-from bot.core.ports import IncomingMessage
+from bot.core.ports import IncomingMessage, StopRequest
 from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
 SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
 """Of a workspace, a channel or a person."""
+_TS = re.compile(r"\d{1,12}\.\d{1,8}")
+"""Of a message or an event: seconds."""
 _OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
 """Mentions of people, groups, or everybody."""
 _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
@@ -125,6 +127,27 @@ def read_join(envelope: Json) -> ChannelKey | None:
     if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel)):
         return None
     return ChannelKey(Platform.SLACK, installation, channel)
+
+
+STOPPED = "agent_session_stopped"
+"""Somebody pressed the button that Slack shows while we are at work in a thread."""
+
+
+def read_stop(envelope: Json) -> StopRequest | None:
+    """The thread in which somebody wants no answer any more; None for anything else that happens."""
+    event: Json = envelope.get("event") or {}
+    installation = installation_of((envelope.get("authorizations") or [{}])[0])
+    channel, thread = str(event.get("channel") or ""), str(event.get("thread_ts") or "")
+    if event.get("type") != STOPPED or not all(map(SLACK_ID.fullmatch, (installation, channel))):
+        return None
+    if not all(map(_TS.fullmatch, (thread, stamp := str(event.get("event_ts") or "")))):
+        return None
+
+    def covers(address: Json) -> bool:
+        return "response_url" not in address and float(address["ts"]) < float(stamp)
+
+    key = ChannelKey(Platform.SLACK, installation, channel)
+    return StopRequest(key, thread, f"{installation}:{channel}:{thread}", covers)
 
 
 LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.core.models import Answer, Language, SourceChange
-from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold, Keep
+from bot.core.ports import Announcement, DrawFigure, GivenAnswer, Hold, Keep, TakeMessage
 from bot.core.wording import reply_words
 from bot.slack.answer_streams import AnswerStreams, is_unfinished
 from bot.slack.blocks import (
@@ -35,11 +35,11 @@ from bot.slack.private_questions import (
     share_privately_given,
 )
 from bot.slack.question_buttons import asked_blocks, asked_line, asked_tenant, question_blocks
-from bot.slack.surfaces.agent_view import ChatStatus
-from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of
+from bot.slack.surfaces.agent_sessions import AgentSessions, is_typed_to_us_alone, thread_of
+from bot.slack.web_api import MAX_TRIES, WebClients, call, client_of, find_message
 from bot.slack.workspace.memberships import Memberships
-from storage.chat_models import UPLOAD, WithdrawnItem
-from storage.models import Channel
+from storage.chat_models import STREAM, UPLOAD, WithdrawnItem
+from storage.models import Channel, ChannelKey
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,6 @@ PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
 PRIVATE: Json = {"is_private": True}
 """Stands for the placeholder of a private question, which nobody posts."""
-PAGE_SIZE = 200
-"""Messages that Slack gives at once; it advises against more."""
 MAX_CLOCK_SKEW = timedelta(minutes=5)
 """By how much our clock may run ahead of the one that stamps Slack's messages."""
 PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
@@ -80,11 +78,11 @@ class SlackMessenger:
         self._clients = clients
         self._streams = AnswerStreams(is_wanted=is_model_writing)
         self._sources_shown = sources_shown
-        self._status = ChatStatus()
+        self._sessions = AgentSessions()
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 
-    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post the placeholder; its metadata names the question, for ``find_placeholder``.
 
         A private one is shown to the asker alone, who may have seen it already.
@@ -96,6 +94,7 @@ class SlackMessenger:
         said = reply_words(language)
         # A queued question may wait for longer than Slack lets a stream live.
         if not queued and (stream := await self._streams.begin(client, address, said.searching)):
+            await self._sessions.name(client, address, asked)
             return stream
         working = said.fetching if UPLOAD in address else said.searching
         reply = await call(
@@ -107,12 +106,14 @@ class SlackMessenger:
             metadata=_metadata(address),
             **PLAIN,
         )
-        if not queued:  # behind the post: a new message takes a status away
-            await self._status.searching(client, address, language)
-        return {"channel": reply["channel"], "ts": reply["ts"]}
+        in_session = not queued and await self._sessions.open(client, address, asked)
+        return {"channel": reply["channel"], "ts": reply["ts"]} | _in_session(is_opened=in_session)
 
-    async def find_placeholder(self, address: Json) -> Json | None:
-        """Search all that was posted since the question for a message that names it."""
+    async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
+        """Search all that was posted since the question for a message that names it.
+
+        Of streams, which name none, the first that is no other question's: whichever it is.
+        """
         if is_private(address):
             return dict(PRIVATE)
         client = await self._client_for(address)
@@ -121,11 +122,13 @@ class SlackMessenger:
             read, where["ts"] = client.conversations_replies, address["thread"]
         else:
             read = client.conversations_history
-        ts = await _find(read, partial(_has, _metadata(address)), **where)
+        ts = await find_message(read, partial(_has, _metadata(address)), **where)
         if ts is None and self._streams.may_hold(address):
-            ts = await _find(read, partial(is_unfinished, address), **where)
-            return {"channel": address["channel"], "ts": ts, "is_stream": True} if ts else None
-        return {"channel": address["channel"], "ts": ts} if ts else None
+            taken = {str(one.get("ts")) for one in others}
+            ts = await find_message(read, partial(is_unfinished, address, taken), **where)
+            return {"channel": address["channel"], "ts": ts, STREAM: True} if ts else None
+        in_session = _in_session(is_opened=is_typed_to_us_alone(address))
+        return {"channel": address["channel"], "ts": ts} | in_session if ts else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
         """Write the beginning of an answer over the placeholder, or into its stream."""
@@ -143,9 +146,10 @@ class SlackMessenger:
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
             return
-        await self._streams.end(client, message, _metadata(address))
+        has_ended = await self._streams.end(client, message, _metadata(address))
         await self._write_over(address, message, self._rendered(address, answer), tries=MAX_TRIES)
-        await self._status.clear(client, address)
+        if has_ended or message.get("in_session"):
+            await self._sessions.rest(client, address["channel"], thread_of(address))
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
@@ -257,20 +261,18 @@ class SlackMessenger:
         """Show a private answer to its channel, in reply to the click at ``url``; raises as ``deliver``."""
         await share_privately_given(url, given, self._sources_shown)
 
-    async def delete(self, withdrawn: WithdrawnItem) -> None:
-        """Delete the answer to a question that is no more, as far as Slack lets us.
+    async def delete(self, withdrawn: WithdrawnItem, take: TakeMessage) -> None:
+        """Delete the answer to a question that is no more, as far as Slack lets us; a stream is taken first.
 
         Raises:
-            DeliveryError: Slack did not say whether it did, or asked us to wait.
+            DeliveryError: Slack did not say whether it did, or asked us to wait; or the stream is another's.
         """
         try:
             client = await self._client_for(withdrawn.address)
         except WorkspaceLeft:
             return
-        message = withdrawn.message
-        if message is None and withdrawn.is_posting:
-            message = await self.find_placeholder(withdrawn.address)
-        if not message:
+        message = withdrawn.message or await self._posted_for(withdrawn, take)
+        if message is None:
             return
         await self._streams.end(client, message, _metadata(withdrawn.address))
         pictures = await self._pictures_of(withdrawn.address, message)
@@ -284,6 +286,16 @@ class SlackMessenger:
             log.info("an answer to a deleted question stays: %s", error)
         if self._uploads:
             await self._uploads.delete(client, list(pictures.values()))
+        await self._sessions.forget(client, withdrawn.address, message)
+
+    async def _posted_for(self, withdrawn: WithdrawnItem, take: TakeMessage) -> Json | None:
+        """What may have been posted for a question that is no more."""
+        if not withdrawn.is_posting:
+            return None
+        message = await self.find_placeholder(withdrawn.address, withdrawn.others)
+        if message and STREAM in message and not await take(message):
+            raise DeliveryUnclear("another question has that stream")
+        return message
 
     async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
         """Place of a figure in its answer -> the file that a message shows; none when Slack does not say."""
@@ -307,6 +319,15 @@ class SlackMessenger:
             for block in found.get("blocks", ())
         ]
         return shown_pictures(blocks)
+
+    async def rest(self, key: ChannelKey, thread: str) -> None:
+        """Say in a thread that we are not at work there any more; a refusal is logged and nothing else."""
+        try:
+            client = await client_of(self._clients, key.installation)
+        except DeliveryError as error:
+            log.info("a session may say for a while that we are at work: %s", error)
+        else:
+            await self._sessions.rest(client, key.conversation, thread)
 
     async def _client_for(self, address: Json) -> AsyncWebClient:
         """Of the installation that asked, with which an address's key begins.
@@ -343,12 +364,17 @@ class SlackMessenger:
         read: Callable[..., Awaitable[Any]] = client.conversations_history
         if thread := place.get("below", {}).get("thread"):
             read, where["ts"] = client.conversations_replies, thread
-        found = await _find(read, partial(_has, _announcement_metadata(announcement)), **where)
+        found = await find_message(read, partial(_has, _announcement_metadata(announcement)), **where)
         return found is not None
 
 
 def _installation_of(tenant: str) -> str:
     return tenant.split("_")[1]
+
+
+def _in_session(*, is_opened: bool) -> Json:
+    """What a message has beside its place when a session says until its answer that we are at work."""
+    return {"in_session": True} if is_opened else {}
 
 
 def _metadata(address: Json) -> Json:
@@ -361,22 +387,3 @@ def _announcement_metadata(announcement: str) -> Json:
 
 def _has(metadata: Json, message: Json) -> bool:
     return metadata.items() <= (message.get("metadata") or {}).items()
-
-
-async def _find(
-    read: Callable[..., Awaitable[Any]], is_wanted: Callable[[Json], bool], **where: Any
-) -> str | None:
-    """The ts of the first such message, read page by page to the last one; None when there is none.
-
-    Raises:
-        DeliveryError: Slack did not let us read all of it: nobody knows.
-    """
-    cursor: str | None = None
-    while True:
-        reply = await call(read, include_all_metadata=True, limit=PAGE_SIZE, cursor=cursor, **where)
-        for message in reply["messages"]:
-            if is_wanted(message):
-                return str(message["ts"])
-        cursor = (reply.get("response_metadata") or {}).get("next_cursor")
-        if not cursor:
-            return None

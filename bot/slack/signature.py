@@ -7,7 +7,7 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -56,9 +56,20 @@ def _readable(body: bytes, content_type: str) -> str:
         payload = json.loads(parse_qs(text).get("payload", ["{}"])[0] if is_form else text)
     except (ValueError, RecursionError):
         raise web.HTTPBadRequest from None
-    if not isinstance(payload, dict) or _is_deeper(payload, MAX_JSON_DEPTH):
+    if not isinstance(payload, dict) or _is_deeper(payload, MAX_JSON_DEPTH) or not _is_shaped(payload):
         raise web.HTTPBadRequest
     return text
+
+
+def _is_shaped(payload: Mapping[str, Any]) -> bool:
+    """Whether what everything else is read from is there in Slack's own shape, or not there at all."""
+    authorizations, event = payload.get("authorizations") or [], payload.get("event") or {}
+    return (
+        isinstance(authorizations, list)
+        and all(isinstance(one, dict) for one in authorizations)
+        and isinstance(event, dict)
+        and all(isinstance(event.get(name) or {}, dict) for name in ("message", "previous_message"))
+    )
 
 
 def _is_deeper(value: Any, limit: int) -> bool:

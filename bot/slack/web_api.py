@@ -13,6 +13,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
+PAGE_SIZE = 200
+"""Messages that Slack gives at once; it advises against more."""
 MAX_TRIES = 3
 MAX_WAIT_SECONDS = 3.0
 """Longest wait that a rate limit may impose on us: others wait behind it. Beyond it the outbox comes back."""
@@ -114,3 +116,22 @@ def _refusal(error: SlackApiError) -> DeliveryError:
         return DeliveryUnclear(f"Slack answered {status}")
     cause = error.response.get("error")
     return (ChannelClosed if cause in CLOSED else DeliveryError)(f"Slack refused: {cause}")
+
+
+async def find_message(
+    read: Callable[..., Awaitable[Any]], is_wanted: Callable[[dict[str, Any]], bool], **where: Any
+) -> str | None:
+    """The ts of the first such message, read page by page to the last one; None when there is none.
+
+    Raises:
+        DeliveryError: Slack did not let us read all of it: nobody knows.
+    """
+    cursor: str | None = None
+    while True:
+        reply = await call(read, include_all_metadata=True, limit=PAGE_SIZE, cursor=cursor, **where)
+        for message in reply["messages"]:
+            if is_wanted(message):
+                return str(message["ts"])
+        cursor = (reply.get("response_metadata") or {}).get("next_cursor")
+        if not cursor:
+            return None

@@ -64,7 +64,7 @@ class TeamsMessenger:
         self._sequences: dict[str, int] = {}
         """Of the streams that this process began: the number of the next update."""
 
-    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Show that we are at it, then post the placeholder."""
         if is_private(address):
             return dict(PRIVATE)
@@ -83,7 +83,7 @@ class TeamsMessenger:
             await self.connector.post(address, typing_activity())
         return {"id": await self.connector.post(address, plain_activity(text))}
 
-    async def find_placeholder(self, address: Json) -> Json | None:
+    async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
         """Teams lets a bot read no messages: nothing can be found."""
         return dict(PRIVATE) if is_private(address) else None
 

@@ -4,35 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
-from bot.settings import BotSettings, is_loopback_host
+from bot.settings import BotSettings
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.conversations_page import ConversationsPage
 from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
+from bot.web.connections import ConnectionLimits, Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
 from bot.web.console.folder_panel import FolderPanel
 from bot.web.figure_images import FigureImages
-from bot.web.middleware import CountRequest, add_headers, answer_failures, log_access
+from bot.web.middleware import (
+    CountRequest,
+    add_headers,
+    answer_failures,
+    default_headers,
+    log_access,
+    sign_in,
+)
 from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
+from bot.web.security import CONSOLE_SECRET
 from bot.web.source_archive import SourceArchive
 from bot.web.templates import Assets, Templates
-from bot.web.viewer import Viewer
+from bot.web.viewer.document_search import DocumentSearch
+from bot.web.viewer.search_page import SearchPage
+from bot.web.viewer.viewer import Viewer
 from storage.documents.document_overview import DocumentOverview
 from storage.settings import StorageSettings
 from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
 """Largest request body; the chat platforms' events stay far below it."""
+DEFAULT_HEADERS: web.AppKey[Mapping[str, str]] = web.AppKey("default_headers")
+"""Of each response of an application."""
 
 
 def build_web(
@@ -47,6 +59,7 @@ def build_web(
     model_hosts: Sequence[str],
     inbox: Path,
     readiness: Readiness,
+    console_secret: str | None,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
     count_request: CountRequest | None = None,
@@ -61,25 +74,29 @@ def build_web(
         model_hosts: who else is sent it.
         inbox: the watched folder whose subfolders are the local channels.
         readiness: whether the service can answer questions right now.
+        console_secret: what opens the console; None: there is none.
         extra_routes: routes beside ours.
         console_routes: routes that are there where the console is.
         count_request: gets every request that was answered.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
-    app = web.Application(
-        middlewares=[log_access(count_request), answer_failures(pages)], client_max_size=BODY_BYTES
-    )
-    app.on_response_prepare.append(add_headers(links.public_url))
+    middlewares = [log_access(count_request), answer_failures(pages)]
+    if console_secret is not None:
+        middlewares.append(sign_in(pages))
+    app = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES)
+    app[DEFAULT_HEADERS] = default_headers(links.public_url)
+    app.on_response_prepare.append(add_headers(app[DEFAULT_HEADERS]))
     app.add_routes(_common_routes(assets, readiness))
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
-    app.add_routes(Viewer(links, stores, images, pages).routes())
+    search = SearchPage(DocumentSearch(stores.readings), pages)
+    viewer = Viewer(links, stores, images, pages, search)
+    app.add_routes(viewer.routes())
+    app.on_cleanup.append(viewer.audit.aclose)
     app.add_routes(FigureImages(links, stores, images).routes(pages))
-    # Unless set, only while links point at this machine: else there may be a proxy in front.
-    is_local = is_loopback_host(urlsplit(links.public_url).hostname)
-    serves_console = is_local if settings.console is None else settings.console
-    if serves_console:
+    if console_secret is not None:
+        app[CONSOLE_SECRET] = console_secret
         console = Console(
             answering=answering,
             stores=stores,
@@ -97,15 +114,15 @@ def build_web(
         app.add_routes(QualityPage(admin, stores.records).routes())
         overview = DocumentOverview(stores.database, stores.catalog)
         app.add_routes(DocumentsPage(admin, overview, stores.database).routes())
-        app.add_routes(PageBrowser(stores, images, pages).routes())
+        app.add_routes(PageBrowser(stores, images, pages, search).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app
 
 
-def make_runner(app: web.Application) -> web.AppRunner:
-    """A runner without aiohttp's access log, which would print the links' tokens."""
-    return web.AppRunner(app, access_log=None, shutdown_timeout=10)
+def make_runner(app: web.Application, limits: ConnectionLimits | None = None) -> web.AppRunner:
+    """What serves an application of ``build_web``."""
+    return Runner(app, app[DEFAULT_HEADERS], limits)
 
 
 def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:

@@ -63,7 +63,9 @@ class FigureImages:
             raise LinkEnded("it marks no figure")
         (box, *_), sha256 = link.citation.boxes, link.source.sha256
         part = _with_margin(box)
-        return await self._images.image(sha256, link.claims.page, DPI, clip=part, side=MAX_SIDE)
+        return await self._images.image(
+            sha256, link.claims.page, DPI, holder=link.holder, clip=part, side=MAX_SIDE
+        )
 
 
 def _with_margin(box: Box) -> Box:

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from bot.web.security import EVERYWHERE, require_this_machine
+from bot.web.connections import Runner
+from bot.web.security import EVERYWHERE, require_loopback
 from storage.errors import SettingsError
 
 RenderMetrics = Callable[[], Awaitable[bytes]]
@@ -16,10 +17,10 @@ CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
 
 def metrics_routes(render: RenderMetrics) -> list[web.RouteDef]:
-    """The route beside the console, under the console's own rule."""
+    """The route beside the console, for programs of this machine; as it holds no word, it wants no secret."""
 
     async def send(request: web.Request) -> web.Response:
-        require_this_machine(request)
+        require_loopback(request)
         return await _response(render)
 
     return [web.get("/metrics", send, name="metrics")]
@@ -43,7 +44,7 @@ async def serving_metrics(render: RenderMetrics, address: str | None) -> AsyncIt
 
     app = web.Application()
     app.add_routes([web.get("/metrics", send, name="metrics")])
-    runner = web.AppRunner(app, access_log=None)
+    runner = Runner(app, EVERYWHERE)
     await runner.setup()
     host, _, port = address.rpartition(":")
     try:

@@ -8,18 +8,28 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from bot.core.errors import LinkEnded, LinkForged
-from bot.web.security import EVERYWHERE, HTTPS_ONLY
+from bot.console_secret import QUERY_NAME
+from bot.core.errors import LinkEnded, LinkError
+from bot.web.connections import SERVER
+from bot.web.security import (
+    CONSOLE_SECRET,
+    EVERYWHERE,
+    HTTPS_ONLY,
+    ConsoleLocked,
+    console_cookie,
+    require_this_machine,
+)
 from bot.web.templates import Templates
 
 CountRequest = Callable[[str, int, float], None]
 """Gets the name of the route, the status and the seconds of every request."""
 
+COOKIE_SECONDS = 30 * 24 * 3600
 _log = logging.getLogger(__name__)
 _QUIET_ROUTES = {
     "healthz",
@@ -33,11 +43,18 @@ _QUIET_ROUTES = {
 """Routes that machines and open pages ask again and again: their successes are no news."""
 
 
-def add_headers(public_url: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+def default_headers(public_url: str) -> dict[str, str]:
+    """Of each response that does not set them itself."""
+    return EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
+
+
+def add_headers(
+    common: Mapping[str, str],
+) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
     """A signal that gives each response the headers it did not set itself."""
-    common = EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
 
     async def add(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(SERVER)
         for name, value in common.items():
             response.headers.setdefault(name, value)
 
@@ -55,8 +72,11 @@ def log_access(count: CountRequest | None = None) -> Middleware:
             response = await handler(request)
             status = response.status
             return response
+        except web.HTTPException as refusal:
+            status = refusal.status
+            raise
         finally:
-            name, taken = request.match_info.route.name or "unnamed", time.monotonic() - started
+            name, taken = _route_name(request), time.monotonic() - started
             level = logging.DEBUG if name in _QUIET_ROUTES and status < 400 else logging.INFO
             _log.log(level, "%s %s %d %.0f ms", request.method, name, status, taken * 1000)
             if count:
@@ -71,24 +91,85 @@ def answer_failures(pages: Templates) -> Middleware:
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
+            _require_known_charset(request)
             return await handler(request)
-        except LinkForged:
-            return pages.refusal(404)
-        except LinkEnded as ended:
-            return pages.ended(ended.chat_url) if ended.chat_url else pages.refusal(410)
+        except LinkError as error:
+            return _link_refusal(error, pages)
+        except ConsoleLocked:
+            return pages.locked()
         except web.HTTPException as refusal:
             if refusal.status in pages.refusals:
                 return pages.refusal(refusal.status)
             raise
         except Exception as error:  # the platform boundary: what went wrong is for the log alone
+            if _is_unreadable(request, error):
+                return pages.refusal(400)
             log_failure(request, error)
             return pages.refusal(500)
 
     return answer
 
 
+def _is_unreadable(request: web.Request, error: Exception) -> bool:
+    """Whether a body is not what its headers say, or ended early."""
+    is_gone = isinstance(error, ConnectionError) and request.transport is None
+    return is_gone or isinstance(error, web.RequestPayloadError)
+
+
+def _link_refusal(error: LinkError, pages: Templates) -> web.Response:
+    if not isinstance(error, LinkEnded):
+        return pages.refusal(404)
+    return pages.ended(error.chat_url) if error.chat_url else pages.refusal(410)
+
+
+def sign_in(pages: Templates) -> Middleware:
+    """A middleware that keeps the console's secret in a cookie when a browser opens an address that holds it.
+
+    The page that it sends leads on to the same address without the secret: unlike a redirect, which a browser
+    takes for the step of whatever page held the link, and sends no strict cookie with.
+    """
+
+    @web.middleware
+    async def keep(request: web.Request, handler: Handler) -> web.StreamResponse:
+        is_page = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
+        is_console = request.path == "/" or request.path.startswith("/console/")
+        if not (is_page and is_console and QUERY_NAME in request.query):
+            return await handler(request)
+        require_this_machine(request)
+        path = str(request.rel_url.without_query_params(QUERY_NAME))
+        response = pages.plain("signed_in.html", path=path)
+        response.set_cookie(
+            console_cookie(request),
+            request.app[CONSOLE_SECRET],
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="Strict",
+        )
+        return response
+
+    return keep
+
+
 def log_failure(request: web.Request, error: Exception) -> None:
     """Log what failed and where, without its message: that may quote a question or a document."""
     frames = "".join(traceback.format_tb(error.__traceback__))
-    name = request.match_info.route.name or "unnamed"
+    name = _route_name(request)
     _log.error("%s %s failed: %s\n%s", request.method, name, type(error).__name__, frames)
+
+
+def _route_name(request: web.Request) -> str:
+    """As the log and the metrics call it."""
+    is_ours = request.match_info.http_exception is None
+    return (request.match_info.route.name or "unnamed") if is_ours else "unmatched"
+
+
+def _require_known_charset(request: web.Request) -> None:
+    """Refuse a body in a charset that Python does not know, or that is none.
+
+    Raises:
+        web.HTTPBadRequest: it says so.
+    """
+    try:
+        bytes(8).decode(request.charset or "utf-8", "replace")  # of no bytes at all any name would do
+    except (LookupError, ValueError):
+        raise web.HTTPBadRequest from None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 from dataclasses import dataclass
+
+from aiohttp import web
 
 from bot.core.citations.citations import DocumentNames
 from bot.core.citations.signed_links import LinkClaims, Links, Purpose
@@ -11,10 +15,17 @@ from bot.core.errors import LinkEnded, LinkError
 from bot.core.models import Language
 from bot.core.ports import LinkPreview
 from bot.core.wording import reply_words
-from storage.errors import UnknownChannel
-from storage.models import CitationRecord, VersionSource
+from storage.errors import InfrastructureError, UnknownChannel, raised_at
+from storage.models import CitationRecord, TenantName, VersionSource
+from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
 
+BEARER = "link"
+"""Who opens a link, as the audit calls them: whoever has it."""
+MAX_WAITING = 200
+"""Openings that are being kept at a time."""
+
+_log = logging.getLogger(__name__)
 _SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
 """Tenant of a Slack channel; what an organisation installed names no workspace."""
 
@@ -26,6 +37,44 @@ class OpenLink:
     claims: LinkClaims
     source: VersionSource
     citation: CitationRecord
+    tenant: TenantName
+    """Of its channel."""
+
+    @property
+    def holder(self) -> int:
+        """Who is taken to hold it: all links of one answer are in the same hands."""
+        return self.citation.answer_id or self.citation.id
+
+
+class LinkAudit:
+    """Keeps in the audit which link was opened when, by its citation's id; no page waits for that."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+        self._keeping: set[asyncio.Task[None]] = set()
+
+    def note(self, request: web.Request, link: OpenLink) -> None:
+        """Keep that a link was opened; the further pieces of a file are of the same opening."""
+        if request.method != "GET" or "Range" in request.headers:
+            return
+        if len(self._keeping) >= MAX_WAITING:
+            _log.warning("an opened link is not in the audit: too many at once")
+            return
+        task = asyncio.create_task(self._keep(link), name="link-audit")
+        self._keeping.add(task)
+        task.add_done_callback(self._keeping.discard)
+
+    async def aclose(self, _: web.Application) -> None:
+        """Let what was begun end."""
+        await asyncio.gather(*self._keeping)
+
+    async def _keep(self, link: OpenLink) -> None:
+        try:
+            await self._audit.keep(
+                AuditedAction(BEARER, OPEN_LINK, link.tenant, f"citation {link.claims.citation_id}")
+            )
+        except InfrastructureError as error:
+            _log.warning("an opened link is not in the audit: %s", raised_at(error))
 
 
 async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE) -> OpenLink:
@@ -35,6 +84,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
         LinkForged: we never signed this.
         LinkEnded: it has expired, was revoked, or its document is gone.
     """
+    await links.refresh_keys()
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:
@@ -50,9 +100,11 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     if source is None or source.is_deleted or source.channel_id != claims.channel_id:
         raise LinkEnded("its document is gone")
     signed = (claims.channel_id, claims.version_id, claims.page)
+    if citation is not None and citation.revoked_at is not None:
+        raise LinkEnded("revoked")
     if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
-    return OpenLink(claims, source, citation)
+    return OpenLink(claims, source, citation, channel.tenant)
 
 
 async def _chat_url(channel_id: int | None, stores: Stores) -> str | None:

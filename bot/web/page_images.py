@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import os
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -19,6 +20,8 @@ from bot.core.ports import PageImage
 from storage.models import Box
 from storage.pdf.models import RenderedPage
 
+DRAWINGS = 2
+"""Pages that are drawn at a time, as many as ``PdfProcess`` draws."""
 _STEPS = 10_000
 """Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page."""
 
@@ -41,6 +44,57 @@ class PageRenderer(Protocol):
         """
 
 
+class FairTurns:
+    """Lets so many tasks go on at a time, those of each holder in turn; one holder never has all places."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._share = max(1, places - 1)
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        """By holder, the one whose turn is next first."""
+        self._busy: Counter[Hashable] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, holder: Hashable) -> AsyncIterator[None]:
+        """Wait for a place, and keep it."""
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(holder, deque()).append(place)
+        self._grant()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # it was granted just now
+                self._release(holder)
+            raise
+        try:
+            yield
+        finally:
+            self._release(holder)
+
+    def _release(self, holder: Hashable) -> None:
+        self._free += 1
+        self._busy[holder] -= 1
+        if not self._busy[holder]:
+            del self._busy[holder]
+        self._grant()
+
+    def _grant(self) -> None:
+        is_granted = True
+        while is_granted:
+            is_granted = False
+            for holder, places in list(self._waiting.items()):
+                while places and places[0].done():  # whoever waited there went away
+                    places.popleft()
+                if not places:
+                    del self._waiting[holder]
+                elif self._free and self._busy[holder] < self._share:
+                    self._free -= 1
+                    self._busy[holder] += 1
+                    places.popleft().set_result(None)
+                    self._waiting[holder] = self._waiting.pop(holder)  # behind all others
+                    is_granted = True
+
+
 class PageImages:
     """Draws pages once, and deletes the least recently used when they outgrow ``limit_bytes``.
 
@@ -52,6 +106,7 @@ class PageImages:
         self._folder, self._fetch = folder, fetch
         self._renderer = renderer
         self._limit = limit_bytes
+        self._turns = FairTurns(DRAWINGS)
         self.hits = self.misses = 0
         """Pictures that were on the disk, and those that were drawn, since this process began."""
         # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
@@ -63,10 +118,13 @@ class PageImages:
         page: int,
         dpi: int,
         *,
+        holder: Hashable,
         clip: Box | None = None,
         side: int | None = None,
     ) -> PageImage:
         """The picture of one page, or of a part of it, of a content.
+
+        ``holder`` is whoever asks: of many pictures for one, none lets another wait.
 
         Raises:
             storage.errors.DocumentError: this page cannot be drawn.
@@ -79,7 +137,9 @@ class PageImages:
                 self.hits += 1
                 return cached
             self.misses += 1
-            drawing = await self._renderer.render(await self._fetch(sha256), page, dpi, clip, side)
+            blob = await self._fetch(sha256)
+            async with self._turns.turn(holder):
+                drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
             await asyncio.to_thread(self._keep, name, image)
             return image

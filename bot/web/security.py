@@ -1,17 +1,22 @@
-"""The headers of every response, and the check that only a browser of this machine uses the console.
+"""The headers of every response, and the check that the console is used on this machine, with its secret.
 
-The console asks for no sign-in: a foreign page may send requests to a loopback address, or give its own name
-that address (DNS rebinding), and a proxy may bring the whole world. Each of these shows in the request
-headers checked here.
+A foreign page may send requests to a loopback address, or give its own name that address (DNS rebinding), and
+a proxy may bring the whole world. Most of these show in the request headers checked here. What does not, as
+a proxy that rewrites Host or another user of the machine, lacks the secret.
 """
 
 from __future__ import annotations
 
+import hmac
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
+from bot.console_secret import QUERY_NAME
 from bot.settings import is_loopback_host
+
+CONSOLE_SECRET = web.AppKey("console_secret", str)
+"""What opens the console of an application; one without it has none."""
 
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
 """Request headers by which a proxy shows."""
@@ -61,8 +66,12 @@ STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
 """Of a static file: its name changes with its content."""
 
 
-def require_this_machine(request: web.Request) -> None:
-    """Refuse whoever is not a browser on this machine that was given our own address.
+class ConsoleLocked(web.HTTPUnauthorized):
+    """Somebody asks for the console without its secret."""
+
+
+def require_loopback(request: web.Request) -> None:
+    """Refuse whoever is not on this machine, as far as it shows, and was given our own address.
 
     Raises:
         web.HTTPForbidden: it is somebody else.
@@ -79,11 +88,38 @@ def require_this_machine(request: web.Request) -> None:
         raise web.HTTPForbidden
 
 
+def require_this_machine(request: web.Request) -> None:
+    """Refuse whoever is not on this machine, or does not know the console's secret.
+
+    It comes in the cookie of our own pages, as a bearer token or in the query.
+
+    Raises:
+        web.HTTPForbidden: it is somebody else.
+        ConsoleLocked: it is somebody without the secret.
+    """
+    require_loopback(request)
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    shown = (
+        request.cookies.get(console_cookie(request)),
+        token.strip() if scheme.lower() == "bearer" else None,
+        request.query.get(QUERY_NAME),
+    )
+    secret = request.app[CONSOLE_SECRET].encode()
+    if not any(hmac.compare_digest(one.encode(errors="replace"), secret) for one in shown if one):
+        raise ConsoleLocked
+
+
+def console_cookie(request: web.Request) -> str:
+    """Name of the cookie that keeps the secret; cookies know no ports, so the name does."""
+    return f"footnote_console_{request.url.port}"
+
+
 def require_own_page(request: web.Request) -> None:
     """Refuse a request that no page of ours sent.
 
     Raises:
         web.HTTPForbidden: it has another origin, or not the marks of our own script.
+        ConsoleLocked: it comes without the secret.
     """
     require_this_machine(request)
     origin = request.headers.get("Origin")
@@ -102,6 +138,7 @@ def require_own_form(request: web.Request) -> None:
 
     Raises:
         web.HTTPForbidden: it comes from elsewhere, or from a browser that does not say from where.
+        ConsoleLocked: it comes without the secret.
     """
     require_this_machine(request)
     is_program = request.headers.get(ASKED_BY) == "1" and "Origin" not in request.headers

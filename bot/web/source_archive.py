@@ -4,31 +4,70 @@ from __future__ import annotations
 
 import asyncio
 import io
+import subprocess
 import tarfile
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from aiohttp import web
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("bot", "ingestion", "storage")
-_CHECKOUT = ("deploy", "docs", "tests")
-_BESIDE = ("pyproject.toml", "requirements*.txt", "README.md", "LICENSE", "CHANGELOG.md", "Makefile")
-_KINDS = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".txt", ".sh"}
+_BESIDE = (
+    "pyproject.toml",
+    "requirements.txt",
+    "requirements-shares.txt",
+    "README.md",
+    "LICENSE",
+    "Makefile",
+    "deploy/install.sh",
+    "deploy/fetch_data.py",
+    "deploy/data.txt",
+)
+"""What makes a wheel, or an installation, of them."""
+_PACKAGE_DATA = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml"}
+"""What the wheel takes of the packages, as pyproject.toml says."""
+GIT_SECONDS = 20
 
 
-def pack_source() -> bytes:
-    """The files of this installation, as a compressed tar archive."""
-    # In a checkout nothing foreign lies beside the three packages: what builds and tests them is packed, too.
-    is_checkout = (_ROOT / "pyproject.toml").exists()
-    rooms = (*_PACKAGES, *_CHECKOUT) if is_checkout else _PACKAGES
-    inside = [path for room in rooms for path in (_ROOT / room).rglob("*") if path.suffix in _KINDS]
-    beside = [path for pattern in _BESIDE for path in _ROOT.glob(pattern)] if is_checkout else []
+def pack_source(root: Path = _ROOT) -> bytes:
+    """The files of this program, as a compressed tar archive: no file that only lies beside them."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        for path in sorted((*inside, *beside)):
+        for path in sorted(_tracked(root) or _installed(root) or _packaged(root)):
             if path.is_file() and not path.is_symlink():
-                tar.add(path, f"footnote/{path.relative_to(_ROOT)}", filter=_without_owner)
+                tar.add(path, f"footnote/{path.relative_to(root)}", filter=_without_owner)
     return archive.getvalue()
+
+
+def _tracked(root: Path) -> list[Path]:
+    """In a checkout: what git tracks, with all that builds and tests it."""
+    if not (root / ".git").exists():
+        return []
+    # The checkout may be another user's; nothing that its configuration names is run.
+    command = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=false", "ls-files", "-z"]
+    try:
+        listed = subprocess.run(command, cwd=root, capture_output=True, check=True, timeout=GIT_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [root / name for name in listed.stdout.decode(errors="surrogateescape").split("\0") if name]
+
+
+def _installed(root: Path) -> list[Path]:
+    """Of an installed wheel: what its record lists of the packages."""
+    try:
+        found: Iterable[Path] = [Path(str(one.locate())) for one in files("footnote") or ()]
+    except PackageNotFoundError:
+        return []
+    listed = [path for path in found if path.is_relative_to(root)]
+    return [path for path in listed if path.relative_to(root).parts[0] in _PACKAGES]
+
+
+def _packaged(root: Path) -> list[Path]:
+    """Of an unpacked archive: what a wheel of it would hold, and what makes that wheel."""
+    inside = [path for room in _PACKAGES for path in (root / room).rglob("*") if path.suffix in _PACKAGE_DATA]
+    return [*inside, *(root / name for name in _BESIDE)]
 
 
 def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:

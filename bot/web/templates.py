@@ -49,7 +49,7 @@ class Assets:
 class Templates:
     """Renders the templates."""
 
-    refusals = frozenset({403, 404, 405, 410, 413, 500, 503})
+    refusals = frozenset({400, 403, 404, 405, 410, 413, 500, 503})
     """Statuses that have a page of their own."""
 
     def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:
@@ -66,7 +66,7 @@ class Templates:
         self._style, self._plain_headers = style, security.plain(digest)
         self._refusals = {
             status: self._render_plain("refusal.html", status=status, link_days=link_days, chat_url=None)
-            for status in self.refusals
+            for status in (*self.refusals, web.HTTPUnauthorized.status_code)
         }
         self._link_days = link_days
 
@@ -82,6 +82,12 @@ class Templates:
     def refusal(self, status: int) -> web.Response:
         """A page that opens nothing and names nothing: the same bytes for every request."""
         return self._plain(status, self._refusals[status])
+
+    def locked(self) -> web.Response:
+        """The page that says where the console's secret is."""
+        refused = self.refusal(web.HTTPUnauthorized.status_code)
+        refused.headers["WWW-Authenticate"] = "Bearer"
+        return refused
 
     def ended(self, chat_url: str) -> web.Response:
         """The page of a link that has expired, with the way to the chat where a member gets a new one."""

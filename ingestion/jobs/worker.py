@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,11 +29,16 @@ class Claimed(Protocol):
 
 C = TypeVar("C", bound=Claimed)
 
+OnStep = Callable[[str, Claimed, float, BaseException | None], None]
+"""Gets each step that ended: its lane's name, what it was, when it began by ``time.perf_counter``, and with
+which error it ended."""
+
 
 @dataclass(slots=True)
 class Lane(Generic[C]):
     """One kind of step."""
 
+    name: str
     claim: Callable[[], Awaitable[C | None]]
     run: Callable[[C], Awaitable[None]]
     fail: Callable[[C, Exception], Awaitable[None]]
@@ -59,12 +65,18 @@ async def running_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]
 class Worker(Generic[C]):
     """Claims and runs steps until it is stopped."""
 
-    def __init__(self, lanes: Sequence[Lane[C]], leases: Leases, idle: asyncio.Event) -> None:
-        """Run ``lanes``, the most urgent first; ``idle`` is set while only background steps run."""
+    def __init__(
+        self, lanes: Sequence[Lane[C]], leases: Leases, idle: asyncio.Event, on_step: OnStep | None = None
+    ) -> None:
+        """Run ``lanes``, the most urgent first; ``idle`` is set while only background steps run.
+
+        ``on_step`` must return at once.
+        """
         self._lanes = lanes
         self._leases = leases
         self._woken = asyncio.Event()
         self._idle = idle
+        self._on_step = on_step
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -149,15 +161,22 @@ class Worker(Generic[C]):
 
     async def _do(self, lane: Lane[C], claim: C) -> None:
         """One step with its lease renewed; whatever becomes of it, the worker goes on."""
+        began = time.perf_counter()
+        failure: BaseException | None = None
         try:
             async with running_beside(self._renew(claim.lease, asyncio.current_task())):
                 reach("after-claim")
                 await lane.run(claim)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            failure = error
             await _record(lane.let_go(claim))
             raise
         except Exception as error:
+            failure = error
             await _record(lane.fail(claim, error))
+        finally:
+            if self._on_step:
+                self._on_step(lane.name, claim, began, failure)
 
     async def _renew(self, lease: Lease, step: asyncio.Task[None] | None) -> None:
         """Keep the lease; once it is lost, end the step, for somebody else does it now."""

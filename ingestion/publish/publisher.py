@@ -73,10 +73,11 @@ class Publisher:
         is_live = await self._queue.go_live(claim)
         reach("after-flip")
         _log.info(
-            "document=%s version=%d reading=%s publication=%s rung=%s pages=%d chunks=%d figures=%d "
-            "vectors=%d milliseconds=%d outcome=%s",
+            "document=%s version=%d tenant=%s reading=%s publication=%s rung=%s pages=%d chunks=%d "
+            "figures=%d vectors=%d milliseconds=%d outcome=%s",
             claim.document_id,
             claim.version,
+            claim.tenant,
             claim.reading_id,
             claim.id,
             claim.rung,

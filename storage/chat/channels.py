@@ -226,13 +226,13 @@ class Channels:
             target = await session.scalar(_of_tenant(new.tenant))
             if target and target.id != row.id:
                 if target.tenant != new.tenant or await _has_documents(session, target.id):
-                    record_action(session, replace(action, is_done=False))
+                    await record_action(session, replace(action, is_done=False))
                     return MoveOutcome.OCCUPIED
                 feeding = update(FolderRow).where(col(FolderRow.channel_id) == target.id)
                 await session.execute(feeding.values(channel_id=row.id))
             await session.execute(delete(ChannelMoveRow).where(col(ChannelMoveRow.tenant) == new.tenant))
             session.add(ChannelMoveRow(tenant=new.tenant, channel_id=row.id))
-            record_action(session, action)
+            await record_action(session, action)
             return MoveOutcome.MOVED
 
     async def moves(self, platform: Platform) -> list[tuple[TenantName, TenantName]]:
@@ -246,11 +246,13 @@ class Channels:
         async with self._database.snapshot() as session:
             return [(TenantName(ours), TenantName(theirs)) for ours, theirs in await session.execute(query)]
 
-    async def raise_epoch(self, channel_id: int) -> None:
-        """End every link of a channel that was made until now."""
+    async def raise_epoch(self, channel_id: int, action: AuditedAction | None = None) -> None:
+        """End every link of a channel that was made until now; ``action`` is kept with it."""
         raised = update(ChannelRow).where(col(ChannelRow.id) == channel_id)
         async with self._database.transaction() as session:
             await session.execute(raised.values(epoch=ChannelRow.epoch + 1))
+            if action:
+                await record_action(session, action)
 
     async def _find(self, query: Select[ChannelRow]) -> ChannelRow | None:
         async with self._database.snapshot() as session:

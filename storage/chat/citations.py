@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 from sqlmodel import col
 
 from storage.chat_models import ShownWeb
 from storage.clock import utc_now
 from storage.models import Box, CitationRecord, Shown
+from storage.sql.audit import AuditedAction, record_action
 from storage.sql.columns import random_id
 from storage.sql.database import Database
-from storage.sql.tables import CitationRow, WebCitationRow, WebTextRow
+from storage.sql.tables import CitationRow, InboxRow, OutboxRow, WebCitationRow, WebTextRow
 
 MAX_READ = 1000
 """Quotes of a document that are looked through for those of one answer."""
@@ -89,6 +91,33 @@ class Citations:
         )
         async with self._database.snapshot() as session:
             return [_record(row) for row in await session.scalars(query)]
+
+    async def revoke(self, citations: Collection[int], action: AuditedAction) -> int:
+        """End every link to these citations, and keep that somebody wanted it; returns how many it ends."""
+        ended = (
+            update(CitationRow)
+            .where(col(CitationRow.id).in_(citations), col(CitationRow.revoked_at).is_(None))
+            .values(revoked_at=utc_now())
+            .returning(col(CitationRow.id))
+        )
+        async with self._database.transaction() as session:
+            revoked = (await session.scalars(ended)).all()
+            await record_action(session, replace(action, is_done=bool(revoked)))
+        return len(revoked)
+
+    async def answers_to(self, person: str) -> list[dict[str, Any]]:
+        """The answers that a person was given in chats, as they are kept.
+
+        ``person`` is named as FOOTNOTE_ADMINS names people.
+        """
+        asker = col(InboxRow.address)["asker"].as_string()
+        query = (
+            select(col(OutboxRow.answer))
+            .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
+            .where(asker == person, col(OutboxRow.answer).is_not(None))
+        )
+        async with self._database.snapshot() as session:
+            return [answer for answer in await session.scalars(query) if answer]
 
 
 def _record(row: CitationRow) -> CitationRecord:

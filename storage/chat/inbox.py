@@ -11,16 +11,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, desc, func, select, update
+from sqlalchemy import delete, desc, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.answer_sources import keep_sources
 from storage.chat.thread_memory import keep_turn
-from storage.chat_models import InboxItem, NewTurn, RecentQuestion, WithdrawnItem
+from storage.chat_models import STREAM, InboxItem, NewTurn, RecentQuestion, WithdrawnItem
 from storage.clock import utc_now
-from storage.errors import LeaseLost
+from storage.errors import LeaseLost, MessageTaken
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.leases import MAX_WAIT, Leases, pause
@@ -30,6 +30,8 @@ from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRo
 WITHDRAWN = "its author deleted it"
 SEARCHED = ("grounded", "partial", "closest", "not_found")
 """States of answers that documents were searched for."""
+STOP_PAUSE = timedelta(seconds=1)
+"""Until the answer of a stopped question is delivered: what was on its way to its message lands before."""
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
@@ -185,7 +187,61 @@ class Inbox:
             record = delete(QuestionRecordRow).where(col(QuestionRecordRow.channel_id) == row.channel_id)
             await session.execute(record.where(col(QuestionRecordRow.key) == str(row.id)))
             message = reply.message if reply else None
-            return WithdrawnItem(row.address, message, is_posting=reply is not None and message is None)
+            is_posting = reply is not None and message is None
+            others = await _others(session, row) if is_posting else ()
+            return WithdrawnItem(row.address, message, is_posting=is_posting, others=others)
+
+    async def take_message(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
+        """Keep that a stream is that of a question which may have begun it; False when it is another's.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            row = await _by_message(session, platform, message_key)
+            if row is None or not await _is_free(session, row, message):
+                return False
+            await _set_reply(session, row, message=message)
+            return True
+
+    async def stop(
+        self,
+        tenant: TenantName,
+        thread: str,
+        message_key: str,
+        answer: Callable[[InboxItem], dict[str, Any] | None],
+    ) -> Sequence[int]:
+        """Give the questions that are being answered in a thread another answer, which is delivered soon.
+
+        Whoever is answering them loses them. One whose answer is kept already gets that one; one that nobody
+        was shown a reply to is left alone.
+
+        Args:
+            tenant: of the channel.
+            thread: within it.
+            message_key: of a question that is meant as well, in a running conversation.
+            answer: what a question gets, as it is kept; None: it goes on.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+        """
+        is_meant = or_(col(InboxRow.thread) == thread, col(InboxRow.message_key) == message_key)
+        asked = (
+            select(InboxRow)
+            .join(ChannelRow, col(ChannelRow.id) == InboxRow.channel_id)
+            .where(col(ChannelRow.tenant) == tenant, col(InboxRow.state) == "waiting", is_meant)
+        )
+        stopped = []
+        async with self._database.transaction(exclusive=False) as session:
+            for row in await session.scalars(asked.with_for_update(of=InboxRow)):
+                reply = await session.get(OutboxRow, row.id)
+                if reply is None or reply.answer is not None or (given := answer(_item(row, reply))) is None:
+                    continue
+                _take_away(row, state="waiting", text=row.text)
+                row.attempts, row.next_attempt_at, row.reason = 0, utc_now() + STOP_PAUSE, None
+                reply.answer = given
+                stopped.append(row.id)
+        return stopped
 
     async def given(
         self, platform: Platform, message_key: str
@@ -287,6 +343,11 @@ class Inbox:
             await _check(session, item)
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
+    async def other_messages(self, item: InboxItem) -> Sequence[dict[str, Any]]:
+        """What names the messages of the other questions of a thread, as far as that is known."""
+        async with self._database.snapshot() as session:
+            return await _others(session, item)
+
     async def mark_unposted(self, item: InboxItem) -> None:
         """Keep that no placeholder was posted after all, as its platform said.
 
@@ -305,9 +366,12 @@ class Inbox:
 
         Raises:
             LeaseLost: another worker has the question.
+            MessageTaken: it is a stream, and another question has it.
         """
         free = {"next_attempt_at": None, **_FREE} if is_let_go else {}
         async with self._database.transaction(exclusive=False) as session:
+            if STREAM in message and not await _is_free(session, item, message):
+                raise MessageTaken(f"question {item.id} has to find another message")
             await _check(session, item, **free)
             await _set_reply(session, item, state="placed", message=message)
 
@@ -394,7 +458,25 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
         raise LeaseLost(f"question {item.id} is in other hands")
 
 
-async def _set_reply(session: AsyncSession, item: InboxItem, **values: Any) -> None:
+async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:
+    """Whether no other question of its thread has a message; before the transaction ends none takes it."""
+    channel = select(col(ChannelRow.id)).where(col(ChannelRow.id) == item.channel_id)
+    await session.execute(channel.with_for_update(key_share=True))
+    return all(one.get("ts") != message["ts"] for one in await _others(session, item))
+
+
+async def _others(session: AsyncSession, item: InboxItem | InboxRow) -> Sequence[dict[str, Any]]:
+    """The messages of other questions of a thread; those of a running conversation name their questions."""
+    messages = (
+        select(col(OutboxRow.message))
+        .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
+        .where(col(InboxRow.channel_id) == item.channel_id, col(InboxRow.thread) == item.thread)
+        .where(col(InboxRow.id) != item.id)
+    )
+    return [one for one in await session.scalars(messages) if one] if item.thread else []
+
+
+async def _set_reply(session: AsyncSession, item: InboxItem | InboxRow, **values: Any) -> None:
     await session.execute(update(OutboxRow).where(col(OutboxRow.inbox_id) == item.id).values(**values))
 
 

@@ -1,6 +1,7 @@
 """Remembers for a while what was asked and answered in each thread, so that follow-ups can be understood.
 
-A turn is found by its channel and its thread together, and by nothing less.
+A turn is found by its channel and its thread together, and by nothing less. A thread below a message of a
+running conversation, as a reply in a direct chat of Slack opens one, begins with that message's turn.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, String, and_, cast, delete, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -18,7 +19,7 @@ from storage.chat_models import NewTurn, Turn
 from storage.clock import utc_now
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
-from storage.sql.tables import DocumentRow, TurnRow, VersionRow
+from storage.sql.tables import DocumentRow, InboxRow, OutboxRow, TurnRow, VersionRow
 
 MAX_TURNS = 6
 SESSION_GAP = timedelta(minutes=30)
@@ -43,7 +44,7 @@ class ThreadMemory:
         """
         query = (
             select(TurnRow)
-            .where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
+            .where(_is_said_in(channel_id, thread))
             .where(col(TurnRow.asked_at) < asked_at, col(TurnRow.asked_at) >= utc_now() - self._kept_for)
             .order_by(col(TurnRow.asked_at).desc(), col(TurnRow.id).desc())
             .limit(MAX_TURNS)
@@ -71,7 +72,7 @@ class ThreadMemory:
         """(id of the question, versions that its answer cited) of the last turn of a thread, or None."""
         query = (
             select(TurnRow)
-            .where(col(TurnRow.channel_id) == channel_id, col(TurnRow.thread) == thread)
+            .where(_is_said_in(channel_id, thread))
             .where(col(TurnRow.asked_at) >= utc_now() - self._kept_for)
             .order_by(col(TurnRow.asked_at).desc(), col(TurnRow.id).desc())
             .limit(1)
@@ -90,13 +91,27 @@ class ThreadMemory:
         async with self._database.transaction(exclusive=False) as session:
             erased = (await session.scalars(turns.returning(col(TurnRow.id)))).all()
             if erased:
-                record_action(session, action)
+                await record_action(session, action)
         return len(erased)
 
     async def keep(self, turn: NewTurn) -> None:
         """Remember a turn; one that is remembered already stays as it is."""
         async with self._database.transaction(exclusive=False) as session:
             await keep_turn(session, turn)
+
+
+def _is_said_in(channel_id: int, thread: str) -> ColumnElement[bool]:
+    """Whether a turn is of this thread, or is the one that it hangs on: by its question, or by our answer."""
+    own = col(TurnRow.thread) == thread
+    if not thread:
+        return and_(col(TurnRow.channel_id) == channel_id, own)
+    names = (col(row)["ts"].as_string() == thread for row in (InboxRow.address, OutboxRow.message))
+    hung_on = (
+        select(cast(col(InboxRow.id), String))
+        .outerjoin(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
+        .where(col(InboxRow.channel_id) == channel_id, col(InboxRow.thread) == "", or_(*names))
+    )
+    return and_(col(TurnRow.channel_id) == channel_id, or_(own, col(TurnRow.key).in_(hung_on)))
 
 
 def _turn(row: TurnRow, documents: Mapping[int, UUID], *, with_answer: bool) -> Turn:

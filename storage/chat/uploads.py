@@ -127,7 +127,7 @@ class Uploads:
         async with self._database.transaction() as session:
             await session.execute(delete(UploadRow).where(col(UploadRow.id) == upload.id))
             if action:
-                record_action(session, action)
+                await record_action(session, action)
 
 
 async def _rows(session: AsyncSession, channel_id: int) -> list[UploadRow]:

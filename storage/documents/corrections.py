@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy import select, text
 from sqlmodel import col
 
 from storage.errors import SettingsError
 from storage.models import FIELDS
+from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
 
@@ -21,8 +23,12 @@ class Corrections:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def correct(self, channel_id: int, file: str, changes: Mapping[str, str | None]) -> int:
+    async def correct(
+        self, channel_id: int, file: str, changes: Mapping[str, str | None], action: AuditedAction
+    ) -> int:
         """Say what fields of a file are: "" nothing, None what is printed. Returns the version's number.
+
+        ``action`` is kept with it, of the document's id.
 
         Raises:
             SettingsError: there is no such file, field or value.
@@ -48,4 +54,5 @@ class Corrections:
                 raise SettingsError(f"the channel has no file {file}; see footnote documents")
             said = {**(row.corrected or {}), **changes}
             row.corrected = {name: value for name, value in said.items() if value is not None} or None
+            await record_action(session, replace(action, subject=str(row.document_id)))
             return row.number

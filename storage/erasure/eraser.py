@@ -213,7 +213,7 @@ class Eraser:
                 reading.fence += 1
                 reading.lease_owner = reading.lease_until = None
                 reading.state = "failed"
-            record_action(session, action)
+            await record_action(session, action)
         return was_busy
 
     async def _contents(self, target: ErasureTarget) -> _Contents:

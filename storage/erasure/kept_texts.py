@@ -134,6 +134,7 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.toml": KeptText("settings", (), None, ADMINS),
     "link_keys.json": KeptText("an earlier release's keys that sign links", (), None, FOREVER),
     "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
+    "console_secret": KeptText("what opens the console", (), None, FOREVER),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),
 }
 """By the name of the entry, a pattern where it has several."""

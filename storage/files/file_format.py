@@ -65,6 +65,17 @@ def text_of(values: list[Any]) -> str:
     return text
 
 
+def page_text_of(values: list[Any]) -> str:
+    """The text of a page's line."""
+    text: str = values[4]
+    return text
+
+
+def section_of(values: list[Any]) -> tuple[tuple[str, ...], int]:
+    """(heading path, first page) of a chunk's line."""
+    return tuple(values[3]), values[5][0][1]
+
+
 def searched_text(values: list[Any]) -> str:
     """Headings and text of a chunk's line."""
     return " ".join((*values[3], values[1]))

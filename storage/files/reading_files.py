@@ -30,11 +30,13 @@ from storage.files.file_format import (
     has_vectors,
     keep_folder,
     page_of,
+    page_text_of,
     page_values,
     read_lines,
     read_some,
     read_vectors,
     searched_text,
+    section_of,
     share_file,
     text_of,
     wordless_chunk,
@@ -132,6 +134,14 @@ class ReadingFiles:
     async def pages(self, reading_id: UUID) -> list[Page]:
         """All pages in order."""
         return await self._read([reading_id], self._read_all, reading_id, "pages", page_of)
+
+    async def page_texts(self, reading_id: UUID) -> list[str]:
+        """The text of every page, in order; the places of its words stay packed."""
+        return await _in_thread(self._read_all, reading_id, "pages", page_text_of)
+
+    async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
+        """(heading path, first page) of every chunk, in order."""
+        return await _in_thread(self._read_all, reading_id, "chunks", section_of)
 
     async def figures(self, reading_id: UUID) -> list[Figure]:
         """All figures in order; lost where the reading has none."""

@@ -266,7 +266,7 @@ class Folders:
             row.approved = sorted({*(row.approved or ()), *allowed}) or None
             row.asked = sorted({*row.asked} - allowed) or None
             if action and allowed:
-                record_action(session, action)
+                await record_action(session, action)
             return len(allowed)
 
     async def pause(self, channel_id: int | None, action: AuditedAction, *, is_paused: bool) -> int:
@@ -279,7 +279,7 @@ class Folders:
                 await session.scalars(rows.values(paused=is_paused).returning(col(FolderRow.id)))
             ).all()
             if changed:
-                record_action(session, action)
+                await record_action(session, action)
         return len(changed)
 
     async def paused(self) -> frozenset[int]:

@@ -61,7 +61,7 @@ class LinkKeyStore:
             kept = select(col(LinkKeyRow.id)).order_by(col(LinkKeyRow.id).desc()).limit(most)
             ids = list(await session.scalars(kept))
             await session.execute(delete(LinkKeyRow).where(col(LinkKeyRow.id).not_in(ids)))
-            record_action(session, AuditedAction(actor, "rotate link keys", "", str(number)))
+            await record_action(session, AuditedAction(actor, "rotate key", "", str(number)))
 
 
 async def _keys(session: AsyncSession) -> list[StoredLinkKey]:

@@ -17,7 +17,7 @@ from storage.settings import StorageSettings
 from storage.text.word_boxes import SCALE
 
 MEGABYTE = 1024 * 1024
-MIN_DPI, MAX_DPI = 36, 300
+MIN_DPI, MAX_DPI = 36, 400
 IDLE_SECONDS = 300
 """Fork servers that hold models are closed after so long without work: they take 220 and 270 MB."""
 
@@ -121,7 +121,7 @@ class PdfProcess:
     ) -> RenderedPage:
         """One page (from 1), or a part of it, as PNG, or JPEG where that is much smaller.
 
-        A page is at most 3,000 pixels long, and what is drawn at most ``side``.
+        What is drawn is at most 3,000 pixels long, and at most ``side``.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.

@@ -70,6 +70,14 @@ class RepairingReadings:
         """One page, counted from 1; raises as ``chunks_at``."""
         return await self._repair(reading_id, self._files.page(reading_id, number))
 
+    async def page_texts(self, reading_id: UUID) -> list[str]:
+        """The text of every page, in order; raises as ``chunks_at``."""
+        return await self._repair(reading_id, self._files.page_texts(reading_id))
+
+    async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
+        """(heading path, first page) of every chunk, in order; raises as ``chunks_at``."""
+        return await self._repair(reading_id, self._files.sections(reading_id))
+
     async def figure(self, reading_id: UUID, number: int) -> Figure:
         """One figure, counted from 0; raises as ``chunks_at``."""
         return await self._repair(reading_id, self._files.figure(reading_id, number))
@@ -133,7 +141,7 @@ async def retry_failed(database: Database, documents: Collection[UUID], action: 
             row.stat = None
             found.add(row.id)
         if found:
-            record_action(session, action)
+            await record_action(session, action)
     return len(found)
 
 

@@ -1,33 +1,50 @@
-"""The audit: what was done in chats that only admins may do, or that cannot be undone, and what was refused.
+"""The audit: what was done that only some may do, or for good, what was refused, which links were opened.
 
-It holds ids only. It outlives what it tells of, and goes after FOOTNOTE_AUDIT_DAYS.
+It holds ids only. It outlives what it tells of, and goes after FOOTNOTE_AUDIT_DAYS. Each entry holds the
+SHA-256 of itself and of the entry before it. So an entry that was changed, taken out or put in between shows,
+and a digest that was written down elsewhere proves all entries up to it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.tables import AuditRow
+from storage.sql.tables import AuditRow, FactRow
 
 MAX_LISTED = 500
+BATCH = 2000
+"""Entries that are read at a time."""
+OPEN_LINK = "open link"
+HEAD = "audit head"
+"""The fact that has the last entry's digest: entries that were taken off the end are missed by it."""
+_BEGIN = text("INSERT INTO fact (name, value) VALUES (:head, '') ON CONFLICT DO NOTHING")
+"""Another process may begin the chain at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """One line of it."""
 
+    id: int
     at: datetime
     actor: str
     action: str
     channel: str
     subject: str
     is_done: bool
+    previous: str
+    """The digest of the entry before it; of the first one ever, nothing."""
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +61,51 @@ class AuditedAction:
     is_done: bool = True
 
 
-def record_action(session: AsyncSession, action: AuditedAction) -> None:
-    """Keep an action in the transaction that does it."""
-    session.add(
-        AuditRow(
-            actor=action.actor,
-            action=action.action,
-            channel=action.channel,
-            subject=action.subject,
-            is_done=action.is_done,
-        )
+@dataclass(frozen=True, slots=True)
+class AuditCheck:
+    """Whether the entries that are kept follow from each other."""
+
+    entries: int
+    head: str
+    """The digest of the last one."""
+    fault: str = ""
+    """What does not hold, as a sentence; nothing when all does."""
+    is_known: bool | None = None
+    """Whether a digest that was asked about is among them; None: none was."""
+
+
+async def record_action(session: AsyncSession, action: AuditedAction) -> None:
+    """Keep an action in the transaction that does it; others that keep one wait for its end."""
+    head = await session.get(FactRow, HEAD, with_for_update=True)
+    if head is None:
+        await session.execute(_BEGIN, {"head": HEAD})
+        head = await session.get_one(FactRow, HEAD, with_for_update=True)
+    row = AuditRow(
+        at=utc_now(),
+        actor=action.actor,
+        action=action.action,
+        channel=action.channel,
+        subject=action.subject,
+        is_done=action.is_done,
+        previous=head.value,
     )
+    row.digest = head.value = digest_of(row)
+    session.add(row)
+
+
+def digest_of(row: AuditRow | AuditEntry) -> str:
+    """SHA-256 of an entry and of the digest before it, in hexadecimal digits.
+
+    Of the UTF-8 of a JSON list: previous digest, time (UTC, ISO 8601 with microseconds), actor, action,
+    channel, subject, whether it was done. So anybody can compute it from an export.
+    """
+    at = row.at.astimezone(UTC).isoformat(timespec="microseconds")
+    said = [row.previous, at, row.actor, row.action, row.channel, row.subject, bool(row.is_done)]
+    return hashlib.sha256(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
 class AuditLog:
-    """Keeps actions and lists them."""
+    """Keeps actions, lists them, and says whether all of them are as they were kept."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -70,14 +117,70 @@ class AuditLog:
             storage.errors.DatabaseUnavailable: it could not be kept, so it must not be done.
         """
         async with self._database.transaction(exclusive=False) as session:
-            record_action(session, action)
+            await record_action(session, action)
 
-    async def latest(self) -> list[AuditEntry]:
-        """The last ones, oldest first."""
+    async def latest(self, *, with_links: bool = False) -> list[AuditEntry]:
+        """The last ones, oldest first, without links that were opened unless they are asked for."""
         query = select(AuditRow).order_by(col(AuditRow.id).desc()).limit(MAX_LISTED)
+        if not with_links:
+            query = query.where(col(AuditRow.action) != OPEN_LINK)
         async with self._database.snapshot() as session:
             rows = list(await session.scalars(query))
-        return [
-            AuditEntry(row.at, row.actor, row.action, row.channel, row.subject, row.is_done)
-            for row in reversed(rows)
-        ]
+        return [_entry(row) for row in reversed(rows)]
+
+    async def batches(self) -> AsyncIterator[Sequence[AuditEntry]]:
+        """All of them, oldest first."""
+        after = 0
+        while True:
+            query = select(AuditRow).where(col(AuditRow.id) > after).order_by(col(AuditRow.id)).limit(BATCH)
+            async with self._database.snapshot() as session:
+                rows = [_entry(row) for row in await session.scalars(query)]
+            if not rows:
+                return
+            yield rows
+            after = rows[-1].id
+
+    async def verify(self, known: str | None = None) -> AuditCheck:
+        """Whether each entry follows from the one before it, up to the last one that was ever kept.
+
+        What is older than FOOTNOTE_AUDIT_DAYS is gone, so the first one that is kept is believed.
+
+        Args:
+            known: a digest that was written down earlier.
+        """
+        async with self._database.snapshot() as session:
+            fact = await session.get(FactRow, HEAD)
+        entries, last, is_known = 0, None, None if known is None else False
+        async for batch in self.batches():
+            for entry in batch:
+                if entry.digest != digest_of(entry):
+                    return AuditCheck(entries, last or "", f"entry {entry.id} was changed", is_known)
+                if last is not None and entry.previous != last:
+                    return AuditCheck(entries, last, f"entries before {entry.id} are missing", is_known)
+                entries, last = entries + 1, entry.digest
+                is_known = is_known or (None if known is None else known == last)
+        if fact is not None and not await self._is_kept(fact.value, last):
+            return AuditCheck(entries, last or "", "entries at the end are missing", is_known)
+        return AuditCheck(entries, last or "", is_known=is_known)
+
+    async def _is_kept(self, head: str, last: str | None) -> bool:
+        """Whether the head was read; of an audit that is wholly too old, nothing is kept."""
+        if last is None or head == last:
+            return True
+        async with self._database.snapshot() as session:
+            found = await session.scalar(select(col(AuditRow.id)).where(col(AuditRow.digest) == head))
+        return found is not None
+
+
+def _entry(row: AuditRow) -> AuditEntry:
+    return AuditEntry(
+        id=row.id,
+        at=row.at,
+        actor=row.actor,
+        action=row.action,
+        channel=row.channel,
+        subject=row.subject,
+        is_done=row.is_done,
+        previous=row.previous,
+        digest=row.digest,
+    )

@@ -385,6 +385,8 @@ class CitationRow(SQLModel, table=True):
     """What the quotes of one answer have in common; none of a figure, nor of a page without a quote."""
     number: int | None = None
     """The [n] of the quote in its answer."""
+    revoked_at: datetime | None = moment(default=None)
+    """Since then no link to it opens anything."""
 
 
 class NoticeRow(SQLModel, table=True):
@@ -508,6 +510,10 @@ class AuditRow(SQLModel, table=True):
     """A folder's or an upload's number, a document's id, a thread, another tenant name."""
     is_done: bool = True
     """False: it was refused."""
+    previous: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """Digest of the entry before it."""
+    digest: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    """Of itself and that one, as ``storage.sql.audit.digest_of`` computes it."""
 
 
 class FactRow(SQLModel, table=True):

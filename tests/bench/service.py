@@ -9,7 +9,7 @@ import sqlite3
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
@@ -70,6 +70,7 @@ class Service:
 
     def _get(self, path: str, body: bytes | None = None) -> dict[str, Any]:
         headers = {"Content-Type": "application/json", "X-Footnote-Console": "1"}
+        headers |= self.program.console_headers
         request = urllib.request.Request(self.program.url + path, body, headers)
         with urllib.request.urlopen(request, timeout=120) as response:
             answer: dict[str, Any] = json.load(response)
@@ -110,11 +111,10 @@ def serving(home: Path, **settings: str) -> Iterator[Service]:
 def _await_ready(program: Program, process: Popen[bytes]) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{program.url}/readyz", timeout=5):
+        with suppress(URLError, OSError), urllib.request.urlopen(f"{program.url}/readyz", timeout=5):
+            if program.has_greeted:
                 return
-        except (URLError, OSError):
-            time.sleep(0.1)
+        time.sleep(0.1)
     raise RuntimeError(f"serve did not become ready: {program.log}")
 
 

@@ -197,3 +197,49 @@ def test_quotes_are_kept_for_as_long_as_their_links_live(
     monkeypatch.setenv("FOOTNOTE_HOME", str(tmp_path))
     monkeypatch.setenv("FOOTNOTE_LINK_DAYS", link_days)
     assert load_settings().storage.citation_days == kept
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "WEAVIATE_URL",
+        "SLACK_API_URL",
+        "OPENAI_BASE_URL",
+        "FOOTNOTE_SECOND_MODEL_URL",
+        "FOOTNOTE_RERANK_URL",
+        "FOOTNOTE_EMBED_BASE_URL",
+        "AWS_ENDPOINT_URL",
+    ],
+)
+@pytest.mark.parametrize("written", ["someone:CANARY@", "CANARY@", "some%40one:CANARY@x@"])
+def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses are said in logs and at the start: a key belongs in the setting beside them."""
+    room = next(one for one in (*ROOMS, ShareSettings) if variable in one.variables())
+    monkeypatch.setenv(variable, f"https://{written}host.example/v1")
+    with pytest.raises(
+        SettingsError, match=f"{variable}: .*keep the key in the setting beside it"
+    ) as refused:
+        load(room)
+    assert "CANARY" not in str(refused.value)
+    monkeypatch.setenv(variable, "https://host.example/v1/@me")
+    load(room)
+
+
+@pytest.mark.parametrize("letter", ["ö", " ", "\n", "\u200b", "“", "\x00"])
+@pytest.mark.parametrize(
+    "variable", ["OPENAI_API_KEY", "SLACK_BOT_TOKEN", "MicrosoftAppPassword", "WEAVIATE_API_KEY"]
+)
+def test_a_key_with_a_letter_that_no_header_takes_is_refused(variable: str, letter: str) -> None:
+    """A key that was copied from a text fails at the start, with its name, not in the middle of a call."""
+    room = next(one for one in ROOMS if variable in one.variables())
+    with pytest.raises(SettingsError, match=f"{variable} holds a blank or a letter") as refused:
+        load(room, **{room.variables()[variable]: SecretStr(f"CANARY{letter}1")})
+    assert "CANARY" not in str(refused.value)
+
+
+def test_a_password_that_people_type_may_have_any_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows databases and shares: their passwords stand in no header."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://footnote:pässword@host/db")
+    monkeypatch.setenv("FOOTNOTE_SMB_PASSWORD", "grüne Bäume")
+    assert load(StorageSettings).database_url
+    assert load(ShareSettings).smb_password

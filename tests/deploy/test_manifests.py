@@ -39,6 +39,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
     assert settings["socket_mode_enabled"] is True
     assert settings["interactivity"]["is_enabled"] is True
     assert settings["event_subscriptions"]["bot_events"] == [
+        "agent_session_stopped",
         "app_home_opened",
         "app_mention",
         "app_uninstalled",
@@ -78,10 +79,11 @@ def test_slack_grants_what_the_code_calls_and_no_more() -> None:
 def test_the_slack_manifest_satisfies_slacks_types_and_faults_do_not(public_url: str) -> None:
     """Every key, event and scope is one of Slack's; an unknown one of each is refused.
 
-    Slack's types leave out one scope: the one that ``agent_view`` needs.
+    Slack's types leave out one scope, the one that ``agent_view`` needs, and one event, which stops it.
     """
     made = manifest(public_url)
     made["oauth_config"]["scopes"]["bot"].remove("assistant:write")
+    made["settings"]["event_subscriptions"]["bot_events"].remove("agent_session_stopped")
     assert schema_faults("apps.manifest.validate", {"manifest": made}) == []
     settings, oauth = made["settings"], made["oauth_config"]
     for fault in (

@@ -30,7 +30,7 @@ BINDS_EVERYWHERE = False
 COMPOSE = GoModule(
     "github.com/compose-spec/compose-go/v2", "v2.16.2", "h1:pTp1DqQwJzFd85GzlWsSszKA1ABrV/ySqsClujIcWA8="
 )
-LOCKS = (ROOT / "requirements-shares.txt", ROOT / "deploy" / "data.txt")
+LOCKS = (ROOT / "requirements-otel.txt", ROOT / "deploy" / "data.txt")
 USER = 10001
 _START = """
 set -e
@@ -83,8 +83,8 @@ def fetch() -> None:
             folder = Path(scratch) / "wheels"
             pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
             for lock in LOCKS:
-                wanted = ["--require-hashes", "--python-version", "3.11", "-r", str(lock), "-d", str(folder)]
-                _run([*pip, *wanted])
+                checked = ["--require-hashes", "--only-binary=:all:", "--python-version", "3.11"]
+                _run([*pip, *checked, "-r", str(lock), "-d", str(folder)])
             folder.rename(_wheels())
 
 

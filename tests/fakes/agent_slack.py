@@ -1,4 +1,4 @@
-"""The part of Slack for agents that our double has not, in front of it: streams, status, prompts, previews.
+"""The part of Slack for agents that our double has not, in front of it: streams, sessions, prompts, previews.
 
 What it answers is what Slack documents of these methods; everything else goes to the double as it is. A
 stream is a message there that is updated, so that the double's own browser shows it grow.
@@ -6,6 +6,7 @@ stream is a message there that is updated, so that the double's own browser show
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,10 +28,24 @@ class AgentSlack:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     streams: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The blocks of each stream that runs, by its ts."""
+    statuses: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Of each session, by its channel and thread."""
+    titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    threads: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The session of each stream that ever ran, by its ts."""
 
     def called(self, method: str) -> list[dict[str, Any]]:
         """What a method was called with."""
         return [body for name, body in self.calls if name == method]
+
+    def press_stop(self, channel: str, thread: str) -> dict[str, Any]:
+        """Somebody presses the button of a session that is at work: its streams end. What Slack sends."""
+        assert self.statuses[channel, thread] == "processing"
+        halted = [ts for ts in self.streams if self.threads[ts] == (channel, thread)]
+        for ts in halted:
+            del self.streams[ts]
+        stopped = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread}
+        return stopped | {"event_ts": f"{time.time():.6f}", "streaming_message_ts": halted}
 
     async def handle(self, request: web.Request) -> web.Response:
         """One call of the Web API."""
@@ -38,8 +53,9 @@ class AgentSlack:
         if method == "chat.update" and (await read_body(request)).get("ts") in self.streams:
             return _refuse("streaming_state_conflict")
         methods = {
+            "agents.sessions.rename": self._rename,
+            "agents.sessions.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": self._set_prompts,
-            "assistant.threads.setStatus": self._set_status,
             "chat.startStream": self._start,
             "chat.appendStream": self._append,
             "chat.stopStream": self._stop,
@@ -58,10 +74,23 @@ class AgentSlack:
         return _accept() if all(one.keys() == {"title", "message"} for one in prompts) else _refuse("bad")
 
     async def _set_status(self, body: dict[str, Any]) -> web.Response:
-        is_known = any(
-            one["ts"] == body["thread_ts"] for one in await self.double.messages(body["channel_id"])
-        )
-        return _accept() if is_known else _refuse("invalid_thread_ts")
+        session = (body["channel_id"], body.get("thread_ts", ""))
+        posted = [one["ts"] for one in await self.double.messages(session[0])]
+        if session[1] not in posted:
+            return _refuse("thread_ts_required")
+        if body["status"] not in ("active", "processing", "suspended", "closed"):
+            return _refuse("invalid_status")
+        if session not in self.statuses and "title" in body:
+            self.titles[session] = body["title"]
+        self.statuses[session] = body["status"]
+        return _accept(status=body["status"], agent_status=body["status"])
+
+    async def _rename(self, body: dict[str, Any]) -> web.Response:
+        session = (body["channel_id"], body.get("thread_ts", ""))
+        if session not in self.statuses:
+            return _refuse("session_not_found")
+        self.titles[session] = body["title"]
+        return _accept(title=body["title"])
 
     async def _start(self, body: dict[str, Any]) -> web.Response:
         if (
@@ -74,6 +103,8 @@ class AgentSlack:
         blocks = _blocks(body)
         reply = await self.double.post("/api/chat.postMessage", **place, text="…", blocks=blocks)
         self.streams[reply["ts"]] = blocks
+        self.threads[reply["ts"]] = session = (body["channel"], body["thread_ts"])
+        self.statuses[session] = "processing"
         return _accept(channel=reply["channel"], ts=reply["ts"])
 
     async def _append(self, body: dict[str, Any]) -> web.Response:
@@ -88,6 +119,7 @@ class AgentSlack:
     async def _stop(self, body: dict[str, Any]) -> web.Response:
         if self.streams.pop(body["ts"], None) is None:
             return _refuse("message_not_in_streaming_state")
+        self.statuses[self.threads[body["ts"]]] = body.get("session_status", "active")
         return _accept(channel=body["channel"], ts=body["ts"])
 
     async def _unfurl(self, body: dict[str, Any]) -> web.Response:

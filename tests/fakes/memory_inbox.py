@@ -16,6 +16,7 @@ from bot.core.ports import (
     IncomingMessage,
     LinkPreview,
     Messenger,
+    StopRequest,
 )
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import RecentQuestion, WithdrawnItem
@@ -76,6 +77,11 @@ class MemoryFeedback:
         return f"Because of {asked.id}." if asked else "It is not there any more."
 
 
+async def take_any(message: dict[str, Any]) -> bool:
+    """No other question has any message."""
+    return True
+
+
 @dataclass
 class MemoryInbox:
     """Keeps a message once, however many events bring it; with a door it answers them."""
@@ -93,6 +99,8 @@ class MemoryInbox:
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
     moves_failure: Exception | None = None
     """Raised instead of saying which channels were moved."""
+    stopped: list[str] = field(default_factory=list)
+    """Message keys."""
     shared: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     """What channels are called, by conversation."""
@@ -133,7 +141,26 @@ class MemoryInbox:
             self.preview,
             self.move,
             self.moves,
+            self.stop,
+            self.take,
         )
+
+    async def stop(self, request: StopRequest) -> bool:
+        """Keep which of the known questions were stopped."""
+        if self.failure:
+            raise self.failure
+        known = [
+            one
+            for one in self.kept.values()
+            if request.key.tenant == one.key.tenant
+            and (one.thread == request.thread or one.message_key == request.message_key)
+        ]
+        self.stopped += [one.message_key for one in known if request.covers(one.address)]
+        return bool(self.stopped)
+
+    async def take(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
+        """Nobody else has it."""
+        return await take_any(message)
 
     async def move(self, old: ChannelKey, new: ChannelKey) -> None:
         """Keep that a channel has another id."""

@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestClient
 from sqlalchemy import func, select, update
 from sqlmodel import col
 
+from bot.console_secret import console_address
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.models import Answer, AnswerState, Citation, Question
 from bot.core.ports import AnswerListener
@@ -51,11 +52,20 @@ WIDTH, HEIGHT = 612, 792
 LEFT, TOP, SIZE, LEADING = 72, 720, 12, 20
 """Courier 12: every character is exactly 7.2 points wide, so places are known without any library."""
 ADVANCE = 7.2
+CONSOLE_SECRET = "a-secret-that-opens-the-console-of-tests"
+SIGNED_IN = {"Authorization": f"Bearer {CONSOLE_SECRET}"}
+"""Header of a program that knows it."""
+
 
 _readings: dict[str, ReadPdf] = {}
 """What the PDF process made of each content: many tests shelve the same one."""
 
 DONE = {"generation": "test", "rung": "full", "state": "done"}
+
+
+def console_of(client: TestClient) -> str:
+    """The address that opens the console in a browser, as ``serve`` prints it."""
+    return console_address(str(client.make_url("")).rstrip("/"), CONSOLE_SECRET)
 
 
 def make_pdf(pages: Sequence[Sequence[str]], labels: str = "") -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +46,21 @@ class Program:
     def url(self) -> str:
         """Where ``serve`` listens."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def has_greeted(self) -> bool:
+        """Whether ``serve`` has printed where to ask, and the last line of its first words."""
+        return "\nEngines " in self.log
+
+    @property
+    def console_url(self) -> str:
+        """The address that ``serve`` printed, which opens the console."""
+        return re.findall(rf"^Ask {{8}}({self.url}/\S*)", self.log, re.MULTILINE)[-1]
+
+    @property
+    def console_headers(self) -> dict[str, str]:
+        """What a program of this machine shows to the console."""
+        return {"Authorization": f"Bearer {self.console_url.rpartition('=')[2]}"}
 
     @property
     def log(self) -> str:
@@ -125,20 +141,21 @@ class Program:
         raise AssertionError(f"{files} files of {channel} never reached {rung}: {self.log}")
 
     async def until_ready(self, process: Fork) -> None:
-        """Wait until a ``serve`` that was started says that it is ready."""
+        """Wait until a ``serve`` that was started has printed where to ask, and says that it is ready."""
         deadline = time.monotonic() + READY_SECONDS
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
             while time.monotonic() < deadline and process.poll() is None:
                 with suppress(aiohttp.ClientError, TimeoutError):
                     async with session.get(f"{self.url}/readyz") as response:
-                        if response.status == 200:
+                        if response.status == 200 and self.has_greeted:
                             return
                 await asyncio.sleep(0.1)
         raise AssertionError(f"serve did not become ready: {self.log}")
 
     async def ask_console(self, channel: str, question: str) -> str:
         """What the console's own page gets for a question in a local channel."""
-        async with aiohttp.ClientSession(headers={"Origin": self.url, ASKED_BY: "1"}) as session:
+        marks = {"Origin": self.url, ASKED_BY: "1", **self.console_headers}
+        async with aiohttp.ClientSession(headers=marks) as session:
             async with session.get(f"{self.url}/console/channels") as listed:
                 channels: list[dict[str, Any]] = (await listed.json())["channels"]
             chosen = next(found for found in channels if found["name"] == channel)

@@ -34,12 +34,19 @@ async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def looking(browser: Browser, look: str, *, scripts: bool = True) -> AsyncIterator[Page]:
-    """A page of the browser that looks so; its console must stay empty, as of breaches of our policy."""
+async def looking(
+    browser: Browser, look: str, program: Program, *, scripts: bool = True
+) -> AsyncIterator[Page]:
+    """A page of the browser that looks so and has opened the printed address, which leads on to the console.
+
+    Its own console must stay empty, as of breaches of our policy.
+    """
     context = await browser.new_context(java_script_enabled=scripts, **LOOKS[look])  # type: ignore[arg-type]
     complaints: list[str] = []
     page = await context.new_page()
     page.on("console", lambda message: complaints.append(message.text))
+    await page.goto(program.console_url)
+    await page.wait_for_url(f"{program.url}/")
     yield page
     await context.close()
     assert complaints == []
@@ -66,12 +73,12 @@ async def test_every_page_is_sound_in_every_look(
         with_samples.environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"}
         async with with_samples.serving():
             home = with_samples.url
-            async with looking(browser, "light") as page:
+            async with looking(browser, "light", with_samples) as page:
                 await ask_and_reload(page, home, tmp_path / "console.png")
-            async with looking(browser, "light", scripts=False) as page:
+            async with looking(browser, "light", with_samples, scripts=False) as page:
                 await run_again(page, home)
             for look in LOOKS:
-                async with looking(browser, look) as page:
+                async with looking(browser, look, with_samples) as page:
                     await visit_all(page, home, tmp_path / look)
 
 

@@ -385,9 +385,25 @@ MUTATIONS = (
     Mutation(
         "any message of ours in a thread is taken for a stream that was lost",
         "bot/slack/answer_streams.py",
-        'return is_ours and not message.get("metadata") and float(message["ts"]) > float(address["ts"])',
-        "return is_ours",
+        'is_free = not message.get("metadata") and message["ts"] not in taken',
+        'is_free = message["ts"] not in taken',
         "tests/bot/slack/test_answer_streams.py::test_what_others_or_other_answers_say_in_the_thread_is_no_stream",
+    ),
+    Mutation(
+        "two questions of a thread take the same stream",
+        "storage/chat/inbox.py",
+        "if STREAM in message and not await _is_free(session, item, message):",
+        "if STREAM in message and False:",
+        "tests/bot/slack/test_stream_recovery.py"
+        "::test_a_stream_that_a_live_process_has_just_begun_may_be_taken",
+    ),
+    Mutation(
+        "whoever answers a stopped question goes on with it",
+        "storage/chat/inbox.py",
+        '_take_away(row, state="waiting", text=row.text)',
+        "row.lease_owner = row.lease_until = None",
+        "tests/bot/core/conversation/test_conversation.py"
+        "::test_a_question_that_another_process_answers_is_stopped_there_too",
     ),
     Mutation(
         "an installation that nobody began here is finished",
@@ -445,12 +461,12 @@ MUTATIONS = (
         "bot/diagnostics/report.py",
         "redactor.clean(one.text)",
         "one.text",
-        "tests/bot/diagnostics/test_doctor.py::test_an_absent_weaviate_is_told",
+        "tests/bot/diagnostics/test_doctor.py::test_the_report_holds_no_secret",
     ),
     Mutation(
         "whoever comes through a proxy reads the metrics",
         "bot/web/metrics_page.py",
-        "require_this_machine(request)",
+        "require_loopback(request)",
         "assert request.host",
         "tests/bot/metrics/test_metrics.py::test_beside_the_console_only_this_machine_reads_it",
     ),

@@ -1,37 +1,36 @@
-"""The signing keys of all machines of a database: kept in SQL, held in memory, read again every few seconds.
+"""The signing keys of all machines of a database: kept in SQL, and held in memory for a second.
 
-A new key verifies at once and signs only when every machine knows it, so that no link is refused by a machine
-that had not looked yet.
+Whoever opens a link reads them again first: a key that another process made verifies at once, and one that is
+out verifies nothing any more.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, KeyRing, LinkKey
+from storage.clock import steady_seconds
 from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 
 REFRESH_SECONDS = 10.0
-SIGNS_AFTER = timedelta(seconds=30)
-"""Three looks."""
+"""How often a process that opens no link reads them, so that it signs with the newest."""
+HELD_SECONDS = 0.5
+"""Forged links, however many, have SQL asked no more often."""
 
 
 class SharedKeyRing:
     """The active keys as SQL has them; ``open`` is the way in."""
 
-    def __init__(
-        self, store: LinkKeyStore, held: Sequence[StoredLinkKey], clock: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, store: LinkKeyStore, held: Sequence[StoredLinkKey]) -> None:
         self._store = store
         self._held = held
-        self._clock = clock
+        self._read_at = steady_seconds()
 
     @classmethod
-    async def open(cls, store: LinkKeyStore, file: Path, clock: Callable[[], datetime]) -> SharedKeyRing:
+    async def open(cls, store: LinkKeyStore, file: Path) -> SharedKeyRing:
         """The keys in SQL; where there are none, those of an earlier release's file, else a new one.
 
         Raises:
@@ -45,26 +44,26 @@ class SharedKeyRing:
             with suppress(FileNotFoundError):
                 first = [*reversed(KeyRing(file, is_ours=False).keys())]
             held = await store.begin(first)
-        return cls(store, held, clock)
+        return cls(store, held)
 
     def keys(self) -> tuple[LinkKey, ...]:
-        """The active keys, the one that signs first."""
-        active = self._held[:ACTIVE_KEYS]
-        known_since = self._clock() - SIGNS_AFTER
-        signs = next((one for one in active if one.made_at <= known_since), active[-1])
-        return tuple(
-            LinkKey(one.number, one.secret) for one in (signs, *(one for one in active if one is not signs))
-        )
+        """The active keys, newest first."""
+        return tuple(LinkKey(one.number, one.secret) for one in self._held[:ACTIVE_KEYS])
 
     async def refresh(self) -> None:
-        """Look at SQL again.
+        """Read them again, unless that was done a moment ago.
 
         Raises:
             DatabaseUnavailable: the database does not work; the keys stay as they are.
         """
-        self._held = await self._store.keys() or self._held
+        if steady_seconds() - self._read_at >= HELD_SECONDS:
+            await self._read()
 
     async def rotate(self, actor: str) -> None:
-        """Sign with a new key within half a minute; links of the key before it still open, older ones end."""
+        """Sign with a new key; links of the key before it still open, older ones end."""
         await self._store.add(secrets.token_bytes(KEY_BYTES), ACTIVE_KEYS, actor)
-        await self.refresh()
+        await self._read()
+
+    async def _read(self) -> None:
+        self._held = await self._store.keys() or self._held
+        self._read_at = steady_seconds()

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
-from bot.core.conversation.inbox_replies import InboxReplies
+from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
 from bot.core.conversation.placeholders import Placeholders, delivery_deadline
@@ -31,13 +31,14 @@ from bot.core.ports import (
     Messenger,
     NoteWriter,
     QuestionAnswering,
+    StopRequest,
     TakeUpload,
 )
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
-from storage.chat_models import InboxItem
+from storage.chat_models import UPLOAD, InboxItem
 from storage.clock import steady_seconds
 from storage.crash_points import reach
 from storage.errors import DatabaseUnavailable, InfrastructureError, LeaseLost, raised_at
@@ -167,6 +168,27 @@ class Conversation:
         self._announce()
         return is_new
 
+    async def stop(self, request: StopRequest) -> bool:
+        """Say of the questions in work in a thread that they were stopped; False when there are none.
+
+        Work on them that is under way in this process ends now, elsewhere when its lease is renewed next.
+
+        Raises:
+            InvalidTenant: the envelope names no possible channel.
+            DatabaseUnavailable: nothing was changed, so it must not be acknowledged.
+        """
+
+        def stopped(item: InboxItem) -> Json | None:
+            is_question = NOTE not in item.address and UPLOAD not in item.address
+            return stopped_answer(item) if is_question and request.covers(item.address) else None
+
+        place = (request.key.tenant, request.thread, request.message_key)
+        names = {_task_name(one) for one in await self._inbox.stop(*place, stopped)}
+        for task in self._tasks:
+            if task.get_name() in names:
+                task.cancel()
+        return bool(names)
+
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
         """The answer to the question of a message; None while there is none, or none any more.
 
@@ -254,7 +276,7 @@ class Conversation:
 
     def _start(self, work: Coroutine[Any, Any, None], item: InboxItem) -> asyncio.Task[None]:
         """Work on a question until it ends, or the program does."""
-        task = asyncio.create_task(work, name=f"question-{item.id}")
+        task = asyncio.create_task(work, name=_task_name(item.id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -297,8 +319,9 @@ class Conversation:
         self._is_flooded = False
 
     async def _process(self, item: InboxItem) -> None:
-        async with self._in_work(item):
-            await self._reply(item)
+        with self._waits.in_work():
+            async with self._in_work(item):
+                await self._reply(item)
 
     @contextlib.asynccontextmanager
     async def _in_work(self, item: InboxItem) -> AsyncIterator[None]:
@@ -396,6 +419,10 @@ class Conversation:
                 return
             except Exception as error:  # the next renewal may do better, and the lease is not lost yet
                 _log.warning("question=%d lease not renewed: %s", item.id, raised_at(error))
+
+
+def _task_name(question: int) -> str:
+    return f"question-{question}"
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:

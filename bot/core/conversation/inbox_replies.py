@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.core.conversation.answer_json import answer_from_json
+from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.conversation.memory import turn_of
 from bot.core.models import Answer, AnswerState, Language, Question
@@ -102,6 +102,12 @@ def language_of_item(item: InboxItem) -> Language:
     """What a question is in, as far as its own words show it, or those beside a file."""
     said = item.address.get(UPLOAD, {}).get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH
+
+
+def stopped_answer(item: InboxItem) -> dict[str, Any]:
+    """What stands in the place of an answer that nobody wants any more, as it is kept."""
+    language = language_of_item(item)
+    return answer_to_json(Answer(AnswerState.CHAT, reply_words(language).stopped, language=language))
 
 
 def _failure(item: InboxItem) -> Answer:

@@ -17,6 +17,7 @@ from bot.core.ports import Messenger
 from storage.chat.inbox import Inbox
 from storage.chat_models import InboxItem
 from storage.crash_points import reach
+from storage.errors import MessageTaken
 from storage.models import Platform
 from storage.task_group import finish_within
 
@@ -82,10 +83,11 @@ class Placeholders:
             storage.errors.DatabaseUnavailable: it could not be kept.
         """
         if item.is_posting:
+            others = await self._inbox.other_messages(item)
             async with delivery_deadline(self._lease_seconds):
-                message = await self._messengers[item.platform].find_placeholder(item.address)
+                message = await self._messengers[item.platform].find_placeholder(item.address, others)
             if message is not None:
-                await self._inbox.mark_placed(item, message)
+                await self._keep(item, message)
                 return message
         self.pace.take(item.channel_id)
         await self._inbox.mark_posting(item)
@@ -98,7 +100,7 @@ class Placeholders:
         reach("before-placeholder")
         try:
             async with delivery_deadline(self._lease_seconds):
-                message = await messenger.place(item.address, language, queued=queued)
+                message = await messenger.place(item.address, language, queued=queued, asked=item.text)
         except DeliveryUnclear:
             raise
         except DeliveryError as error:
@@ -107,6 +109,16 @@ class Placeholders:
             await self._inbox.mark_unposted(item)
             raise
         reach("amid-placeholder")
-        await self._inbox.mark_placed(item, message, is_let_go=is_queued)
+        await self._keep(item, message, is_let_go=is_queued)
         reach("after-placeholder")
         return message
+
+    async def _keep(self, item: InboxItem, message: dict[str, Any], *, is_let_go: bool = False) -> None:
+        """Keep what names the placeholder; where another question has taken it, ours is searched for again.
+
+        Streams of one thread that nobody has named stand for each other: there are as many as questions.
+        """
+        try:
+            await self._inbox.mark_placed(item, message, is_let_go=is_let_go)
+        except MessageTaken as error:
+            raise DeliveryUnclear("another question has that message") from error

@@ -5,9 +5,10 @@ All of it is one process's memory, and a restart forgets it: limits order the wo
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bot.core.models import Language
 from bot.core.ports import IncomingMessage
@@ -97,6 +98,16 @@ class QueueWaits:
         """So many questions are answered at the same time."""
         self._concurrency = concurrency
         self._answer_seconds = FIRST_ANSWER_SECONDS
+        self._in_work = 0
+
+    @contextlib.contextmanager
+    def in_work(self) -> Iterator[None]:
+        """While one question is worked on, for which others wait."""
+        self._in_work += 1
+        try:
+            yield
+        finally:
+            self._in_work -= 1
 
     def answered(self, seconds: float) -> None:
         """One answer took so long to make; the newest ten count most."""
@@ -105,6 +116,8 @@ class QueueWaits:
     def sentence(self, item: InboxItem, language: Language) -> str:
         """What stands in the place of an answer that others are made before."""
         words = reply_words(language)
+        if not item.ahead and not self._in_work:  # nobody is first: the claim was slow
+            return words.searching
         seconds = item.ahead * self._answer_seconds / self._concurrency
         if not item.ahead or (seconds < SHORT_WAIT_SECONDS and not item.is_late):
             return words.queued

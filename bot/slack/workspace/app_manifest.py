@@ -17,6 +17,7 @@ Json = dict[str, Any]
 PATH = "/slack/events"
 """Where everything that Slack sends over HTTP arrives."""
 EVENTS: Mapping[str, tuple[str, ...]] = {
+    "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
     "app_uninstalled": (),
@@ -36,7 +37,8 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 EVENT_TYPES = frozenset(name.partition(".")[0] for name in EVENTS)
 _HISTORY = ("channels:history", "groups:history", "im:history")
 METHODS: Mapping[str, tuple[str, ...]] = {
-    "assistant.threads.setStatus": ("assistant:write",),
+    "agents.sessions.rename": ("chat:write",),
+    "agents.sessions.setStatus": ("chat:write",),
     "assistant.threads.setSuggestedPrompts": ("assistant:write",),
     "auth.test": (),
     "chat.appendStream": ("chat:write",),

@@ -14,7 +14,9 @@ from bot.web import security
 from bot.web.page_images import PageImages
 from bot.web.security import require_this_machine
 from bot.web.templates import Templates
-from bot.web.viewer import SCALES, make_chunk_view
+from bot.web.viewer.page_view import citation_line, make_chunk_view
+from bot.web.viewer.search_page import SearchPage, way_to_page
+from bot.web.viewer.viewer import PICTURE_PATH, PICTURES
 from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box, VersionSource, self_description
 from storage.stores import Stores
@@ -38,16 +40,19 @@ class MarkedChunk:
 class PageBrowser:
     """Serves pages as the viewer does, without a link: what a link opens is for everybody who has it."""
 
-    def __init__(self, stores: Stores, images: PageImages, templates: Templates) -> None:
+    def __init__(self, stores: Stores, images: PageImages, templates: Templates, search: SearchPage) -> None:
         self._stores = stores
         self._images = images
         self._templates = templates
+        self._search = search
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the browser."""
         return [
             web.get(_BASE + r"{page:(?:/\d{1,6})?}", self.show, name="admin_page"),
-            web.get(_BASE + r"/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="admin_page_image"),
+            web.get(_BASE + PICTURE_PATH, self.send_image, name="admin_page_image"),
+            web.get(_BASE + "/search", self.search, name="admin_page_search"),
+            web.get(_BASE + "/go", self.go_to_page, name="admin_page_go"),
             web.get(_BASE + "/file.pdf", self.send_file, name="admin_page_file"),
         ]
 
@@ -64,14 +69,15 @@ class PageBrowser:
             with suppress(InfrastructureError, LookupError):  # the picture says it, too
                 page = await self._stores.readings.page(source.reading_id, number)
         boxes = chunk.boxes.get(number, ()) if chunk else ()
-        root = "../" * (request.path.count("/") - 1)
-        base = f"console/pages/{source.version_id}{request.match_info['chunk']}"
+        found = await self._search.found(request, source)
+        root, base = _root_and_base(request, source)
         return self._templates.page(
             "viewer.html",
             security.VIEWER,
             root=root,
-            base=f"{root}{base}",
-            leaf=make_chunk_view(source, number, home, page, boxes),
+            base=base,
+            leaf=make_chunk_view(source, number, home, page, boxes, found=found),
+            found=found,
             quotes=(),
             current=0,
             source=source,
@@ -79,16 +85,34 @@ class PageBrowser:
             newer=None,
             is_ocr=number in source.ocr_pages,
             quote=chunk.text if chunk else "",
+            citation=citation_line(source, number, page.label if page else ""),
             is_framed=False,
             is_linked=False,
         )
 
+    async def search(self, request: web.Request) -> web.Response:
+        """Where the version says what the query's ``q`` asks for; without one its outline."""
+        source, chunk = await self._source(request), await self._chunk(request)
+        home = chunk.page if chunk else 1
+        root, base = _root_and_base(request, source)
+        values = {"root": root, "base": base, "home": home, "last": max(source.pages, home)}
+        return await self._search.show(request, source, is_linked=False, **values)
+
+    async def go_to_page(self, request: web.Request) -> web.Response:
+        """Lead to the page of the query's ``n``.
+
+        Raises:
+            web.HTTPSeeOther: to that page.
+            web.HTTPNotFound: it is no number.
+        """
+        raise way_to_page(request, (await self._source(request)).pages)
+
     async def send_image(self, request: web.Request) -> web.Response:
         """The picture of a page."""
         source = await self._source(request)
-        number, dpi = int(request.match_info["page"]), SCALES[request.match_info["scale"]]
+        number, (dpi, part) = int(request.match_info["page"]), PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(source.sha256, number, dpi)
+            image = await self._images.image(source.sha256, number, dpi, clip=part, holder="console")
         except (DocumentError, InfrastructureError, OSError):
             return self._templates.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -122,3 +146,9 @@ class PageBrowser:
         except (InfrastructureError, LookupError):
             return None
         return MarkedChunk(chunk.text, chunk.first_page, rectangles(chunk.words, 0, len(chunk.text)))
+
+
+def _root_and_base(request: web.Request, source: VersionSource) -> tuple[str, str]:
+    """What leads from a page up to the application's root, and from there to the version."""
+    root = "../" * (request.path.count("/") - 1)
+    return root, f"{root}console/pages/{source.version_id}{request.match_info['chunk']}"

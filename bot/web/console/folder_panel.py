@@ -8,10 +8,12 @@ from uuid import UUID
 
 from aiohttp import web
 
+from bot.core.models import LOCAL_ASKER
 from bot.web import security
 from bot.web.security import require_own_page, require_this_machine
 from storage.folders.folder_status import FolderStatus
 from storage.models import Platform
+from storage.sql.audit import AuditedAction
 from storage.stores import Stores
 
 MAX_NAMED = 20
@@ -52,7 +54,8 @@ class FolderPanel:
         folders = {folder.id: folder for folder in await self._stores.folders.status()}
         if number not in folders or folders[number].channel not in local:
             raise web.HTTPNotFound
-        allowed = await self._stores.folders.approve(number, shown)
+        action = AuditedAction(LOCAL_ASKER, "approve", folders[number].channel, str(number))
+        allowed = await self._stores.folders.approve(number, shown, action)
         return web.json_response({"allowed": allowed}, headers=security.NO_STORE)
 
     async def _local_channels(self) -> dict[str, int]:

@@ -4,20 +4,59 @@
   const title = document.getElementById("title").textContent;
   document.title = `${document.title.replace(" · Footnote", "")} · ${title}`;
 
-  const mark = document.getElementById("hit");
+  const place = /^#found-(\d+)$/.exec(location.hash)?.[1] ?? "1";
+  const places = [`#found-${place}`, `.text [data-place="${place}"]`, "#hit", ".text .hit"];
+  const target = () => places.map((one) => document.querySelector(one)).find((one) => one?.getClientRects().length);
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const showMark = () => {
+  const showMark = (behavior = "instant") => {
+    target()?.scrollIntoView({ block: "center", inline: "center", behavior });
+  };
+  const isHidden = (mark) => {
     const box = mark.getBoundingClientRect();
-    const bar = document.querySelector(".bar").getBoundingClientRect();
-    if (box.bottom > innerHeight - 40 || box.top < bar.bottom) {
-      mark.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+    return box.bottom > innerHeight - 40 || box.top < document.querySelector(".bar").getBoundingClientRect().bottom;
+  };
+  const picture = document.querySelector(".paper img");
+  if (target()) {
+    const open = () => { if (isHidden(target())) showMark(); };
+    if (picture.complete || !picture.getClientRects().length) open();
+    else picture.addEventListener("load", open, { once: true });
+  }
+  for (const one of document.getElementsByName("view")) one.addEventListener("change", () => showMark());
+
+  // Seen from near, by whatever means, the page is drawn finer.
+  const WIDEST = 1900; // pixels of the widest picture of a whole page, and a little
+  const lookFromNear = () => {
+    const pixels = picture.clientWidth * devicePixelRatio * (visualViewport?.scale ?? 1);
+    document.body.classList.toggle("near", pixels > WIDEST);
+  };
+  if (picture) {
+    for (const one of [window, visualViewport]) one?.addEventListener("resize", lookFromNear);
+    lookFromNear();
+  }
+
+  const copy = document.getElementById("copy");
+  if (copy) {
+    copy.hidden = false;
+    copy.addEventListener("click", async () => {
+      const quote = document.querySelector(".quote").textContent;
+      const text = `\u201c${quote}\u201d\n\u2014 ${document.getElementById("citation").textContent}`;
+      const done = await putInClipboard(text);
+      document.getElementById("copied").textContent = done ? "Copied" : "This browser did not let it be copied";
+    });
+  }
+  const putInClipboard = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch { // browsers have no clipboard for pages without TLS
+      const field = document.body.appendChild(document.createElement("textarea"));
+      field.value = text;
+      field.select();
+      const done = document.execCommand("copy");
+      field.remove();
+      return done;
     }
   };
-  if (mark && !location.hash) {
-    const picture = document.querySelector(".paper img");
-    if (picture.complete) showMark();
-    else picture.addEventListener("load", showMark, { once: true });
-  }
 
   // The link is renewed halfway to its end, for as long as the server lets it live on. Nothing is loaded anew.
   const RETRY = 60_000;
@@ -56,14 +95,17 @@
   const sizes = [...document.getElementsByName("zoom")];
   const zoom = (step) => {
     const now = sizes.findIndex((size) => size.checked);
+    if (!sizes.length) return;
     sizes[Math.max(0, Math.min(sizes.length - 1, now + step))].checked = true;
-    if (mark) mark.scrollIntoView({ block: "center", inline: "center", behavior: still ? "instant" : "smooth" });
+    showMark(still ? "instant" : "smooth");
   };
   const zoomKeys = { "+": 1, "=": 1, "-": -1, "0": -9 };
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea")) return;
+    const field = document.querySelector(`[data-focus="${CSS.escape(event.key)}"]`);
+    if (field) { event.preventDefault(); field.focus(); return field.select(); }
     if (event.key in zoomKeys) return zoom(zoomKeys[event.key]);
     const paged = event.key.startsWith("Page");
     if (paged && document.documentElement.scrollHeight > innerHeight + 8 && !atEdge(event.key)) return;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -24,6 +25,10 @@ class ShareAccount(BaseModel):
 
 class ShareSettings(AwsSettings):
     """How folders on other machines are reached; credentials stand here and never in the folder map."""
+
+    spoken: ClassVar[frozenset[str]] = frozenset(
+        {"sftp_password", "sftp_key_passphrase", "smb_password", "webdav_password"}
+    )
 
     share_timeout: float = Field(
         20.0, ge=1, le=600, description="Seconds a share may be silent before that counts as an outage."

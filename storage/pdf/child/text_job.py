@@ -21,7 +21,7 @@ from storage.pdf.child.page_text import PageText, PageTransform, read_page, sane
 from storage.text.word_boxes import SCALE
 
 MAX_SIDE = 3000
-"""Most pixels of a drawn page's longer side."""
+"""Most pixels of the longer side of what is drawn, a page or a part of it."""
 
 LARGE_PNG = 400_000
 """From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
@@ -188,7 +188,7 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
         x0, y0, x1, y1 = job.get("clip") or (0, 0, 1, 1)
         width, height = page.rect.width, page.rect.height
         part = pymupdf.Rect(x0 * width, y0 * height, x1 * width, y1 * height)
-        zoom = min(job["dpi"] / 72, MAX_SIDE / max(width, height, 1))
+        zoom = min(job["dpi"] / 72, MAX_SIDE / max(part.width, part.height, 1))
         if side := job.get("side"):
             zoom = min(zoom, (side - 1) / max(part.width, part.height, 1))  # its edges are rounded outwards
         picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), clip=part, alpha=False)

@@ -45,3 +45,43 @@ def test_no_record_stands_in_the_midst_of_a_progress_line() -> None:
     before, after = shown.split("\r\x1b[K")
     assert before == "quick: 1 of 8 files"
     assert after.endswith("WARNING the index does not answer\r\n")
+
+
+def test_a_flood_of_records_is_no_flood_of_lines() -> None:
+    """Shows a hundred lines of a kind in a second, how many more there were, and other kinds untouched."""
+    program = (
+        "import logging, time\n"
+        "from bot.cli.log_format import set_up_logging\n"
+        "set_up_logging(verbose=True, for_machines=True)\n"
+        "time.sleep(1 - time.monotonic() % 1)\n"
+        "for number in range(1000):\n"
+        "    logging.getLogger('flood').warning('a request %d failed', number)\n"
+        "logging.getLogger('other').warning('the index does not answer')\n"
+        "time.sleep(1)\n"
+        "logging.getLogger('flood').warning('another one')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lines = done.stderr.splitlines()
+    assert sum('"a request' in line for line in lines) == 100
+    assert sum("900 lines more like this one: a request %d failed" in line for line in lines) == 1
+    assert sum("the index does not answer" in line for line in lines) == 1
+
+
+def test_no_record_holds_a_secret() -> None:
+    """Shows a library that quotes its key, an address with a password and a token, in text and traceback."""
+    program = (
+        "import logging, os\n"
+        "os.environ |= {'OPENAI_API_KEY': 'CANARY-one', 'DATABASE_URL': 'postgresql://a:CANARY-two@h/d'}\n"
+        "from bot.cli.log_format import set_up_logging\n"
+        "set_up_logging(verbose=True, for_machines=True)\n"
+        "log = logging.getLogger('library')\n"
+        "log.warning('key %s refused at %s by %s', 'CANARY-one', 'https://a:CANARY-3@h/x', 'xoxb-CANARY-4')\n"
+        "try:\n"
+        "    raise ValueError('CANARY-two')\n"
+        "except ValueError:\n"
+        "    log.exception('failed')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "CANARY-" not in done.stderr
+    assert "ValueError: " in done.stderr
+    assert "refused at https://" in done.stderr

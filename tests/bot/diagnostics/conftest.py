@@ -14,7 +14,6 @@ from harness.doctor import Answer, Doctor, Serve
 from harness.empty_homes import make_sqlite
 
 from bot.core.citations.shared_keys import SharedKeyRing
-from storage.clock import utc_now
 from storage.installations.link_keys import LinkKeyStore
 from storage.sql.database import Database
 
@@ -32,7 +31,7 @@ async def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     (home / "inbox").mkdir()
     monkeypatch.setenv("FOOTNOTE_HOME", str(home))
     async with aclosing(await Database.open(url)) as database:
-        await SharedKeyRing.open(LinkKeyStore(database), home / "link_keys.json", utc_now)
+        await SharedKeyRing.open(LinkKeyStore(database), home / "link_keys.json")
     return Doctor(home, monkeypatch)
 
 

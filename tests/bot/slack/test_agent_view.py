@@ -1,4 +1,4 @@
-"""Around a direct chat: prompts when it opens, a status while it is answered; no answer needs either."""
+"""Prompts of a direct chat, when it opens; no answer needs them."""
 
 from __future__ import annotations
 
@@ -12,32 +12,25 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from fakes.core import WORDS
 from fakes.slack_events import envelope
 from harness.waiting import until
 
-from bot.core.models import Answer, AnswerState, Language
 from bot.core.notifications.notification_wording import ASK_HELP, HELP_PROMPT
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
-from bot.slack.messenger import SlackMessenger
 from bot.slack.surfaces.agent_view import SuggestedPrompts, prompts
 from bot.slack.web_api import web_client
 from storage.errors import DatabaseUnavailable
 
 SECRET = "signing-secret-of-the-test"
-DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1", "user": "U1"}
-PLACED = {"channel": "D1", "ts": "18.0"}
-ANSWER = Answer(AnswerState.CHAT, "Hello.")
 
 
 @dataclass
 class Slack:
-    """Posts and updates; what is said around a chat may be refused, or hang."""
+    """Sets prompts, or refuses to."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refusal: str = ""
-    hangs: bool = False
     url: str = ""
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -45,16 +38,9 @@ class Slack:
         method = request.match_info["method"]
         body = await request.json() if request.content_type == "application/json" else {}
         self.calls.append((method, body | dict(request.query) | dict(await request.post())))
-        if method.startswith("assistant."):
-            await asyncio.sleep(60 if self.hangs else 0)
-            if self.refusal:
-                return web.json_response({"ok": False, "error": self.refusal})
-        return web.json_response({"ok": True, **PLACED})
-
-    def statuses(self) -> list[tuple[str, str, str]]:
-        """(channel, thread, status) that were asked for."""
-        sent = [body for method, body in self.calls if method == "assistant.threads.setStatus"]
-        return [(one["channel_id"], one["thread_ts"], one["status"]) for one in sent]
+        if self.refusal:
+            return web.json_response({"ok": False, "error": self.refusal})
+        return web.json_response({"ok": True})
 
 
 @pytest.fixture
@@ -66,65 +52,6 @@ async def slack() -> AsyncIterator[Slack]:
     async with TestServer(app) as server:
         slack.url = str(server.make_url("/api/"))
         yield slack
-
-
-@pytest.fixture
-def messenger(slack: Slack) -> SlackMessenger:
-    """A messenger that posts there."""
-    return SlackMessenger(web_client("xoxb-test", slack.url))
-
-
-async def test_a_direct_chat_says_that_it_searches_until_the_answer_is_there(
-    slack: Slack, messenger: SlackMessenger
-) -> None:
-    """Behind the placeholder, which would take it away, in the question's language, and at the question."""
-    await messenger.place(DIRECT, Language.GERMAN)
-    await messenger.deliver(DIRECT, PLACED, ANSWER)
-    methods = [
-        "chat.postMessage",
-        "assistant.threads.setStatus",
-        "chat.update",
-        "assistant.threads.setStatus",
-    ]
-    assert [method for method, _ in slack.calls] == methods
-    assert slack.statuses() == [("D1", "17.1", "Ich suche …"), ("D1", "17.1", "")]
-    slack.calls.clear()
-    in_thread = DIRECT | {"ts": "19.1", "thread": "17.1"}
-    await messenger.place(in_thread, Language.ENGLISH)
-    assert slack.statuses() == [("D1", "17.1", WORDS.searching)]
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        DIRECT | {"channel": "C1", "thread": "17.1"},
-        DIRECT | {"asked": {"user": "U1", "text": "When?", "channel": "C1"}},
-    ],
-    ids=["a channel", "asked in the App Home"],
-)
-async def test_no_status_is_shown_where_nobody_typed_to_us_alone(
-    slack: Slack, messenger: SlackMessenger, address: dict[str, Any]
-) -> None:
-    """Nor for a question that waits its turn."""
-    await messenger.place(address, Language.ENGLISH)
-    await messenger.deliver(address, PLACED, ANSWER)
-    await messenger.place(DIRECT, Language.ENGLISH, queued="Others first.")
-    assert slack.statuses() == []
-
-
-@pytest.mark.parametrize(
-    ("refusal", "hangs"), [("missing_scope", False), ("", True)], ids=["refused", "slow"]
-)
-async def test_a_slack_without_status_costs_no_answer_and_is_left_alone(
-    slack: Slack, messenger: SlackMessenger, refusal: str, hangs: bool
-) -> None:
-    """Placeholder and answer are there; the second question does not try again."""
-    slack.refusal, slack.hangs = refusal, hangs
-    for _ in range(2):
-        async with asyncio.timeout(3):
-            assert await messenger.place(DIRECT, Language.ENGLISH) == PLACED
-            await messenger.deliver(DIRECT, PLACED, ANSWER)
-    assert len(slack.statuses()) == 1
 
 
 async def test_whoever_opens_the_chat_sees_tried_questions_and_one_for_help(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from fakes.core import WORDS
+from fakes.memory_inbox import take_any
+from fakes.streaming_slack import StreamingSlack, streaming_slack
 from slack_sdk.models.messages.chunk import Chunk
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
@@ -33,79 +32,10 @@ ADDRESS = {
 ANSWER = Answer(AnswerState.GROUNDED, "Daily [1]. At night [2].", is_generated=True)
 
 
-@dataclass
-class StreamingSlack:
-    """One thread, with messages that stream until they are stopped, as Slack documents it."""
-
-    url: str = ""
-    calls: list[str] = field(default_factory=list)
-    sent: list[dict[str, Any]] = field(default_factory=list)
-    messages: dict[str, dict[str, Any]] = field(default_factory=dict)
-    streaming: set[str] = field(default_factory=set)
-    refusals: dict[str, str] = field(default_factory=dict)
-    """Errors by method."""
-    lost: set[str] = field(default_factory=set)
-    """Methods that do their work and then cut the connection."""
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """One call of the Web API."""
-        method = request.match_info["method"]
-        body = await request.json() if request.content_type == "application/json" else {}
-        body |= dict(request.query) | dict(await request.post())
-        self.calls.append(method)
-        self.sent.append(body)
-        error = self.refusals.get(method) or self._fault(method, body)
-        if error == "ratelimited":
-            reply = {"ok": False, "error": error}
-            return web.json_response(reply, status=429, headers={"Retry-After": "60"})
-        if error:
-            return web.json_response({"ok": False, "error": error})
-        done = self._do(method, body)
-        if method in self.lost and request.transport:
-            request.transport.close()
-        return web.json_response({"ok": True, **done})
-
-    def _fault(self, method: str, body: dict[str, Any]) -> str:
-        ts = body.get("ts", "")
-        if method in ("chat.appendStream", "chat.stopStream") and ts not in self.streaming:
-            return "message_not_in_streaming_state"
-        if method == "chat.update" and ts in self.streaming:
-            return "streaming_state_conflict"
-        return ""
-
-    def _do(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        if method == "conversations.replies":
-            return {"messages": [{"ts": "17.1", "user": "U1"}, *self.messages.values()]}
-        if method in ("chat.postMessage", "chat.startStream"):
-            ts = f"18.{len(self.messages)}"
-            self.messages[ts] = {"ts": ts, "user": "UBOT", "shown": list(body.get("chunks") or ())}
-            if method == "chat.startStream":
-                self.streaming.add(ts)
-            return {"channel": body["channel"], "ts": ts} | self._keep(ts, body)
-        ts = body["ts"]
-        if method == "chat.stopStream":
-            self.streaming.discard(ts)
-        if method == "chat.appendStream":
-            self.messages[ts]["shown"] += body["chunks"]
-        if method == "chat.delete":
-            del self.messages[ts]
-            return {}
-        return self._keep(ts, body)
-
-    def _keep(self, ts: str, body: dict[str, Any]) -> dict[str, Any]:
-        kept = {name: body[name] for name in ("metadata", "blocks", "text") if name in body}
-        self.messages[ts] |= kept
-        return {}
-
-
 @pytest.fixture
 async def slack() -> AsyncIterator[StreamingSlack]:
     """Slack on loopback."""
-    slack = StreamingSlack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        slack.url = str(server.make_url("/api/"))
+    async with streaming_slack() as slack:
         yield slack
 
 
@@ -216,14 +146,29 @@ async def test_a_lost_beginning_is_found_again_and_becomes_the_answer(slack: Str
 
 
 async def test_what_others_or_other_answers_say_in_the_thread_is_no_stream(slack: StreamingSlack) -> None:
-    """People's messages, and a follow-up's placeholder, which has metadata of its own."""
-    follow_up = ADDRESS | {"ts": "17.5", "key": "T1:C1:17.5"}
+    """People's messages, a placeholder, which has metadata of its own, and what was posted before."""
+    follow_up = ADDRESS | {"ts": "18.05", "key": "T1:C1:18.05"}
     messenger = new_messenger(slack)
-    await messenger.place(follow_up, Language.ENGLISH)
+    await messenger.place(follow_up, Language.ENGLISH, queued="Others first.")
     slack.messages["18.9"] = {"ts": "18.9", "user": "U2"}
     assert await messenger.find_placeholder(ADDRESS) is None
-    slack.messages["18.9"]["user"] = "UBOT"
-    assert await messenger.find_placeholder(follow_up | {"key": "T1:C1:17.6"}) is None
+    slack.messages["18.9"] = {"ts": "18.01", "user": "UBOT"}
+    assert await messenger.find_placeholder(follow_up | {"key": "T1:C1:18.06"}) is None
+
+
+async def test_a_question_takes_the_first_stream_that_is_no_other_ones(slack: StreamingSlack) -> None:
+    """Two were begun and lost: whichever is whose, there are as many as questions."""
+    slack.lost = {"chat.startStream"}
+    questions = [ADDRESS | {"ts": ts, "key": f"T1:C1:{ts}"} for ts in ("17.1", "17.5")]
+    for one in questions:
+        with pytest.raises(DeliveryUnclear):
+            await new_messenger(slack).place(one, Language.ENGLISH)
+    messenger = new_messenger(slack)
+    first = await messenger.find_placeholder(questions[1])
+    assert first == {"channel": "C1", "ts": "18.0", "is_stream": True}
+    second = await messenger.find_placeholder(questions[0], [first])
+    assert second == {"channel": "C1", "ts": "18.1", "is_stream": True}
+    assert await messenger.find_placeholder(questions[0], [first, second]) is None
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_recipient_user_id", "ratelimited"])
@@ -260,7 +205,7 @@ async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: Stream
     "changed",
     [
         {"thread": None},
-        {"ts": "17.5"},
+        {"channel": "D1"},
         {"asked": {"user": "U1", "text": "When?"}},
         {"user": None},
         {"team": None},
@@ -268,10 +213,10 @@ async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: Stream
     ],
     ids=str,
 )
-async def test_only_the_question_that_opened_a_thread_is_streamed(
+async def test_only_what_is_typed_in_a_channel_is_streamed(
     slack: StreamingSlack, changed: dict[str, Any]
 ) -> None:
-    """No direct chat, follow-up or button, and none of which an older release kept less."""
+    """No direct chat and no button, and none of which an older release kept less."""
     await new_messenger(slack).place(ADDRESS | changed, Language.ENGLISH)
     assert slack.calls[0] == "chat.postMessage"
 
@@ -318,6 +263,23 @@ async def test_a_deleted_question_takes_its_stream_along(slack: StreamingSlack) 
     slack.lost = {"chat.startStream"}
     with pytest.raises(DeliveryUnclear):
         await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
-    await new_messenger(slack).delete(WithdrawnItem(ADDRESS, None, is_posting=True))
+    await new_messenger(slack).delete(WithdrawnItem(ADDRESS, None, is_posting=True), take_any)
     assert slack.messages == {}
     assert not slack.streaming
+
+
+async def test_a_stream_that_another_question_has_is_not_deleted(slack: StreamingSlack) -> None:
+    """Slack sends the deletion again, and by then it is known whose it is."""
+    slack.lost = {"chat.startStream"}
+    with pytest.raises(DeliveryUnclear):
+        await new_messenger(slack).place(ADDRESS, Language.ENGLISH)
+
+    async def take(message: dict[str, Any]) -> bool:
+        return False
+
+    with pytest.raises(DeliveryUnclear):
+        await new_messenger(slack).delete(WithdrawnItem(ADDRESS, None, is_posting=True), take)
+    assert set(slack.messages) == {"18.0"}
+    others = [{"channel": "C1", "ts": "18.0", "is_stream": True}]
+    await new_messenger(slack).delete(WithdrawnItem(ADDRESS, None, is_posting=True, others=others), take)
+    assert set(slack.messages) == {"18.0"}

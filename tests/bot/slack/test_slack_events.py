@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from bot.slack.events import plain_text, read_edit, read_event, read_join, read_leave, read_withdrawal
+from bot.slack.events import (
+    STOPPED,
+    plain_text,
+    read_edit,
+    read_event,
+    read_join,
+    read_leave,
+    read_stop,
+    read_withdrawal,
+)
 from storage.models import ChannelKey, Platform
 
 BOT = "U0FOOT001"
@@ -211,6 +220,27 @@ def test_a_deleted_message_is_known_by_its_key() -> None:
     assert read_withdrawal(change(subtype="tombstone", user="USLACKBOT")) == asked.message_key
     assert read_withdrawal(change()) is None
     assert read_withdrawal(envelope()) is None
+
+
+def press(**event: Any) -> dict[str, Any]:
+    """Somebody presses Stop, with fields changed."""
+    pressed = {"type": STOPPED, "thread_ts": "17.0001", "event_ts": "19.5", "streaming_message_ts": ["18.1"]}
+    return envelope(**pressed | {"ts": None, "text": None} | event)
+
+
+def test_the_button_stops_what_was_asked_before_in_its_thread() -> None:
+    """By Slack's own clock: an event may come late. Private questions belong to no thread."""
+    stop = read_stop(press())
+    assert stop
+    asked = read_event(envelope())
+    assert asked
+    assert (stop.key, stop.thread, stop.message_key) == (asked.key, asked.thread, asked.message_key)
+    assert stop.covers(asked.address)
+    assert not stop.covers(asked.address | {"ts": "19.6"})
+    assert not stop.covers({"response_url": "https://hooks.slack.com/1"})
+    assert read_event(press()) is None
+    for wrong in ({"type": "message"}, {"thread_ts": None}, {"event_ts": "soon"}, {"channel": "?"}):
+        assert read_stop(press(**wrong)) is None
 
 
 def join(**event: Any) -> dict[str, Any]:

@@ -134,8 +134,27 @@ async def test_a_scanner_is_refused_whatever_it_sends(
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"7", b"\xff\xfe", b"[" * 50_000, b'{"a":' * 50_000, b'{"a":' * 60 + b"1" + b"}" * 60],
-    ids=lambda body: repr(body[:8]),
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b"\xff\xfe",
+        b"[" * 50_000,
+        b'{"a":' * 50_000,
+        b'{"a":' * 60 + b"1" + b"}" * 60,
+        *(
+            json.dumps(EVENT | odd).encode()
+            for odd in (
+                {"authorizations": "x"},
+                {"authorizations": ["x"]},
+                {"authorizations": {"team_id": "T0ACME001"}},
+                {"event": "x"},
+                {"event": EVENT["event"] | {"subtype": "message_changed", "message": "x"}},
+            )
+        ),
+    ],
+    ids=lambda body: repr(body[-24:]),
 )
 async def test_a_signed_body_that_cannot_be_read_is_a_bad_request(
     street: Any, sign: Any, body: bytes

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
-from fakes.web_house import House, Visit
+from fakes.web_house import CONSOLE_SECRET, SIGNED_IN, House, Visit
 from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
 
 from bot.settings import BotSettings
 from bot.web.app import build_web, make_runner
+from bot.web.middleware import CountRequest
 from bot.web.readiness import Readiness
 from storage.errors import IndexUnavailable
 from storage.settings import StorageSettings
@@ -45,7 +46,12 @@ async def visit(house: House) -> AsyncIterator[Visit]:
     async with AsyncExitStack() as stack:
 
         async def start(
-            *, not_ready: Sequence[str] = (), extra_routes: Sequence[web.RouteDef] = (), **settings: object
+            *,
+            not_ready: Sequence[str] = (),
+            extra_routes: Sequence[web.RouteDef] = (),
+            is_signed_in: bool = True,
+            count_request: CountRequest | None = None,
+            **settings: object,
         ) -> TestClient:
             async def works() -> bool:
                 return True
@@ -66,9 +72,13 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 model_hosts=["models.example"],
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),
+                console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
                 extra_routes=extra_routes,
+                count_request=count_request,
             )
-            return await stack.enter_async_context(TestClient(Served(app)))
+            return await stack.enter_async_context(
+                TestClient(Served(app), headers=SIGNED_IN if is_signed_in else None)
+            )
 
         yield start
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from aiohttp.test_utils import TestClient
-from fakes.web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, make_pdf
+from fakes.web_house import ADVANCE, HEIGHT, LEADING, LEFT, SIZE, TOP, WIDTH, House, console_of, make_pdf
 from playwright.async_api import Browser, FloatRect, Page
 
 from bot.core.models import Answer, AnswerState, NearestPage
@@ -84,6 +84,7 @@ async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str, viewpo
     """On any screen the rectangle covers the quote's own place on paper and nothing beside it."""
     await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
     await page.goto(link, wait_until="load")
+    await page.click("label[for=as-picture]")
     found = await marked(page)
     assert found.holds(QUOTED), (found, QUOTED)
     assert AROUND.holds(found), (found, AROUND)
@@ -141,13 +142,84 @@ async def test_everything_works_without_javascript(browser: Browser, link: str) 
     await page.click("label[for=x200]")
     assert (await box_of(page, ".paper"))["width"] == pytest.approx(2 * narrow, rel=0.02)
     assert (await marked(page)).holds(QUOTED)
-    await page.click("text=Read this page as text")
+    await page.click("label[for=as-text]")
     assert LINES[2] in await page.inner_text(".text")
     await page.click("[aria-label='Next page']")
     assert "Page 3 of 3" in await page.inner_text(".number")
     await page.click("text=Back to the quoted page 2")
     assert await page.locator("#hit").count() == 1
     await context.close()
+
+
+async def test_words_are_searched_without_javascript(browser: Browser, link: str) -> None:
+    """Typed into the box, listed by page, marked over the words on the page that a place leads to."""
+    context = await browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 700})
+    page = await context.new_page()
+    await page.goto(link, wait_until="load")
+    await page.fill("#find", "DAILY at 2:00")
+    await page.keyboard.press("Enter")
+    assert await page.inner_text(".hits mark") == "daily at 2:00"
+    await page.click(".hits li li a")
+    mark = await box_of(page, "#found-1")
+    assert mark["y"] < 700
+    place, picture = await marked(page), await box_of(page, ".paper img")
+    left = (mark["x"] - picture["x"]) * WIDTH / picture["width"]
+    assert left == pytest.approx(LEFT + LINES[LINE].index("daily") * ADVANCE, abs=2)
+    assert place.holds(QUOTED)
+    await page.fill("#go", "3")
+    await page.keyboard.press("Enter")
+    assert "Page 3 of 3" in await page.inner_text(".turn .number")
+    await context.close()
+
+
+async def test_the_quote_is_copied_with_what_names_its_page(page: Page, link: str) -> None:
+    """Quote, title, file, version and page, and it is said that it was; also where there is no clipboard."""
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.goto(link)
+    line = "Backup policy. File SOP-IT-04.pdf, its version 1, page 2 (printed: ii)."
+    for clipboard in ("", "void (navigator.clipboard.writeText = () => Promise.reject(new Error()))"):
+        await page.evaluate("navigator.clipboard.writeText('')")
+        await page.evaluate("document.getElementById('copied').textContent = ''")
+        await page.evaluate(clipboard)
+        await page.click("#copy")
+        await page.wait_for_selector("text=Copied")
+        assert await page.evaluate("navigator.clipboard.readText()") == f"\u201c{QUOTE}\u201d\n\u2014 {line}"
+
+
+async def test_a_phone_opens_the_passage_as_text(browser: Browser, link: str) -> None:
+    """In letters of a readable size, in view, without a pinch; the marked picture is one touch away."""
+    context = await browser.new_context(
+        viewport={"width": 390, "height": 500}, device_scale_factor=3, has_touch=True, is_mobile=True
+    )
+    page = await context.new_page()
+    await page.goto(link, wait_until="load")
+    mark = page.locator(".text mark")
+    assert await mark.inner_text() == QUOTE
+    assert float(await mark.evaluate("mark => parseFloat(getComputedStyle(mark).fontSize)")) >= 16
+    box = await box_of(page, ".text mark")
+    assert 0 < box["y"] < 480
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await page.locator(".paper").is_hidden()
+    await page.tap("label[for=as-picture]")
+    assert (await marked(page)).holds(QUOTED)
+    await context.close()
+
+
+async def test_a_page_seen_from_near_is_drawn_finer(page: Page, link: str) -> None:
+    """At 200 % the quarters in view are there beside the whole picture; before, none was asked for."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("@")[2]))
+    await page.goto(link, wait_until="load")
+    await page.wait_for_timeout(100)
+    assert not [one for one in asked if one.startswith("4x")]
+    async with page.expect_response("**/p/2@4x-1"):
+        await page.click("text=200 %")
+    near = "document.querySelector('.sharp img')"
+    await page.evaluate(f"{near}.decode()")
+    assert await page.evaluate(f"{near}.naturalWidth") == pytest.approx(400 * WIDTH / 72 / 2, abs=1)
+    whole, first = await box_of(page, ".paper > img"), await box_of(page, ".sharp img")
+    assert first["width"] == pytest.approx(whole["width"] / 2, abs=1)
+    assert (first["x"], first["y"]) == (whole["x"], whole["y"])
 
 
 async def test_the_keyboard_turns_pages_and_comes_back(page: Page, link: str) -> None:
@@ -243,7 +315,7 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
         for quote in quotes
     ]
     house.answering.answers["When?"] = house.answer("At night. [1] For a year. [2]", *cited)
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When?")
     await page.keyboard.press("Enter")
@@ -269,7 +341,7 @@ async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
 ) -> None:
     """As text, with the pen still at work; the answer takes its place, and stands there once."""
     house.answering.beginnings = ("At <b>night</b>. [1]",) * 3
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When do backups run?")
     await page.keyboard.press("Enter")
@@ -285,7 +357,7 @@ async def test_what_a_model_or_a_pdf_says_is_never_markup(
 ) -> None:
     """Tags and scripts in answer, title and file name appear as the letters they are."""
     await cite(client, house, "alpha", "<img src=x onerror=alert(1)> [1] and [7] **no**")
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When do backups run?")
     await page.click("#ask button")
@@ -301,7 +373,7 @@ async def test_not_found_offers_the_nearest_page(
     near = NearestPage("SOP-IT-04.pdf", 2, link)
     answer = Answer(AnswerState.NOT_FOUND, "No.", nearest=near)
     house.answering.answers["Who am I?"] = answer
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "Who am I?")
     await page.keyboard.press("Enter")
@@ -313,7 +385,7 @@ async def test_an_empty_console_names_the_folder_to_drop_into(
     page: Page, client: TestClient, house: House
 ) -> None:
     """Without a channel it is the inbox; with an empty one that channel's folder."""
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     hole = page.locator("#hole code")
     await hole.wait_for()
     assert await hole.inner_text() == str(house.home / "inbox")

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
-from fakes.web_house import House
+from fakes.web_house import House, console_of
 from playwright.async_api import Page
 
 from storage.chat.feedback import FeedbackStore, FeedbackVerdict
@@ -35,7 +35,7 @@ async def test_a_person_says_what_was_wrong_and_where_the_right_page_is(
 ) -> None:
     """Shows the way from the button to what is kept, and the explanation beside it."""
     channel = await house.channel("alpha")
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector("#channel option", state="attached")
     await page.fill("#question", "When?")
     await page.keyboard.press("Enter")

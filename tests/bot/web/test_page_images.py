@@ -49,7 +49,7 @@ async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> 
     images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
 
     def ask() -> asyncio.Task[PageImage]:
-        return asyncio.create_task(images.image(SHA256, 1, 132))
+        return asyncio.create_task(images.image(SHA256, 1, 132, holder=1))
 
     first = ask()
     await renderer.began.wait()
@@ -70,8 +70,47 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
     renderer = GatedRenderer(failures=1)
     renderer.gate.set()
     images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
-    asked = [images.image(SHA256, 1, 132) for _ in range(4)]
+    asked = [images.image(SHA256, 1, 132, holder=1) for _ in range(4)]
     failed, *others = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(failed, DocumentError)
     assert others == [PICTURE] * 3
     assert (renderer.drawn, renderer.busiest) == (2, 1)
+
+
+class CountingRenderer:
+    """Draws two at a time, each for a moment; remembers which pages in which order."""
+
+    def __init__(self) -> None:
+        self.order: list[int] = []
+        self._places = asyncio.Semaphore(2)
+
+    async def render(
+        self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
+    ) -> RenderedPage:
+        """The picture, later."""
+        async with self._places:
+            self.order.append(page)
+            await asyncio.sleep(0.002)
+            return DRAWN
+
+
+async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path) -> None:
+    """Shows that another holder's page is the next one to be drawn, and that two of them share evenly."""
+    renderer = CountingRenderer()
+    images = PageImages(tmp_path, renderer, limit_bytes=1000)
+
+    def ask(page: int, holder: int) -> asyncio.Task[PageImage]:
+        return asyncio.create_task(images.image("f00d", tmp_path / "blob", page, 132, holder=holder))
+
+    greedy = [ask(page, 1) for page in range(120)]
+    await asyncio.sleep(0.02)
+    drawn = len(renderer.order)
+    leaving = ask(900, 2)
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(ask(1000, 2), ask(1001, 3))
+    assert {1000, 1001} <= set(renderer.order[drawn : drawn + 4])
+    await asyncio.gather(*greedy)
+    assert sorted(renderer.order)[:120] == list(range(120))
+    assert 900 not in renderer.order[drawn + 4 :]
+    await asyncio.wait_for(asyncio.gather(*(ask(2000 + n, n) for n in range(6))), 2)

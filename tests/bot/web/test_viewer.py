@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
@@ -15,10 +17,13 @@ from sqlmodel import col
 
 from bot.core.ports import LinkPreview
 from bot.web.opened_links import preview_link
-from storage.models import Channel, ChannelKey, CitationRecord, Platform, Shown
+from bot.web.viewer.page_view import make_chunk_view
+from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown, VersionSource
 from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
+EVERY_ADDRESS = ["", "/1", "/p/2@1x", "/file.pdf", "/search?q=backups", "/search"]
+"""What may stand behind a link."""
 PAGES = [["Backup policy"], ["Schedule", f"All {QUOTE}", "and are kept a year"], ["Restore", "<b>bold</b>"]]
 
 
@@ -56,6 +61,54 @@ async def test_the_page_says_what_it_shows(client: TestClient, cited: Cited) -> 
     assert re.search(r'Page <b>2</b> of 3 <span class="label">\(printed: ii\)</span>', html)
     assert f'aria-label="Quoted passage">{QUOTE}</blockquote>' in html
     assert f"{cited.path.rpartition('/')[2]}/file.pdf#page=2" in html
+
+
+async def test_a_quote_is_passed_on_with_what_names_its_page(client: TestClient, cited: Cited) -> None:
+    """Title, file, version and both page numbers; on another page there is nothing to pass on."""
+    html = await (await client.get(cited.path)).text()
+    said = "Backup &amp; restore. File it/Backup &lt;policy&gt;.pdf, its version 1, page 2 (printed: ii)."
+    assert f'<cite id="citation">{said}</cite>' in html
+    assert 'id="citation"' not in await (await client.get(f"{cited.path}/1")).text()
+
+
+async def test_the_text_of_a_page_is_marked_as_its_picture_is(
+    client: TestClient, house: House, cited: Cited
+) -> None:
+    """The opened quote, the others of its answer and what is searched for; tags are shown as letters."""
+    quotes = ((cited.shelved, 2, QUOTE), (cited.shelved, 2, "a year"))
+    opened, _ = await house.cite_answer(cited.channel, *quotes)
+    html = await (await client.get(f"{path_of(house, cited.channel, opened)}?q=daily+at")).text()
+    text = html[html.index('<section class="text"') : html.index("</section>")]
+    marks = re.findall(r'<mark class="([^"]*)"(?: data-place="(\d)")?>([^<]*)</mark>', text)
+    assert marks == [
+        ("hit", "", "backups run "),
+        ("hit searched", "1", "daily at"),
+        ("hit", "", " 2:00 AM"),
+        ("other", "", "a year"),
+    ]
+    assert "&lt;b&gt;bold&lt;/b&gt;" in await (await client.get(f"{cited.path}/3")).text()
+
+
+def test_lines_of_a_text_run_on_and_short_ones_stay() -> None:
+    """A line as long as the others goes on in the next one, as it must on a phone; a list keeps its lines."""
+    text = (
+        "A sentence goes over the end of\na line and on to the end of the\npage.\n1. Tea\n2. Milk\n\nThe end"
+    )
+    source = VersionSource(1, 1, uuid4(), "", "a.pdf", "A", 1, None, 1, 1, is_deleted=False)
+    view = make_chunk_view(source, 1, 1, Page(1, "", 595, 842, text, ()), ())
+    assert ["".join(run.text for run in one) for one in view.paragraphs] == [
+        "A sentence goes over the end of a line and on to the end of the page.\n1. Tea\n2. Milk",
+        "The end",
+    ]
+
+
+async def test_a_page_seen_from_near_comes_in_quarters(client: TestClient, cited: Cited) -> None:
+    """Four pictures, each of a part of the page alone, at 400 dots per inch."""
+    pictures = [await (await client.get(f"{cited.path}/p/2@4x-{part}")).read() for part in (1, 2, 3, 4)]
+    sizes = [struct.unpack(">II", one[16:24]) for one in pictures]
+    assert all(abs(wide - 1700) <= 1 and abs(tall - 2200) <= 1 for wide, tall in sizes)
+    assert len(pictures[0]) > len(pictures[3])  # all lines stand at the top left
+    assert (await client.get(f"{cited.path}/p/2@4x-5")).status == 404
 
 
 async def test_a_link_that_holds_can_be_previewed_and_no_other(house: House, cited: Cited) -> None:
@@ -181,7 +234,7 @@ async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Ci
     assert (await client.get(cited.path + suffix)).status == 404
 
 
-@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
 async def test_forged_links_are_all_refused_with_the_same_bytes(
     client: TestClient, cited: Cited, suffix: str
 ) -> None:
@@ -198,7 +251,7 @@ async def test_forged_links_are_all_refused_with_the_same_bytes(
     assert (status, body) == (404, await nowhere.read())
 
 
-@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
 async def test_an_expired_link_says_what_to_do_and_names_nothing(
     client: TestClient, house: House, cited: Cited, suffix: str
 ) -> None:
@@ -419,7 +472,7 @@ async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cite
     assert (unchanged.status, await unchanged.read()) == (304, b"")
 
 
-@pytest.mark.parametrize("suffix", ["", "/1", "/p/2@1x", "/file.pdf"])
+@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
 async def test_head_answers_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
     """Link previews and scanners that ask with HEAD get the same headers."""
     get, head = await client.get(cited.path + suffix), await client.head(cited.path + suffix)
@@ -431,7 +484,7 @@ async def test_head_answers_like_get_without_a_body(client: TestClient, cited: C
 
 async def test_every_response_keeps_the_link_to_itself(client: TestClient, cited: Cited) -> None:
     """No referrer, no index, no sniffing, no cookie; pages are not stored at all."""
-    for suffix in ("", "/p/2@1x", "/file.pdf", "/999"):
+    for suffix in ("", "/p/2@1x", "/file.pdf", "/search", "/999"):
         headers = (await client.get(cited.path + suffix)).headers
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["X-Content-Type-Options"] == "nosniff"

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import logging
 import re
+import shutil
+import subprocess
 import tarfile
+from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
@@ -18,6 +21,7 @@ from sources import ROOT
 
 from bot.settings import BotSettings, Settings
 from bot.web.security import inline
+from bot.web.source_archive import pack_source
 from ingestion.settings import IngestionSettings
 from storage.settings import StorageSettings
 
@@ -99,6 +103,31 @@ async def test_the_running_source_is_offered(client: TestClient) -> None:
     assert "footnote/storage/sql/tables.py" in names
     assert not [name for name in names if name.endswith((".env", ".pyc", ".db", ".toml.bak"))]
     assert all(name.startswith("footnote/") and ".." not in name for name in names)
+
+
+def test_what_lies_beside_the_source_is_not_offered(tmp_path: Path) -> None:
+    """In a checkout git's own list counts, whoever owns it; without git, what a wheel would hold."""
+    for name in ("bot/app.py", "bot/web/page.html", "deploy/run.sh", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("tracked")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    for name in ("deploy/my-secrets.txt", "bot/notes.txt", "requirements-mine.txt", ".env"):
+        (tmp_path / name).write_text("CANARY")
+    assert names_in(pack_source(tmp_path)) == {
+        "bot/app.py",
+        "bot/web/page.html",
+        "deploy/run.sh",
+        "pyproject.toml",
+    }
+    shutil.rmtree(tmp_path / ".git")
+    assert names_in(pack_source(tmp_path)) == {"bot/app.py", "bot/web/page.html", "pyproject.toml"}
+
+
+def names_in(archive: bytes) -> set[str]:
+    """Names of an archive's files below the program's folder."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        return {name.removeprefix("footnote/") for name in tar.getnames()}
 
 
 async def test_a_wrong_method_is_refused(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""Gets modules by Go's module proxy, checked against the hash that Go's checksum files would hold."""
+"""Gets modules by Go's proxy, checked against the hash that Go's checksum files hold; builds programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from sources import ROOT
 
 from engines import FetchError, cache
 
@@ -26,6 +28,27 @@ def program() -> str:
     return found
 
 
+def build(module: str, checksum: str, package: str, binary: Path, seconds: float = 1200) -> None:
+    """Build a program of files whose hashes are known; takes minutes. Nothing to do when it is there.
+
+    Args:
+        module: path and version.
+        checksum: the module's, as Go writes it into a go.sum.
+        package: the program's folder in the module, as ``./cmd/name``.
+        binary: where the program is put.
+        seconds: how long it may take.
+
+    Raises:
+        FetchError: Go is missing or too old, or a module is out of reach or another one.
+    """
+    if binary.exists():
+        return
+    command = [str(ROOT / "deploy" / "go_program.sh"), program(), module, checksum, package, str(binary)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode:
+        raise FetchError(f"{module} was not built: {done.stderr.strip()[-300:]}")
+
+
 @dataclass(frozen=True, slots=True)
 class GoModule:
     """One version of a module, with the hash of its files as Go writes it into go.sum."""
@@ -33,6 +56,8 @@ class GoModule:
     path: str
     version: str
     checksum: str
+    part: str = "."
+    """The only folder or file of it that is kept."""
 
     @property
     def folder(self) -> Path:
@@ -57,5 +82,10 @@ class GoModule:
             why = found.get("Error") or done.stderr.strip()[-300:] or "not the module that was pinned"
             raise FetchError(f"{self.path}@{self.version}: {why}")
         with tempfile.TemporaryDirectory(dir=cache()) as scratch:
-            draft = shutil.copytree(found["Dir"], Path(scratch) / "module", copy_function=shutil.copyfile)
+            draft, source = Path(scratch) / "module", Path(found["Dir"]) / self.part
+            draft.mkdir()
+            if source.is_dir():
+                shutil.copytree(source, draft, copy_function=shutil.copyfile, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(source, draft / source.name)
             draft.rename(self.folder)

@@ -55,7 +55,9 @@ async def test_no_renewal_is_on_its_way_when_a_step_has_ended(home: Home) -> Non
     async def run(_: Step) -> None:
         await leases.is_renewing.wait()
 
-    worker = Worker([Lane(claim, run, ignore, ignore, slots=1, is_background=False)], leases, asyncio.Event())
+    worker = Worker(
+        [Lane("read", claim, run, ignore, ignore, slots=1, is_background=False)], leases, asyncio.Event()
+    )
     assert await worker.drain() == 1
     assert leases.has_ended
 
@@ -69,7 +71,7 @@ async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
     async def claim() -> Step | None:
         raise ValueError("the salary of Ms Smith")
 
-    lane = Lane(claim, ignore, ignore, ignore, slots=1, is_background=False)
+    lane = Lane("read", claim, ignore, ignore, ignore, slots=1, is_background=False)
     worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
     worker.start()
     async with asyncio.timeout(20):
@@ -93,7 +95,7 @@ async def test_whoever_is_cancelled_while_a_worker_stops_is_cancelled(home: Home
             await asyncio.sleep(0.05)  # as a statement that is on its way when it is cancelled
         return None
 
-    lane = Lane(claim, ignore, ignore, ignore, slots=1, is_background=False)
+    lane = Lane("read", claim, ignore, ignore, ignore, slots=1, is_background=False)
     worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
     worker.start()
     await is_claiming.wait()

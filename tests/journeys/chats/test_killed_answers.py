@@ -1,8 +1,9 @@
-"""``serve`` killed at each point of an answer in Teams: what the Playground took of it, counted."""
+"""``serve`` killed at each point of an answer: what the Playground and a Slack server took of it, counted."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 
 import pytest
 from engines.playground import OPERATIONS, PERSONAL, TENANT, StartPlayground
+from engines.slack import BOT, IT, TEAM, StartSlack, slack_settings
+from fakes.agent_slack import agent_slack
+from fakes.model_server import STREAM_HEAD, byte_server, event
 from harness.crash_points import VARIABLE
 from harness.program import Program
 from harness.waiting import until
@@ -21,6 +25,7 @@ DEVELOPMENT = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
 LIBRARY = "library/policies"
 ORPHANS = {"amid-placeholder": 1}
 """Teams has it and has not named it to us: nobody can write over it."""
+STREAM_POINTS = [one for one in ANSWER_POINTS if "card" not in one]
 CARDS = {"before-card": 0}
 """Nobody can tell whether it was posted, so it is not posted again."""
 
@@ -88,3 +93,55 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
             await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
         table[point] = counted(playground.calls()[before:])
     assert table == {point: (1, CARDS.get(point, 1), ORPHANS.get(point, 0)) for point in ANSWER_POINTS}
+
+
+def claim(text: str) -> str:
+    """A sentence of a model, with a quote that stands in the document."""
+    return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
+
+
+async def write(request: bytes, writer: asyncio.StreamWriter) -> None:
+    """A model that takes its time between two sentences."""
+    writer.write(STREAM_HEAD + event(f'{{"sufficient": true, "claims": [{claim("Daily.")}'))
+    await writer.drain()
+    await asyncio.sleep(0.5)
+    writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
+    await writer.drain()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.engine("slack")
+async def test_a_kill_amid_streamed_follow_ups_leaves_each_its_answer(
+    program: Program, start_slack: StartSlack, sop: Path
+) -> None:
+    """By kill -9, two follow-ups in one thread a point, the second of which gets there."""
+    slack, channel = await start_slack("events", f"{program.url}/slack/events"), f"sl_{TEAM}_{IT}"
+    program.drop(channel, sop)
+    async with byte_server(write) as model, agent_slack(slack) as agent:
+        settings = slack_settings(agent.api_url, "events", OPENAI_BASE_URL=model, FOOTNOTE_RECEIPTS="off")
+        program.environment = settings
+        async with program.serving():
+            await program.until_live(channel, 1)
+        table = {}
+        for point in STREAM_POINTS:
+            program.environment = settings
+            async with program.serving():
+                root = await slack.say(IT, f"<@{BOT}> when do backups run?")
+                await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
+            program.environment = settings | {VARIABLE: f"{point}:2"}
+            async with program.serving() as process:
+                for asked in ("when do backups run exactly?", "how often do backups run?"):
+                    await slack.say(IT, asked, root)
+                await asyncio.to_thread(process.wait, 60)
+            end_leases(program)
+            program.environment = settings
+            async with program.serving():
+                await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
+            thread = [one for one in await slack.messages(IT) if one.get("thread_ts") == root]
+            own = [one for one in thread if one.get("user") == BOT]
+            answers = [one for one in own if "Daily. [1] At 2 AM. [1]" in one["text"]]
+            table[point] = (len(answers), len(own), len(agent.streams))
+        assert table == dict.fromkeys(STREAM_POINTS, (3, 3, 0))
+        assert len(agent.called("chat.startStream")) >= 3 * len(STREAM_POINTS)
+        assert set(agent.statuses.values()) == {"active"}

@@ -78,7 +78,7 @@ async def test_command_line_console_and_log_show_the_same_numbers(brisk: Program
 
 async def console_progress(program: Program) -> dict[str, Any]:
     """What the console's page is told."""
-    async with aiohttp.ClientSession() as session:
+    async with aiohttp.ClientSession(headers=program.console_headers) as session:
         async with session.get(f"{program.url}/console/channels") as response:
             (channel,) = (await response.json())["channels"]
         async with session.get(f"{program.url}/console/channels/{channel['id']}") as response:

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import select, update
 
 from storage.chat.channels import Channels
-from storage.chat.inbox import Inbox
+from storage.chat.inbox import STOP_PAUSE, Inbox
 from storage.chat.traces import QuestionRecords
-from storage.chat_models import InboxItem, NewTurn
+from storage.chat_models import STREAM, InboxItem, NewTurn
 from storage.clock import clock_ahead, utc_now
-from storage.errors import DatabaseUnavailable, LeaseLost
+from storage.errors import DatabaseUnavailable, LeaseLost, MessageTaken
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, OutboxRow, QuestionRecordRow, TurnRow
@@ -189,6 +189,67 @@ async def test_a_withdrawn_question_is_erased_and_asked_no_more(
         assert list(await session.scalars(select(QuestionRecordRow.id))) == []
 
 
+async def test_a_stopped_question_gets_the_answer_that_it_is_given(
+    inbox: Inbox, channel: Channel, database: Database
+) -> None:
+    """Of its thread, or by its key, once it is seen; not what is answered, or asked in another channel."""
+    tenant, asked = channel.tenant, []
+    for number in range(4):
+        await receive(inbox, channel, f"e{number}", f"m{number}")
+    items = [await claim(inbox) for _ in range(3)]
+    for item in items:
+        await inbox.mark_posting(item)
+    await inbox.mark_placed(items[0], {"ts": "18.1"})
+    await inbox.save_answer(items[1], {"text": "30"})
+
+    def stopped(item: InboxItem) -> dict[str, str] | None:
+        asked.append(item.id)
+        return {"text": "stopped"}
+
+    assert await inbox.stop(tenant, "another", "another", stopped) == []
+    other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
+    assert await inbox.stop(other.tenant, "17.1", "m0", stopped) == []
+    assert await inbox.stop(tenant, "17.1", "m0", lambda _: None) == []
+    assert await inbox.stop(tenant, "another", "m0", stopped) == [items[0].id]
+    assert await inbox.stop(tenant, "17.1", "another", stopped) == [items[2].id]
+    assert asked == [items[0].id, items[2].id]
+    for item in (items[0], items[2]):
+        with pytest.raises(LeaseLost):
+            await inbox.save_answer(item, {"text": "30"})
+    await inbox.save_answer(items[1], {"text": "30"})
+    with clock_ahead(2 * STOP_PAUSE):
+        again = [await claim(inbox) for _ in range(3)]
+    assert [one.answer for one in again if one.id in asked] == [{"text": "stopped"}] * 2
+    assert [one.message for one in again if one.id == items[0].id] == [{"ts": "18.1"}]
+
+
+async def test_a_stream_is_the_message_of_one_question(inbox: Inbox, channel: Channel) -> None:
+    """However many of its thread take it at once; what names its question may be taken as ever."""
+    for number in range(5):
+        await receive(inbox, channel, f"e{number}", f"m{number}")
+    items = [await claim(inbox) for _ in range(4)]
+    for item in items:
+        await inbox.mark_posting(item)
+    stream = {"channel": "C1", "ts": "18.1", STREAM: True}
+    taken = await asyncio.gather(
+        *(inbox.mark_placed(item, stream) for item in items[:3]),
+        inbox.take_message(Platform.SLACK, "m3", stream),
+        return_exceptions=True,
+    )
+    lost = [one for one in taken if one is False or isinstance(one, MessageTaken)]
+    assert len(lost) == 3
+    others = [await inbox.other_messages(item) for item in items]
+    assert sorted(map(len, others)) == [0, 1, 1, 1]
+    owner = items[others.index([])]
+    await inbox.mark_placed(owner, stream)
+    assert not await inbox.take_message(Platform.SLACK, "m4", stream)
+    assert not await inbox.take_message(Platform.SLACK, "unknown", stream)
+    withdrawn = await inbox.withdraw(Platform.SLACK, f"m{(items.index(owner) + 1) % 4}")
+    assert withdrawn
+    assert list(withdrawn.others) == [stream]
+    await inbox.mark_placed(items[(items.index(owner) + 2) % 4], {"channel": "C1", "ts": "18.1"})
+
+
 async def test_twenty_deliveries_at_once_are_kept_once(inbox: Inbox, channel: Channel) -> None:
     """Deliveries that race each other leave one question."""
     kept = await asyncio.gather(*(receive(inbox, channel, f"e{n}", "m1") for n in range(20)))
@@ -208,7 +269,7 @@ RECEIVING = """
 import asyncio, os, sys
 from storage.chat.channels import Channels
 from storage.sql.database import Database
-from storage.chat.inbox import Inbox
+from storage.chat.inbox import STOP_PAUSE, Inbox
 from storage.models import ChannelKey, Platform
 
 async def main():

@@ -107,6 +107,38 @@ async def test_a_running_conversation_ends_with_a_quiet_time(memory: ThreadMemor
     assert len(await memory.recall(channel.id, "17.1", late)) == len(minutes)
 
 
+async def test_a_thread_below_a_message_of_a_running_conversation_begins_with_its_turn(
+    memory: ThreadMemory, channel: Channel, database: Database
+) -> None:
+    """Whoever replies to our answer in a direct chat, or to their own question, asks about that one alone."""
+    inbox = Inbox(database)
+    for ts in ("21.1", "22.1"):
+        await inbox.receive(
+            channel,
+            event_key=ts,
+            message_key=ts,
+            thread="",
+            text="When?",
+            address={"ts": ts, "channel": "D1"},
+        )
+        item = await inbox.claim("w", 60, [Platform.SLACK])
+        assert item is not None
+        await inbox.mark_posting(item)
+        await inbox.mark_placed(item, {"channel": "D1", "ts": f"{ts}5"})
+        asked_at = begin() + timedelta(minutes=item.id)
+        new = replace(turn(channel, 0), key=str(item.id), thread="", question=f"{ts}?", asked_at=asked_at)
+        await inbox.save_answer(item, {"state": "grounded"}, new)
+    for thread, expected in (("21.1", "21.1?"), ("21.15", "21.1?"), ("22.15", "22.1?")):
+        (recalled,) = await memory.recall(channel.id, thread, utc_now())
+        assert recalled.question == expected
+        last = await memory.last(channel.id, thread)
+        assert last is not None
+    assert await memory.recall(channel.id, "23.1", utc_now()) == ()
+    await memory.keep(turn(channel, 90, thread="21.15"))
+    recalled_both = await memory.recall(channel.id, "21.15", utc_now())
+    assert [one.question for one in recalled_both] == ["21.1?", "Question 90?"]
+
+
 async def test_a_question_is_remembered_once(
     memory: ThreadMemory, channel: Channel, database: Database
 ) -> None:

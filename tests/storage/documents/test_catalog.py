@@ -11,6 +11,7 @@ from storage.clock import clock_ahead, utc_now
 from storage.documents.catalog import Catalog
 from storage.documents.corrections import Corrections
 from storage.models import DocumentStatus, Rung
+from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 from storage.sql.tables import FolderRow, PublicationRow, ReadingRow, VersionRow
 
@@ -309,7 +310,9 @@ async def test_what_a_name_is_taken_by_is_found_by_title_by_print_and_by_file(
     printed = await put("b.pdf", "Template", "Übersicht 100%")
     filed = await put("x/y_z.pdf", "")
     corrected = await put("c.pdf", "Scan")
-    await Corrections(database).correct(shelf.channel_id, "c.pdf", {"title": "Übersicht 100%"})
+    await Corrections(database).correct(
+        shelf.channel_id, "c.pdf", {"title": "Übersicht 100%"}, AuditedAction("local", "correct", "")
+    )
     await put("yaz.pdf", "Übersicht 1000", "Template")
     found = await catalog.namesakes(shelf.channel_id, {"Übersicht 100%"}, {"y_z.pdf"})
     assert {one.version_id for one in found} == {titled, printed, filed, corrected}

@@ -288,6 +288,28 @@ async def test_no_folder_is_paused_after_the_upgrade_and_the_audit_is_empty(data
         assert [one.action for one in await audit.latest()] == ["pause"]
 
 
+def fill_home_with_an_audit(connection: Connection) -> None:
+    """A home of the revision before the audit's chain, in which an admin did two things."""
+    fill_old_home(connection)
+    upgrade(connection, "0023")
+    for number in (1, 2):
+        done = {"actor": "slack:T:Ü", "action": "pause", "channel": "lo_x", "subject": str(number)}
+        row = {"at": AT, "is_done": number == 1, **done}
+        types = {name: SQLModel.metadata.tables["audit"].c[name].type for name in row}
+        old = table("audit", *(column(name, type_) for name, type_ in types.items()))
+        connection.execute(insert(old), row)
+
+
+async def test_the_audit_of_an_older_home_is_chained(database_url: str) -> None:
+    """Shows that what was done before the upgrade holds, and that the next action follows from it."""
+    make_home(database_url, fill_home_with_an_audit)
+    async with aclosing(await Database.open(database_url)) as database:
+        audit = AuditLog(database)
+        await audit.keep(AuditedAction("local", "pause", "lo_x"))
+        check = await audit.verify()
+        assert (check.entries, check.fault) == (3, "")
+
+
 def fill_home_without_subscriptions(connection: Connection) -> None:
     """A home of the revision before threads could follow a page."""
     fill_old_home(connection)

@@ -192,6 +192,20 @@ def test_an_expired_link_with_a_bad_signature_is_forged_and_not_ended(ring: KeyR
         later.read(token[:-1] + ("A" if token[-1] != "A" else "B"))
 
 
+@pytest.mark.parametrize(
+    "keys", [[], [{"id": 1, "secret": ""}], [{"id": 1, "secret": "c2hvcnQ="}], [{"id": 1}], {}], ids=str
+)
+def test_a_ring_that_anybody_could_sign_with_is_refused(tmp_path: Path, keys: object) -> None:
+    """No key, an empty one, a short one: nothing is signed, and nothing is read."""
+    path = tmp_path / "link_keys.json"
+    path.write_text(json.dumps({"keys": keys}))
+    links = Links(KeyRing(path), "https://docs.example.org", WEEK, lambda: NOW)
+    with pytest.raises((ValueError, KeyError)):
+        links.page_url(CHANNEL, CITATION)
+    with pytest.raises((ValueError, KeyError)):
+        links.read("A" * 112)
+
+
 def test_links_survive_one_rotation_and_end_with_the_second(tmp_path: Path) -> None:
     """Two keys are active: the newest signs, the one before it still verifies."""
     path = tmp_path / "link_keys.json"

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +19,7 @@ from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
-from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep
+from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
@@ -88,14 +88,14 @@ class Chat:
         self.full: set[str] = set()
         """Threads in which the platform takes no post just now."""
 
-    async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+    async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post a placeholder."""
         if address.get("in") in self.full:
             raise DeliveryError("not so fast", retry_after=0.2)
         self.visible.append((address, queued or PLACEHOLDER))
         return {"index": len(self.visible) - 1}
 
-    async def find_placeholder(self, address: Json) -> Json | None:
+    async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
         """Look for the placeholder that answers this address."""
         found = [index for index, (where, _) in enumerate(self.visible) if where == address]
         return {"index": found[0]} if found and self.can_look else None
@@ -339,6 +339,71 @@ async def test_an_edited_question_is_answered_anew_in_the_same_place(world: Worl
     assert await worker.given(Platform.SLACK, "another message") is None
 
 
+def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") -> StopRequest:
+    """What Slack's button asks for in a thread."""
+    return StopRequest(message().key, thread, "message of another", covers)
+
+
+async def test_a_stopped_question_ends_with_a_sentence_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work on it ends, nobody asks it again, the thread remembers nothing; what comes later is answered."""
+    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=0.1))
+    world.answers.gate.clear()
+    async with world.running(lease_seconds=60) as worker:
+        await worker.receive(message(text="Wie lange?"))
+        await reach(lambda: world.answers.at_once == 1)
+        assert not await worker.stop(stop(lambda _: False))
+        assert not await worker.stop(stop(thread="18.1"))
+        assert await worker.stop(stop(lambda address: address == {"event": "e1"}))
+        await reach(lambda: world.answers.at_once == 0)
+        await world.until("done")
+        assert not await worker.stop(stop())
+        world.answers.gate.set()
+        await worker.receive(message("e2"))
+        await world.until("done", 2)
+    assert world.chat.replies() == [reply_words(Language.GERMAN).stopped]
+    assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
+    assert len(world.answers.asked) == 2
+    assert [turn.question for turn in await world.turns()] == ["Question e2?"]
+
+
+async def test_a_question_that_another_process_answers_is_stopped_there_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever heard of it says so; the other one has lost the question, whatever it has written."""
+    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=0.1))
+    world.answers.gate.clear()
+    async with world.running() as first:
+        await first.receive(message())
+        await reach(lambda: world.answers.at_once == 1)
+        async with world.running() as second:
+            assert await second.stop(stop())
+            await world.until("done")
+            world.answers.gate.set()
+            await reach(lambda: world.answers.at_once == 0)
+    assert world.chat.replies() == [reply_words(Language.ENGLISH).stopped]
+    assert await world.turns() == []
+
+
+async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: World) -> None:
+    """The answer is complete, and a file is taken whatever becomes of the words beside it."""
+    world.messenger.plan("deliver", "before", DeliveryError("not now"))
+    async with world.running() as worker:
+        await worker.receive(message())
+        await reach(lambda: not world.messenger.planned)
+        assert not await worker.stop(stop())
+        await world.until("done")
+        world.answers.gate.clear()
+        await worker.receive(message("e2", address={"event": "e2", UPLOAD: {}}))
+        await reach(lambda: world.answers.at_once == 1)
+        assert not await worker.stop(stop())
+        world.answers.gate.set()
+        await world.until("done", 2)
+    assert world.chat.replies() == ["Question e1? Yes [1]."]
+    assert world.chat.replies("e2") == ["Question e2? Yes [1]."]
+
+
 async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -> None:
     """It may wake up after another one has answered: the lease is asked for before every update."""
     world.answers.beginning = "Yes."
@@ -451,7 +516,9 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
     hanging = asyncio.Event()
 
     class Hanging(Chat):
-        async def place(self, address: Json, language: Language, *, queued: str = "") -> Json:
+        async def place(
+            self, address: Json, language: Language, *, queued: str = "", asked: str = ""
+        ) -> Json:
             if not hanging.is_set():
                 hanging.set()
                 await super().place(address, language)

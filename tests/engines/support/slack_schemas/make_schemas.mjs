@@ -2,8 +2,9 @@
 import { createGenerator } from "ts-json-schema-generator";
 
 const ARGUMENTS = {
+  "agents.sessions.rename": "AgentsSessionsRenameArguments",
+  "agents.sessions.setStatus": "AgentsSessionsSetStatusArguments",
   "apps.manifest.validate": "AppsManifestValidateArguments",
-  "assistant.threads.setStatus": "AssistantThreadsSetStatusArguments",
   "assistant.threads.setSuggestedPrompts": "AssistantThreadsSetSuggestedPromptsArguments",
   "chat.appendStream": "ChatAppendStreamArguments",
   "chat.delete": "ChatDeleteArguments",

@@ -3,16 +3,15 @@
 A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
 Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
-previews and mail scanners fetch links as well.
+previews and mail scanners fetch links as well; the audit has that it was opened.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 
 from aiohttp import web
 
@@ -20,173 +19,28 @@ from bot.core.citations.relocation import FIRST_PAGE, REMEMBERED, PassageLocator
 from bot.core.citations.signed_links import LinkClaims, Links
 from bot.core.errors import LinkEnded
 from bot.web import security
-from bot.web.opened_links import AnswerQuote, OpenLink, open_link, quotes_of
+from bot.web.opened_links import LinkAudit, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
+from bot.web.viewer.page_view import citation_line, make_page_view
+from bot.web.viewer.search_page import SearchPage, way_to_page
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import (
-    Box,
-    CitationRecord,
-    LivePublication,
-    Page,
-    Shown,
-    VersionSource,
-    self_description,
-)
+from storage.models import Box, CitationRecord, LivePublication, Shown, self_description
 from storage.recent_items import RecentItems
+from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
-SCALES = {"1": 132, "2": 220}
-"""Dots per inch of a page's picture, by the scale in its path."""
-
-UNREAD_SIZE = 595.0, 842.0
-"""Points of A4: what a page that was never read is shown as."""
-
-_BELOW_BASELINE = 0.22
-"""Share of a line's height that lies below its base line."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedBox:
-    """A rectangle of a quote on the page."""
-
-    box: Box
-    is_current: bool
-    """Of the quote that was opened: it is the strongest, and scrolled to."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarginNumber:
-    """The numbers of the quotes that begin in one line, beside that line."""
-
-    text: str
-    x: float
-    """Where the line begins, as a share of the page's width."""
-    y: float
-    """The middle of the line, as a share of the page's height."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextSpan:
-    """A word of the invisible text layer, in points."""
-
-    text: str
-    x: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class TextLine:
-    """A line of the invisible text layer, in points."""
-
-    y: float
-    size: float
-    spans: tuple[TextSpan, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PageView:
-    """One page as the viewer shows it."""
-
-    number: int
-    pages: int
-    label: str
-    """The printed page number, or '' when it is the same or unknown."""
-    is_cited: bool
-    cited_page: int
-    marks: tuple[MarkedBox, ...]
-    """Those of the opened quote last, to lie over the others."""
-    margin: tuple[MarginNumber, ...]
-    """Empty where the page has one quote only."""
-    quotes: tuple[AnswerQuote, ...]
-    """All quotes of the answer that stand on this page."""
-    width: float
-    height: float
-    """Displayed size in points; those of A4 when the page was never read."""
-    lines: tuple[TextLine, ...]
-    text: str
-
-
-def make_page_view(link: OpenLink, number: int, page: Page | None, quotes: Sequence[AnswerQuote]) -> PageView:
-    """The page ``number`` of the link's version; ``page`` is None when it was never read."""
-    here = [
-        one for one in quotes if (one.record.version_id, one.record.page) == (link.claims.version_id, number)
-    ]
-    is_cited = number == link.claims.page
-    label = page.label if page and page.label != str(number) else ""
-    return PageView(
-        number=number,
-        pages=link.source.pages,
-        label=label,
-        is_cited=is_cited,
-        cited_page=link.claims.page,
-        marks=tuple(_marks(here)),
-        margin=tuple(_margin(here, page)) if len(here) > 1 else (),
-        quotes=tuple(here),
-        width=page.width if page else UNREAD_SIZE[0],
-        height=page.height if page else UNREAD_SIZE[1],
-        lines=tuple(_lines(page)) if page else (),
-        text=page.text if page else "",
-    )
-
-
-def make_chunk_view(
-    source: VersionSource, number: int, cited_page: int, page: Page | None, boxes: Sequence[Box]
-) -> PageView:
-    """The page ``number`` of a version with these boxes drawn on it, which begin on ``cited_page``."""
-    return PageView(
-        number=number,
-        pages=source.pages,
-        label=page.label if page and page.label != str(number) else "",
-        is_cited=number == cited_page,
-        cited_page=cited_page,
-        marks=tuple(MarkedBox(box, is_current=True) for box in boxes),
-        margin=(),
-        quotes=(),
-        width=page.width if page else UNREAD_SIZE[0],
-        height=page.height if page else UNREAD_SIZE[1],
-        lines=tuple(_lines(page)) if page else (),
-        text=page.text if page else "",
-    )
-
-
-def _marks(quotes: Sequence[AnswerQuote]) -> Iterable[MarkedBox]:
-    for one in sorted(quotes, key=lambda quote: quote.is_current):
-        yield from (MarkedBox(box, one.is_current) for box in one.record.boxes)
-
-
-def _margin(quotes: Sequence[AnswerQuote], page: Page | None) -> Iterable[MarginNumber]:
-    """Beside the lines, so that no number stands over a word."""
-    numbers: dict[tuple[float, float], list[str]] = {}
-    for one in quotes:
-        if one.record.boxes:
-            box = one.record.boxes[0]
-            place = _line_start(box, page), round((box.y0 + box.y1) / 2, 3)
-            numbers.setdefault(place, []).append(str(one.record.number))
-    return [MarginNumber(" ".join(texts), *place) for place, texts in numbers.items()]
-
-
-def _line_start(box: Box, page: Page | None) -> float:
-    """Where the line begins that a box begins in; the box's own edge where the page was never read."""
-    words = page.words if page else ()
-    middle = (box.y0 + box.y1) / 2
-    inside = [one for one in words if one.box.y0 <= middle <= one.box.y1 and one.box.x1 > box.x0]
-    first = min(inside, key=lambda one: one.box.x0, default=None)
-    return min((one.box.x0 for one in words if first and one.line == first.line), default=box.x0)
-
-
-def _lines(page: Page) -> Iterable[TextLine]:
-    for _, group in groupby(page.words, key=lambda word: word.line):
-        words = list(group)
-        top = min(word.box.y0 for word in words) * page.height
-        bottom = max(word.box.y1 for word in words) * page.height
-        height = bottom - top
-        spans = []
-        for word in words:
-            x0, x1 = word.box.x0 * page.width, word.box.x1 * page.width
-            text = page.text[word.start : word.end]
-            spans.append(TextSpan(text, round(x0, 1), round(max(0.1, x1 - x0), 1)))
-        yield TextLine(round(bottom - _BELOW_BASELINE * height, 1), round(0.85 * height, 1), tuple(spans))
+PICTURES: Mapping[str, tuple[int, Box | None]] = {
+    "1x": (132, None),
+    "2x": (220, None),
+    "4x-1": (400, Box(0, 0, 0.5, 0.5)),
+    "4x-2": (400, Box(0.5, 0, 1, 0.5)),
+    "4x-3": (400, Box(0, 0.5, 0.5, 1)),
+    "4x-4": (400, Box(0.5, 0.5, 1, 1)),
+}
+"""Dots per inch of a page's picture, and which part of the page it is, by its name in a path: a page that is
+looked at from near comes in quarters, as far as they are in view."""
+PICTURE_PATH = r"/p/{page:\d{1,6}}@{picture:1x|2x|4x-[1-4]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +54,15 @@ class NewerPlace:
 class Viewer:
     """Serves what a link opens."""
 
-    def __init__(self, links: Links, stores: Stores, images: PageImages, pages: Templates) -> None:
+    def __init__(
+        self, links: Links, stores: Stores, images: PageImages, pages: Templates, search: SearchPage
+    ) -> None:
         self._links = links
         self._stores = stores
         self._images = images
         self._pages = pages
+        self.audit = LinkAudit(AuditLog(stores.database))
+        self._search = search
         self._locator = PassageLocator(stores.readings)
         self._moved: RecentItems[tuple[int, int], CitationRecord] = RecentItems(REMEMBERED)
 
@@ -213,7 +71,9 @@ class Viewer:
         return [
             web.get("/v/{token}", self.show_cited_page, name="viewer"),
             web.get(r"/v/{token}/{page:\d{1,6}}", self.show_page, name="viewer_page"),
-            web.get(r"/v/{token}/p/{page:\d{1,6}}@{scale:[12]}x", self.send_image, name="viewer_image"),
+            web.get("/v/{token}" + PICTURE_PATH, self.send_image, name="viewer_image"),
+            web.get("/v/{token}/search", self.search, name="viewer_search"),
+            web.get("/v/{token}/go", self.go_to_page, name="viewer_go"),
             web.get("/v/{token}/file.pdf", self.send_file, name="viewer_file"),
             web.post("/v/{token}/renewal", self.renew, name="viewer_renewal"),
             web.post("/v/{token}/newer", self.open_newer, name="viewer_newer"),
@@ -222,6 +82,7 @@ class Viewer:
     async def show_cited_page(self, request: web.Request) -> web.Response:
         """The page that was cited."""
         link = await self._open(request)
+        self.audit.note(request, link)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:
@@ -229,13 +90,36 @@ class Viewer:
         link = await self._open(request)
         return await self._show(request, link, _page_number(request, link), root="../../")
 
+    async def search(self, request: web.Request) -> web.Response:
+        """Where the version says what the query's ``q`` asks for; without one its outline."""
+        link, token = await self._open(request), request.match_info["token"]
+        last = max(link.source.pages, link.claims.page)
+        values = {
+            "root": "../../",
+            "base": f"../../v/{token}",
+            "home": link.claims.page,
+            "last": last,
+            "seconds": self._seconds_left(link.claims),
+        }
+        return await self._search.show(request, link.source, is_linked=True, **values)
+
+    async def go_to_page(self, request: web.Request) -> web.Response:
+        """Lead to the page of the query's ``n``.
+
+        Raises:
+            web.HTTPSeeOther: to that page.
+            web.HTTPNotFound: it is no number.
+        """
+        link = await self._open(request)
+        raise way_to_page(request, max(link.source.pages, link.claims.page))
+
     async def send_image(self, request: web.Request) -> web.Response:
         """The picture of a page."""
         link = await self._open(request)
         number = _page_number(request, link)
-        dpi = SCALES[request.match_info["scale"]]
+        dpi, part = PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(link.source.sha256, number, dpi)
+            image = await self._images.image(link.source.sha256, number, dpi, clip=part, holder=link.holder)
         except (DocumentError, InfrastructureError, OSError):
             return self._pages.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
@@ -246,6 +130,7 @@ class Viewer:
         blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
             raise LinkEnded("its file is gone")
+        self.audit.note(request, link)
         disposition = {"Content-Disposition": security.inline(link.source.file)}
         file_headers = {**security.PDF, **security.NO_STORE, **disposition}
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
@@ -320,12 +205,14 @@ class Viewer:
         if link.source.reading_id is not None:
             with suppress(InfrastructureError, LookupError):  # picture and marks show what was quoted, too
                 page = await self._stores.readings.page(link.source.reading_id, number)
+        found = await self._search.found(request, link.source)
         return self._pages.page(
             "viewer.html",
             security.VIEWER,
             root=root,
             base=f"{root}v/{token}",
-            leaf=make_page_view(link, number, page, quotes),
+            leaf=make_page_view(link, number, page, quotes, found),
+            found=found,
             quotes=quotes,
             current=current,
             source=link.source,
@@ -334,6 +221,7 @@ class Viewer:
             seconds=self._seconds_left(link.claims),
             is_ocr=number in link.source.ocr_pages,
             quote=link.citation.quote,
+            citation=citation_line(link.source, number, page.label if page else ""),
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
             is_linked=True,
         )

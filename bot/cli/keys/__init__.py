@@ -1,1 +1,0 @@
-"""``footnote keys``: the keys that sign links."""

@@ -1,0 +1,57 @@
+"""``footnote audit``: who did what, whether the record of it is whole, and all of it for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+
+from bot.cli.home import open_existing_home
+from bot.cli.json_output import dump
+from bot.settings import load_settings
+from storage.sql.audit import AuditEntry, AuditLog
+
+
+async def list_audit(options: argparse.Namespace) -> int:
+    """Print the last entries of the audit, oldest first."""
+    async with open_existing_home(load_settings()) as stores:
+        entries = await AuditLog(stores.database).latest(with_links=options.links)
+    for one in entries:
+        print(dump(_view(one)) if options.json else _line(one))
+    if not entries:
+        print("Nobody did anything yet that is audited.", file=sys.stderr)
+    return 0
+
+
+async def export_audit(options: argparse.Namespace) -> int:
+    """Print all entries, opened links too, as JSON lines: enough to compute every digest again."""
+    async with open_existing_home(load_settings()) as stores:
+        async for batch in AuditLog(stores.database).batches():
+            print(*(dump(_view(one)) for one in batch), sep="\n")
+    return 0
+
+
+async def verify_audit(options: argparse.Namespace) -> int:
+    """Say whether the entries follow from each other, and a digest of before is among them; 1 if not."""
+    async with open_existing_home(load_settings()) as stores:
+        check = await AuditLog(stores.database).verify(options.digest)
+    if check.fault:
+        print(f"The audit is not whole: {check.fault}; {check.entries} entries before hold.")
+        return 1
+    print(f"{check.entries} entries follow from each other. Digest of the last one: {check.head or '-'}")
+    if check.is_known is False:
+        print(
+            "The digest that you gave is not among them: it is older than what is kept, or of another audit."
+        )
+        return 1
+    return 0
+
+
+def _view(entry: AuditEntry) -> dict[str, object]:
+    return asdict(entry) | {"at": entry.at.isoformat(timespec="microseconds")}
+
+
+def _line(entry: AuditEntry) -> str:
+    done = "" if entry.is_done else " (refused)"
+    said = f"{entry.action}{f' {entry.subject}' if entry.subject else ''}{done}"
+    return f"{entry.at:%Y-%m-%d %H:%M}  {entry.actor}  {entry.channel}  {said}"

@@ -1,0 +1,122 @@
+"""``footnote links``: ends links before their time, and has new ones signed with a new key."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+
+from bot.cli.home import chosen_channel, is_confirmed, open_existing_home
+from bot.core.citations.shared_keys import SharedKeyRing
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.errors import LinkForged
+from bot.core.models import LOCAL_ASKER
+from bot.public_links import open_link_keys, open_links
+from bot.settings import load_settings
+from storage.errors import SettingsError
+from storage.models import Channel
+from storage.sql.audit import AuditedAction
+from storage.stores import Stores
+
+_TOKEN = re.compile(r"/[vf]/([A-Za-z0-9_-]{112})(?![A-Za-z0-9_-])", re.ASCII)
+
+
+async def revoke_links(options: argparse.Namespace) -> int:
+    """End the links of a channel, of the answer that one link is of, or of what a person was answered.
+
+    Raises:
+        SettingsError: there is no such channel, link or person.
+    """
+    settings = load_settings()
+    async with open_existing_home(settings) as stores:
+        if options.channel:
+            return await _revoke_channel(stores, await chosen_channel(stores, options.channel), options)
+        links = await open_links(settings, stores.database)
+        if options.link:
+            found, subject = await _of_answer(stores, links, options.link), "answer of a link"
+        else:
+            found, subject = await _told_to(stores, links, options.person), options.person
+        if not options.yes and not await is_confirmed(f"End the links to {len(found)} quotes? [y/N] "):
+            return 1
+        action = AuditedAction(LOCAL_ASKER, "revoke links", "", subject)
+        ended = await stores.citations.revoke(found, action)
+    print(f"The links to {ended} quotes have ended.", file=sys.stderr)
+    return 0
+
+
+async def rotate_key(options: argparse.Namespace) -> int:
+    """Sign with a new key; links of the key before it still open, those of older keys do not.
+
+    Raises:
+        SettingsError: the keys are a mounted file, which is made elsewhere, or one that is damaged.
+    """
+    settings = load_settings()
+    async with open_existing_home(settings) as stores:
+        ring = await open_link_keys(settings, stores.database)
+        if options.file is None and not isinstance(ring, SharedKeyRing):
+            raise SettingsError(
+                f"the keys are in {settings.bot.link_keys}: say --file with a copy of it, and mount that one"
+            )
+        if not options.yes and not await is_confirmed(
+            "End the links that the key before this one signed? [y/N] "
+        ):
+            return 1
+        if options.file is not None:
+            _rotate_file(KeyRing(options.file))
+        elif isinstance(ring, SharedKeyRing):
+            await ring.rotate(LOCAL_ASKER)
+    said = "Once it is mounted everywhere, new" if options.file else "New"
+    print(f"{said} links are signed with a new key. Once more, and all links of today end.", file=sys.stderr)
+    return 0
+
+
+def _rotate_file(ring: KeyRing) -> None:
+    """One that is not there yet is made, with one key."""
+    try:
+        if ring.is_made:
+            ring.rotate()
+        else:
+            ring.keys()
+    except (ValueError, KeyError, TypeError):
+        raise SettingsError("that file holds no keys, and was left as it is") from None
+
+
+async def _revoke_channel(stores: Stores, channel: Channel, options: argparse.Namespace) -> int:
+    if not options.yes and not await is_confirmed(f"End all links of {channel.name}? [y/N] "):
+        return 1
+    action = AuditedAction(LOCAL_ASKER, "revoke links", channel.tenant)
+    await stores.channels.raise_epoch(channel.id, action)
+    print(f"All links of {channel.name} that were made until now have ended.", file=sys.stderr)
+    return 0
+
+
+async def _of_answer(stores: Stores, links: Links, url: str) -> set[int]:
+    """All quotes of the answer of a link: the page that it opened leads to the others."""
+    found = _TOKEN.search(f"{url}/" if "/" in url else f"/v/{url}")
+    if found is None:
+        raise SettingsError("that is no link: give its whole address, as it stands in the chat")
+    try:
+        claims = links.vouched(found[1])
+    except LinkForged:
+        raise SettingsError("that link was not signed by a key that this home still has") from None
+    citation = await stores.citations.get(claims.citation_id)
+    return {one.id for one in await stores.citations.of_answer(citation)} if citation else set()
+
+
+async def _told_to(stores: Stores, links: Links, person: str) -> set[int]:
+    answers = await stores.citations.answers_to(person)
+    if not answers:
+        raise SettingsError(
+            f"nothing is kept that {person} was answered; people are named as in FOOTNOTE_ADMINS"
+        )
+    tokens = {token for answer in answers for token in _TOKEN.findall(json.dumps(answer))}
+    return {links.vouched(token).citation_id for token in tokens if _is_ours(links, token)}
+
+
+def _is_ours(links: Links, token: str) -> bool:
+    try:
+        links.vouched(token)
+    except LinkForged:
+        return False  # its key is gone, and so has it ended
+    return True

@@ -1,0 +1,56 @@
+"""The secret that opens the console, in a 0600 file of the home, and the address that holds it.
+
+Whoever reads the home may use the console; other users of the machine and visitors through a proxy may not.
+It outlives restarts, so that browsers stay signed in. Once the file is deleted, the next start makes another.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from storage.errors import SettingsError
+
+QUERY_NAME = "secret"
+"""In the query of the console's address."""
+_SECRET = re.compile(r"[A-Za-z0-9_-]{32,100}", re.ASCII)
+
+
+def read_console_secret(home: Path) -> str:
+    """The home's secret, made at first use; of several processes that make it at once the first one's stands.
+
+    Raises:
+        SettingsError: the file holds no secret.
+    """
+    path = home / "console_secret"
+    if not path.exists():
+        _create(path)
+    found = path.read_text(encoding="utf-8", errors="replace").strip()
+    if not _SECRET.fullmatch(found):
+        raise SettingsError(f"{path} is damaged: delete it, and the next start makes another")
+    return found
+
+
+def console_address(url: str, secret: str) -> str:
+    """The address that opens the console of a server, as it stands."""
+    return f"{url}/?{urlencode({QUERY_NAME: secret})}"
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid4().hex}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{secrets.token_urlsafe(32)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    except FileExistsError:
+        return
+    finally:
+        draft.unlink()

@@ -1,0 +1,124 @@
+"""Slack's agent sessions: what a thread is called in people's lists, and whether we are at work in it.
+
+A session belongs to a thread. In a channel a stream opens and ends it by itself. In a direct chat we do, for
+each question that somebody types there; a session that is new is named after its question. Slack takes this
+title only when a session begins, so whatever people call it later stays.
+
+All of it is a decoration: a refusal, or a Slack without sessions, costs no answer and a moment at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.errors import DeliveryError
+from bot.core.plaintext import shorten, tame
+from bot.slack.web_api import MAX_TRIES, call
+from storage.chat_models import STREAM, UPLOAD
+from storage.clock import steady_seconds
+
+Json = Mapping[str, Any]
+
+MAX_TITLE_CHARS = 75
+NAMELESS = "…"
+"""The title of a session whose question was deleted; Slack takes no empty one."""
+DECORATION_SECONDS, REST_SECONDS = 1.0, 4.0
+"""Longest wait for what nobody misses, and for the end of a session: else it says so for an hour."""
+MAX_OPENED, OPENED_SECONDS = 20, 60.0
+"""Sessions that are begun within a minute: Slack takes 50 such calls, and each wants a second one."""
+QUIET_SECONDS = 300.0
+"""No session is begun for so long after Slack refused one."""
+
+log = logging.getLogger(__name__)
+
+
+class AgentSessions:
+    """Begins sessions, names them, and ends them."""
+
+    def __init__(self) -> None:
+        self._quiet_until = 0.0
+        self._opened: dict[str, deque[float]] = {}
+        """When sessions were begun, the last of them, by installation."""
+
+    async def open(self, client: AsyncWebClient, address: Json, asked: str) -> bool:
+        """Say in a direct chat that its question is being answered; whether it may have to be ended."""
+        if not is_typed_to_us_alone(address) or not self._may_open(address["key"].partition(":")[0]):
+            return False
+        title = {"title": title_of(asked)} if title_of(asked) else {}
+        return await self._decorate(
+            client.agents_sessions_setStatus,
+            channel_id=address["channel"],
+            thread_ts=thread_of(address),
+            status="processing",
+            initiator_user_id=address.get("user"),
+            **title,
+        )
+
+    async def name(self, client: AsyncWebClient, address: Json, asked: str) -> None:
+        """Name the session that a stream has begun after the question that opened its thread."""
+        if address["thread"] == address["ts"] and (title := title_of(asked)):
+            await self._rename(client, address, title)
+
+    async def forget(self, client: AsyncWebClient, address: Json, message: Json) -> None:
+        """End the session of a deleted question; its words leave the title that it may have given."""
+        is_named = STREAM in message and address["thread"] == address["ts"]
+        if message.get("in_session"):
+            await self.rest(client, address["channel"], thread_of(address))
+        if message.get("in_session") or is_named:
+            await self._rename(client, address, NAMELESS)
+
+    async def rest(self, client: AsyncWebClient, channel: str, thread: str) -> None:
+        """Say that we are not at work in a thread any more."""
+        try:
+            async with asyncio.timeout(REST_SECONDS):
+                place = {"channel_id": channel, "thread_ts": thread}
+                await call(client.agents_sessions_setStatus, MAX_TRIES, **place, status="active")
+        except (DeliveryError, TimeoutError) as error:
+            log.info("a session may say for a while that we are at work: %s", error)
+
+    def _may_open(self, installation: str) -> bool:
+        now = steady_seconds()
+        opened = self._opened.setdefault(installation, deque(maxlen=MAX_OPENED))
+        if now < self._quiet_until or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
+            return False
+        opened.append(now)
+        return True
+
+    async def _rename(self, client: AsyncWebClient, address: Json, title: str) -> None:
+        if steady_seconds() >= self._quiet_until:
+            place = {"channel_id": address["channel"], "thread_ts": thread_of(address)}
+            await self._decorate(client.agents_sessions_rename, **place, title=title)
+
+    async def _decorate(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> bool:
+        """Whether Slack did it, or may have."""
+        try:
+            async with asyncio.timeout(DECORATION_SECONDS):
+                await method(**arguments)
+        except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+            self._quiet_until = steady_seconds() + QUIET_SECONDS
+            log.info("no agent sessions for a while: %s", type(error).__name__)
+            return not isinstance(error, SlackClientError | aiohttp.ClientConnectorError)
+        return True
+
+
+def is_typed_to_us_alone(address: Json) -> bool:
+    """Whether a question was typed in a direct chat."""
+    return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD not in address
+
+
+def thread_of(address: Json) -> str:
+    """The thread that a question's session belongs to; in the chat itself the question would open it."""
+    return str(address["thread"] or address["ts"])
+
+
+def title_of(asked: str) -> str:
+    """A question as a title, on one line; '' where nothing was asked in words."""
+    return shorten(tame(asked), MAX_TITLE_CHARS)

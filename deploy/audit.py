@@ -1,0 +1,115 @@
+"""Looks every locked package up among known holes, and writes down what Footnote is made of: ``make audit``.
+
+The list of parts (SBOM, CycloneDX as JSON) is made of the lock alone. What is known of them is asked of OSV,
+or, where that is out of reach, of PyPI, by pip-audit. An audit that looked up fewer packages than are locked
+has failed: pip-audit by itself says "No known vulnerabilities found" when it could reach nobody.
+
+Ends with 0 when every package was looked up and no hole is known, with 1 for holes, with 2 when one was not
+looked up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+INSTALLED = "requirements-dev.txt"
+SHIPPED = "requirements-shares.txt"
+HOLES, UNCHECKED = 1, 2
+
+
+def main(arguments: list[str]) -> int:
+    """Write the parts, look them up, say what came of it; returns the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--lock", type=Path, default=ROOT / INSTALLED, help="what is looked up")
+    parser.add_argument(
+        "--parts", type=Path, default=ROOT / SHIPPED, help="what the list of parts is made of"
+    )
+    parser.add_argument(
+        "--sbom", type=Path, default=ROOT / "build" / "sbom.json", help="where that list goes"
+    )
+    parser.add_argument("--osv", metavar="URL", help="a mirror of OSV, and nobody else: https://.../v1/query")
+    asked = parser.parse_args(arguments)
+    parts = write_parts(asked.parts, asked.sbom)
+    print(f"{asked.sbom}: {parts} packages that users get, from {asked.parts.name}")
+    return report(asked.lock, found_by_first_in_reach(asked.lock, asked.osv))
+
+
+def write_parts(lock: Path, sbom: Path) -> int:
+    """Write the list of parts of a lock, valid by CycloneDX's schema; returns how many they are.
+
+    Raises:
+        SystemExit: it could not be made, or misses a package.
+    """
+    sbom.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", "requirements", str(lock)]
+    command += ["--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible", "-o", str(sbom)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"the list of parts could not be made: {done.stderr.strip()[-500:]}")
+    parts = {part["name"] for part in json.loads(sbom.read_text(encoding="utf-8"))["components"]}
+    if missing := locked(lock) - parts:
+        sys.exit(f"the list of parts misses {', '.join(sorted(missing))}")
+    return len(parts)
+
+
+def locked(lock: Path, only_here: bool = False) -> set[str]:
+    """The packages of a lock, or those of them that this machine installs."""
+    lines = re.findall(r"(?m)^[a-z0-9][^\\\n]*", lock.read_text(encoding="utf-8"))
+    needs = [Requirement(line) for line in lines]
+    return {need.name for need in needs if not (only_here and need.marker and not need.marker.evaluate())}
+
+
+def found_by_first_in_reach(lock: Path, osv: str | None) -> dict[str, list[dict[str, Any]]]:
+    """What is known of each package that was looked up; not of all where nobody answered in full."""
+    services = [("--vulnerability-service", "osv", "--osv-url", osv)] if osv else None
+    best: dict[str, list[dict[str, Any]]] = {}
+    for service in services or [("--vulnerability-service", name) for name in ("osv", "pypi")]:
+        found = look_up(lock, *service)
+        if locked(lock, only_here=True) <= found.keys():
+            return found
+        best = max(best, found, key=len)
+    return best
+
+
+def look_up(lock: Path, *service: str) -> dict[str, list[dict[str, Any]]]:
+    """The holes of each package that one service answered for; says why when there were none at all."""
+    command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--progress-spinner=off", "--format=json"]
+    done = subprocess.run([*command, *service, "-r", str(lock)], capture_output=True, text=True, check=False)
+    try:
+        answers = json.loads(done.stdout)["dependencies"]
+    except ValueError:
+        print(f"{service[1]} did not answer: {done.stderr.strip().splitlines()[-1][:200]}", file=sys.stderr)
+        return {}
+    found = {one["name"]: one["vulns"] for one in answers if "skip_reason" not in one}
+    print(f"{service[1]} answered for {len(found)} packages", file=sys.stderr)
+    return found
+
+
+def report(lock: Path, found: dict[str, list[dict[str, Any]]]) -> int:
+    """Print every hole, and what was not looked up; returns the exit status."""
+    for name, holes in sorted(found.items()):
+        for hole in holes:
+            mended = ", ".join(hole["fix_versions"]) or "no version yet"
+            print(f"{name}: {' '.join([hole['id'], *hole.get('aliases', ())])}, mended in {mended}")
+    wanted = locked(lock, only_here=True)
+    if missing := wanted - found.keys():
+        all_or_some = "NOTHING WAS CHECKED" if len(missing) == len(wanted) else "NOT EVERYTHING WAS CHECKED"
+        print(f"{all_or_some}: {len(missing)} of {len(wanted)} packages of {lock.name} were not looked up.")
+        print("Repeat this where OSV or PyPI can be reached, or name a mirror: make audit OSV=URL")
+        return UNCHECKED
+    holes = sum(map(len, found.values()))
+    print(f"{len(wanted)} packages of {lock.name} were looked up: {holes or 'no'} known holes")
+    return HOLES if holes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

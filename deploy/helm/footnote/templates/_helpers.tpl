@@ -1,0 +1,169 @@
+{{- define "footnote.name" -}}
+{{- if contains "footnote" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-footnote{{ end }}
+{{- end }}
+
+{{- define "footnote.selector" -}}
+app.kubernetes.io/name: footnote
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "footnote.labels" -}}
+{{ include "footnote.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "footnote.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "footnote.weaviateUrl" -}}
+{{- if .Values.weaviate.podLabels }}http://{{ include "footnote.name" . }}-weaviate:8080{{ else }}{{ .Values.weaviate.url }}{{ end }}
+{{- end }}
+
+{{- /* One pod for both kinds; "kind" is bot or worker, "values" its part of the values. */ -}}
+{{- define "footnote.pod" -}}
+{{- $ := .root }}
+{{- $env := dict "FOOTNOTE_CONFINEMENT" "required" }}
+{{- with $.Values.publicUrl }}{{ $_ := set $env "FOOTNOTE_PUBLIC_URL" . }}{{ end }}
+{{- with include "footnote.weaviateUrl" $ }}
+{{- $_ := set $env "WEAVIATE_URL" . }}
+{{- $_ := set $env "FOOTNOTE_WEAVIATE_GRPC_PORT" ($.Values.weaviate.grpcPort | int | toString) }}
+{{- end }}
+{{- if $.Values.metrics.enabled }}
+{{- $_ := set $env "FOOTNOTE_METRICS_LISTEN" (printf "0.0.0.0:%d" ($.Values.metrics.port | int)) }}
+{{- end }}
+{{- range $given := list $.Values.env .values.env }}
+{{- range $name, $value := $given }}{{ $_ := set $env $name $value }}{{ end }}
+{{- end }}
+metadata:
+  labels:
+    {{- include "footnote.labels" $ | nindent 4 }}
+    app.kubernetes.io/component: {{ .kind }}
+  annotations:
+    footnote/files: {{ toJson $.Values.files | sha256sum }}
+    {{- with $.Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  automountServiceAccountToken: false
+  # A Service called footnote would become variables like FOOTNOTE_PORT, which the program refuses.
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: 30
+  {{- with $.Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- range . }}
+    - name: {{ . }}
+    {{- end }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 10001
+    runAsGroup: 10001
+    fsGroup: 10001
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  containers:
+    - name: footnote
+      image: {{ include "footnote.image" $ }}
+      imagePullPolicy: {{ $.Values.image.pullPolicy }}
+      args: [serve]
+      securityContext:
+        readOnlyRootFilesystem: true
+        allowPrivilegeEscalation: false
+        capabilities:
+          drop: [ALL]
+      ports:
+        - name: http
+          containerPort: 8765
+        {{- if $.Values.metrics.enabled }}
+        - name: metrics
+          containerPort: {{ $.Values.metrics.port }}
+        {{- end }}
+      {{- with compact (list $.Values.secret (.values.secret | default "")) }}
+      envFrom:
+        {{- range . }}
+        - secretRef:
+            name: {{ . }}
+        {{- end }}
+      {{- end }}
+      env:
+        {{- with $.Values.database.secret }}
+        - name: DATABASE_URL
+          valueFrom:
+            secretKeyRef:
+              name: {{ . }}
+              key: {{ $.Values.database.key }}
+        {{- end }}
+        {{- range $name, $value := $env }}
+        - name: {{ $name }}
+          value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}
+        {{- end }}
+      # Until the tables are those of this release and the index answers, nobody listens.
+      startupProbe:
+        httpGet: {path: /healthz, port: http}
+        periodSeconds: 5
+        failureThreshold: 120
+      livenessProbe:
+        httpGet: {path: /healthz, port: http}
+        periodSeconds: 30
+        timeoutSeconds: 5
+      readinessProbe:
+        httpGet: {path: /readyz, port: http}
+        periodSeconds: 10
+        timeoutSeconds: 5
+      resources:
+        {{- toYaml .values.resources | nindent 8 }}
+      volumeMounts:
+        - name: home
+          mountPath: /var/lib/footnote
+        - name: tmp
+          mountPath: /tmp
+        {{- range $file, $text := $.Values.files }}
+        - name: files
+          mountPath: /var/lib/footnote/{{ $file }}
+          subPath: {{ $file }}
+          readOnly: true
+        {{- end }}
+        {{- with $.Values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  volumes:
+    - name: home
+      persistentVolumeClaim:
+        claimName: {{ $.Values.home.existingClaim | default (include "footnote.name" $) }}
+    - name: tmp
+      emptyDir: {}
+    {{- if $.Values.files }}
+    - name: files
+      configMap:
+        name: {{ include "footnote.name" $ }}
+    {{- end }}
+    {{- with $.Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "footnote.selector" $ | nindent 10 }}
+          app.kubernetes.io/component: {{ .kind }}
+  {{- with $.Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $.Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $.Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,90 @@
+"""Traces, as a collector gets them: a real exporter, a real receiver, and no text on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from fakes.otlp_receiver import attributes, otlp_receiver
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
+
+from bot.core.models import Answer, AnswerState, Milliseconds, Question
+from bot.core.trace import QuestionRecord, Trace
+from bot.metrics.otel_spans import SpanWriter, open_spans
+from storage.models import Channel, Platform, Rung, TenantName
+from storage.queues.publication_queue import PublicationClaim
+from storage.queues.reading_queue import ReadingClaim
+from storage.sql.leases import Lease
+from storage.sql.tables import ReadingRow
+
+SECRET = "the vault's password"
+READING = UUID("0123456789abcdef0123456789abcdef")
+STAGES = ["understand", "retrieve", "judge", "write", "cite"]
+
+
+def write_everything(spans: SpanWriter) -> None:
+    """A question that failed, a reading that failed once, and the publication of it."""
+    channel = Channel(7, TenantName("sl_T1_C1"), Platform.SLACK, SECRET, 1)
+    trace = Trace(8)
+    for stage in STAGES:
+        with trace.timing(stage):
+            pass
+    question = Question("q1", SECRET, channel, datetime.now(UTC))
+    answer = Answer(AnswerState.FAILED, SECRET, milliseconds=Milliseconds(total=1500))
+    spans.write_question(QuestionRecord(question, answer, trace))
+    lease = Lease(ReadingRow, "1", "waiting", 1)
+    read = ReadingClaim(lease, READING, "0" * 64, Rung.QUICK, 1, None)
+    spans.write_step("read quick", read, trace.began, ValueError(SECRET))
+    publication = PublicationClaim(
+        lease, UUID(int=1), channel.tenant, UUID(int=2), 3, READING, Rung.QUICK, SECRET, SECRET, 4, 5, 6, None
+    )
+    spans.write_step("publish quick", publication, trace.began, None)
+
+
+async def test_a_collector_gets_the_stages_of_a_question_and_the_steps_of_a_reading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Shows what comes out of the protobuf: times, parents, ids that logs name, and not a word."""
+    with otlp_receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "footnote-staging")
+        async with open_spans() as spans:
+            write_everything(spans)
+    assert receiver.paths == {"/v1/traces"}
+    assert receiver.services == {"footnote-staging"}
+    found = {span.name: span for span in receiver.spans}
+    root = found["question"]
+    assert [span.name for span in receiver.spans if span.parent_span_id == root.span_id] == STAGES
+    assert {found[stage].trace_id for stage in STAGES} == {root.trace_id}
+    assert root.end_time_unix_nano - root.start_time_unix_nano == pytest.approx(1.5e9, rel=0.01)
+    assert attributes(root).items() >= {"footnote.outcome": "failed", "footnote.door": "slack"}.items()
+    assert root.status.code == Status.STATUS_CODE_ERROR
+    read, published = found["read quick"], found["publish quick"]
+    assert read.trace_id == published.trace_id == READING.bytes
+    assert attributes(read) == {"footnote.attempt": 1, "error.type": "ValueError"}
+    assert attributes(published)["footnote.document"] == str(UUID(int=2))
+    assert SECRET.encode() not in b"".join(receiver.bodies)
+
+
+async def test_spans_may_be_switched_off_and_a_collector_may_be_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that OpenTelemetry's own switch counts, and that nothing fails with its endpoint."""
+    with otlp_receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
+        monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+        async with open_spans() as spans:
+            write_everything(spans)
+    assert receiver.bodies == []
+    monkeypatch.delenv("OTEL_SDK_DISABLED")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")
+    async with open_spans() as spans:  # nobody listens there any more
+        write_everything(spans)
+
+
+def test_without_an_endpoint_nothing_of_it_is_loaded() -> None:
+    """Shows that who sends no traces needs no package of theirs: `serve`'s modules import none."""
+    script = "import sys, bot.cli.serve; print([one for one in sys.modules if 'opentelemetry.sdk' in one])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,251 @@
+"""Sessions of direct chats and streams: named once, ended with their answer; no answer needs one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.memory_inbox import MemoryInbox, take_any
+from fakes.slack_events import envelope
+
+from bot.core.models import Answer, AnswerState, Language
+from bot.settings import BotSettings
+from bot.slack.adapter import SlackAdapter
+from bot.slack.messenger import SlackMessenger
+from bot.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS, AgentSessions
+from bot.slack.web_api import web_client
+from storage.chat_models import UPLOAD, WithdrawnItem
+from storage.clock import time_passed
+from storage.errors import DatabaseUnavailable
+
+DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1", "user": "U1"}
+IN_CHANNEL = DIRECT | {"channel": "C1", "thread": "17.1", "key": "T1:C1:17.1", "team": "T1", "bot": "UBOT"}
+ANSWER = Answer(AnswerState.CHAT, "Hello.")
+ASKED = "When do backups\nrun?"
+
+
+@dataclass
+class Slack:
+    """Posts, streams, and keeps sessions as Slack documents it; these may be refused, or hang."""
+
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    """Of each session, by its thread."""
+    statuses: dict[str, str] = field(default_factory=dict)
+    streaming: set[str] = field(default_factory=set)
+    refusal: str = ""
+    hangs: bool = False
+    url: str = ""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One call."""
+        method = request.match_info["method"]
+        body = await request.json() if request.content_type == "application/json" else {}
+        body |= dict(request.query) | dict(await request.post())
+        self.calls.append((method, body))
+        if method.startswith("agents."):
+            await asyncio.sleep(60 if self.hangs else 0)
+            if error := self.refusal or self._session(method, body):
+                return web.json_response({"ok": False, "error": error})
+        elif error := self._stream(method, body):
+            return web.json_response({"ok": False, "error": error})
+        return web.json_response({"ok": True, "channel": body.get("channel"), "ts": "18.0"})
+
+    def _session(self, method: str, body: dict[str, Any]) -> str:
+        thread = body["thread_ts"]
+        if method == "agents.sessions.rename":
+            if thread not in self.statuses:
+                return "session_not_found"
+            self.titles[thread] = body["title"]
+        else:
+            if thread not in self.statuses and "title" in body:
+                self.titles[thread] = body["title"]
+            self.statuses[thread] = body["status"]
+        return ""
+
+    def _stream(self, method: str, body: dict[str, Any]) -> str:
+        if method == "chat.startStream":
+            self.streaming.add("18.0")
+            self.statuses.setdefault(body["thread_ts"], "processing")
+        if method == "chat.stopStream":
+            if body["ts"] not in self.streaming:
+                return "message_not_in_streaming_state"
+            self.streaming.discard(body["ts"])
+            self.statuses = dict.fromkeys(self.statuses, "active")
+        return ""
+
+    def methods(self) -> list[str]:
+        """What was called, in order."""
+        return [method for method, _ in self.calls]
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[Slack]:
+    """Slack on loopback."""
+    slack = Slack()
+    app = web.Application()
+    app.router.add_route("*", "/api/{method}", slack.handle)
+    async with TestServer(app) as server:
+        slack.url = str(server.make_url("/api/"))
+        yield slack
+
+
+def messenger(slack: Slack, *, is_model_writing: bool = False) -> SlackMessenger:
+    """What one process posts with."""
+    return SlackMessenger(web_client("xoxb-test", slack.url), is_model_writing=is_model_writing)
+
+
+async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **given: Any) -> dict[str, Any]:
+    """A question with its answer; the placeholder in between."""
+    one = messenger(slack, **given)
+    placed = await one.place(address, Language.GERMAN, asked=asked)
+    await one.deliver(address, placed, ANSWER)
+    return placed
+
+
+async def test_a_direct_chat_is_at_work_until_the_answer_is_there_and_has_its_questions_title(
+    slack: Slack,
+) -> None:
+    """Behind the placeholder, which a person sees first."""
+    await answer(slack, DIRECT)
+    begin, end = "agents.sessions.setStatus", "agents.sessions.setStatus"
+    assert slack.methods() == ["chat.postMessage", begin, "chat.update", end]
+    assert slack.calls[1][1]["initiator_user_id"] == "U1"
+    assert (slack.titles, slack.statuses) == ({"17.1": "When do backups run?"}, {"17.1": "active"})
+
+
+async def test_a_thread_keeps_the_title_of_its_first_question_or_what_people_made_of_it(slack: Slack) -> None:
+    """Replies in a thread of the chat."""
+    for ts, asked in (("19.1", ASKED), ("19.2", "And at night?")):
+        await answer(slack, DIRECT | {"ts": ts, "thread": "17.1"}, asked)
+    assert slack.titles == {"17.1": "When do backups run?"}
+    slack.titles["17.1"] = "Backups"
+    await answer(slack, DIRECT | {"ts": "19.3", "thread": "17.1"}, "Why?")
+    assert slack.titles == {"17.1": "Backups"}
+
+
+async def test_a_stream_is_named_after_the_question_that_opened_its_thread(slack: Slack) -> None:
+    """Once; Slack begins and ends its session, and nothing more is asked of it."""
+    await answer(slack, IN_CHANNEL, is_model_writing=True)
+    assert slack.methods() == [
+        "chat.startStream",
+        "agents.sessions.rename",
+        "chat.stopStream",
+        "chat.update",
+    ]
+    assert slack.titles == {"17.1": "When do backups run?"}
+
+
+async def test_a_stream_that_slack_ended_leaves_nobody_at_work(slack: Slack) -> None:
+    """Somebody stopped it: its session waits for us to say so."""
+    one = messenger(slack, is_model_writing=True)
+    placed = await one.place(IN_CHANNEL, Language.ENGLISH, asked=ASKED)
+    slack.streaming.clear()
+    await one.deliver(IN_CHANNEL, placed, ANSWER)
+    assert slack.statuses == {"17.1": "active"}
+
+
+async def test_a_session_is_ended_by_whoever_takes_over(slack: Slack) -> None:
+    """The outbox says that it was begun; of a placeholder that is found again nobody knows."""
+    placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
+    assert slack.statuses == {"17.1": "processing"}
+    await messenger(slack).deliver(DIRECT, placed, ANSWER)
+    assert slack.statuses == {"17.1": "active"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        IN_CHANNEL,
+        DIRECT | {"asked": {"user": "U1", "text": "When?", "channel": "C1"}},
+        DIRECT | {UPLOAD: {"files": []}},
+    ],
+    ids=["a channel", "asked in the App Home", "a file"],
+)
+async def test_no_session_is_begun_where_nobody_typed_to_us_alone(
+    slack: Slack, address: dict[str, Any]
+) -> None:
+    """Nor for a question that waits its turn."""
+    await answer(slack, address)
+    queued = await messenger(slack).place(DIRECT, Language.ENGLISH, queued="Others first.", asked=ASKED)
+    await messenger(slack).deliver(DIRECT, queued, ANSWER)
+    assert slack.statuses == {}
+
+
+@pytest.mark.parametrize(("refusal", "hangs"), [("feature_disabled", False), ("", True)], ids=str)
+async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
+    slack: Slack, refusal: str, hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second question tries none; of one that may have begun it is said that it ended."""
+    monkeypatch.setattr("bot.slack.surfaces.agent_sessions.DECORATION_SECONDS", 0.1)
+    monkeypatch.setattr("bot.slack.surfaces.agent_sessions.REST_SECONDS", 0.1)
+    slack.refusal, slack.hangs = refusal, hangs
+    one = messenger(slack)
+    for _ in range(2):
+        placed = await one.place(DIRECT, Language.ENGLISH, asked=ASKED)
+        await one.deliver(DIRECT, placed, ANSWER)
+    assert slack.methods().count("agents.sessions.setStatus") == (2 if hangs else 1)
+    assert slack.methods().count("chat.update") == 2
+
+
+async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> None:
+    """Slack counts calls by the minute, and one that cannot be ended says for an hour that we are at work."""
+    sessions = AgentSessions()
+    for _ in range(MAX_OPENED + 5):
+        await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
+    assert len(slack.calls) == MAX_OPENED
+    with time_passed(timedelta(minutes=2)):
+        await sessions.open(web_client("xoxb-test", slack.url), DIRECT, ASKED)
+    assert len(slack.calls) == MAX_OPENED + 1
+
+
+async def test_the_words_of_a_deleted_question_leave_the_title(slack: Slack) -> None:
+    """Also where another process began the session; nobody is at work in it any more."""
+    placed = await messenger(slack).place(DIRECT, Language.ENGLISH, asked=ASKED)
+    await messenger(slack).delete(WithdrawnItem(DIRECT, placed, is_posting=False), take_any)
+    assert (slack.titles, slack.statuses) == ({"17.1": NAMELESS}, {"17.1": "active"})
+
+
+async def test_the_button_stops_what_is_known_and_else_ends_the_session(
+    slack: Slack,
+    settings_for: Callable[..., BotSettings],
+    new_inbox: Callable[[], MemoryInbox],
+    door_for: Callable[..., SlackAdapter],
+    sign: Callable[[bytes], dict[str, str]],
+) -> None:
+    """It is kept before it is acknowledged; where nothing is in work Slack has to be told that."""
+    inbox = new_inbox()
+    door = door_for(settings_for(slack.url, slack_signing_secret="signing-secret-of-the-test"), inbox)
+    app = web.Application()
+    door.add_routes(app)
+    asked = {"type": "app_mention", "user": "U0ALICE01", "channel": "C0ITOPS01", "text": "When?"}
+
+    async def send(name: str, **event: Any) -> int:
+        body = json.dumps(envelope(name, **event)).encode()
+        headers = {one.replace("_", "-"): value for one, value in sign(body).items()}
+        headers["Content-Type"] = "application/json"
+        async with session.post(server.make_url("/slack/events"), data=body, headers=headers) as response:
+            return response.status
+
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        stop = {"type": "agent_session_stopped", "channel": "C0ITOPS01", "user": "U0ALICE01"}
+        stop |= {"thread_ts": "17.1", "event_ts": "18.5"}
+        assert await send("Ev1", **stop) == 200
+        assert slack.statuses == {"17.1": "active"}
+        assert await send("Ev2", **asked, ts="17.1") == 200
+        assert await send("Ev3", **stop) == 200
+        inbox.failure = DatabaseUnavailable("away")
+        assert await send("Ev4", **stop) == 503
+    assert inbox.stopped == ["T0ACME001:C0ITOPS01:17.1"]
+    assert [method for method in slack.methods() if method.startswith("agents.")] == [
+        "agents.sessions.setStatus"
+    ]
+    await door.stop()

@@ -1,0 +1,268 @@
+"""Workers die while a thread's answers are streamed: each question has one message in the end, its answer.
+
+Streams name no question, so those that a crash left stand for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.streaming_slack import StreamingSlack, streaming_slack
+from harness.crash_points import arm
+from harness.empty_homes import make_sqlite
+from sqlalchemy import select, update
+
+from bot.core.conversation import conversation
+from bot.core.conversation.conversation import Conversation
+from bot.core.errors import DeliveryUnclear
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.ports import AnswerListener
+from bot.slack.messenger import SlackMessenger
+from bot.slack.web_api import web_client
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import ThreadMemory
+from storage.clock import utc_now
+from storage.errors import MessageTaken
+from storage.models import ChannelKey, Platform
+from storage.sql import leases
+from storage.sql.database import Database
+from storage.sql.tables import InboxRow
+
+POINTS = ("before-placeholder", "amid-placeholder", "after-placeholder", "after-answer", "before-delivered")
+
+
+class Killed(BaseException):
+    """The process ends here: nothing that follows happens."""
+
+
+@dataclass
+class Life:
+    """A process, until it dies: then nothing it has begun goes on, and nobody hears its replies."""
+
+    is_over: bool = False
+
+    def end(self) -> None:
+        """In place of SIGKILL."""
+        self.is_over = True
+        raise Killed
+
+    def mortal(self, inner: Any) -> Any:
+        """The same collaborator, in this life alone."""
+        return Mortal(inner, self)
+
+
+class Mortal:
+    """Passes on what is called, as long as its process lives."""
+
+    def __init__(self, inner: Any, life: Life) -> None:
+        self._inner, self._life = inner, life
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        async def call(*given: Any, **options: Any) -> Any:
+            if self._life.is_over:
+                raise Killed
+            result = await getattr(self._inner, name)(*given, **options)
+            if self._life.is_over:
+                raise Killed
+            return result
+
+        return call
+
+
+class Answers:
+    """Says of each question that it was asked, sentence by sentence."""
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        """The answer."""
+        if listener:
+            listener.show(f"{question.text} One.")
+        await asyncio.sleep(0.01)
+        return Answer(AnswerState.GROUNDED, f"{question.text} One. Two.", is_generated=True)
+
+
+@dataclass
+class World:
+    """One database and one thread of Slack; processes come and go."""
+
+    database: Database
+    slack: StreamingSlack
+    count: int = 0
+    asked: list[str] = field(default_factory=list)
+    """Message keys."""
+
+    def messenger(self) -> SlackMessenger:
+        """What one process posts with."""
+        return SlackMessenger(web_client("xoxb-test", self.slack.url), is_model_writing=True)
+
+    @asynccontextmanager
+    async def running(self, life: Life) -> AsyncIterator[Conversation]:
+        """A process while it runs."""
+        worker = Conversation(
+            life.mortal(Inbox(self.database)),
+            Channels(self.database),
+            Answers(),
+            ThreadMemory(self.database, 30),
+            {Platform.SLACK: life.mortal(self.messenger())},
+            poll_seconds=0.02,
+        )
+        task = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            await worker.drain(0 if life.is_over else 2)
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def ask(self) -> None:
+        """One more question in the thread; the first one opens it."""
+        self.count += 1
+        ts = f"17.{self.count}"
+        self.asked.append(f"T1:C1:{ts}")
+        address = {"channel": "C1", "ts": ts, "thread": "17.1", "key": self.asked[-1]}
+        channel = await Channels(self.database).ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
+        await Inbox(self.database).receive(
+            channel,
+            event_key=ts,
+            message_key=self.asked[-1],
+            thread="17.1",
+            text=f"Question {ts}?",
+            address=address | {"user": "U1", "team": "T1", "bot": "UBOT"},
+        )
+
+    async def withdraw(self, key: str) -> None:
+        """Somebody deletes a question, and Slack says so until it is heard."""
+        self.asked.remove(key)
+        inbox = Inbox(self.database)
+        while withdrawn := await inbox.withdraw(Platform.SLACK, key):
+            with contextlib.suppress(DeliveryUnclear):
+                await self.messenger().delete(withdrawn, partial(inbox.take_message, Platform.SLACK, key))
+                return
+
+    async def end_leases(self) -> None:
+        """As time does after a crash."""
+        async with self.database.transaction() as session:
+            past = utc_now() - timedelta(seconds=1)
+            values = {"lease_until": past, "next_attempt_at": None}
+            await session.execute(update(InboxRow).where(InboxRow.state == "waiting").values(values))
+
+    async def is_done(self) -> bool:
+        """Whether nothing waits any more."""
+        async with self.database.snapshot() as session:
+            return "waiting" not in list(await session.scalars(select(InboxRow.state)))
+
+    async def live(self, life: Life, seconds: float = 10) -> None:
+        """One process, until it dies or has nothing to do."""
+        async with self.running(life):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while not life.is_over and not await self.is_done():
+                        await asyncio.sleep(0.02)
+
+    def answers(self) -> dict[str, str]:
+        """Whose answer each message of ours is, and what it says."""
+        assert not self.slack.streaming
+        named = [
+            (one["metadata"]["event_payload"]["message_key"], one["text"])
+            for one in self.slack.messages.values()
+        ]
+        assert len(dict(named)) == len(named), "a question has two messages"
+        return dict(named)
+
+
+@pytest.fixture
+async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    """On a fresh database; what failed is tried again at once."""
+    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(conversation, "UNCONFIRMED_SECONDS", 0.05)
+    database = await Database.open(make_sqlite(tmp_path))
+    async with streaming_slack() as slack:
+        yield World(database, slack)
+    arm("")
+    await database.aclose()
+
+
+def expected(world: World) -> dict[str, str]:
+    """Every question that still stands, with its own answer."""
+    return {key: f"Question {key.rpartition(':')[2]}? One. Two." for key in world.asked}
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_crash_amid_two_follow_ups_leaves_each_its_answer(world: World, point: str) -> None:
+    """Both were being answered; whoever comes next finds as many streams as were begun."""
+    for _ in range(3):
+        await world.ask()
+    life = Life()
+    arm(f"{point}:2", life.end)
+    await world.live(life)
+    assert life.is_over
+    arm("")
+    await world.end_leases()
+    await world.live(Life())
+    assert world.answers() == expected(world)
+
+
+async def test_a_stream_that_a_live_process_has_just_begun_may_be_taken(world: World) -> None:
+    """It is not named yet, so nobody can know; whoever began it looks for another one, or begins one."""
+    for _ in range(2):
+        await world.ask()
+    inbox, messenger = Inbox(world.database), world.messenger()
+    items = [await inbox.claim(owner, 60, [Platform.SLACK]) for owner in ("dead", "live")]
+    dead, live = (one for one in items if one)
+    for one in (dead, live):
+        await inbox.mark_posting(one)
+    begun = await messenger.place(live.address, Language.ENGLISH)
+    found = await messenger.find_placeholder(dead.address, await inbox.other_messages(dead))
+    assert found == begun
+    await inbox.mark_placed(dead, found)
+    with pytest.raises(MessageTaken):
+        await inbox.mark_placed(live, begun)
+    await world.end_leases()
+    await world.live(Life())
+    assert world.answers() == expected(world)
+    assert world.slack.calls.count("chat.startStream") == 2
+
+
+async def crash_at_random(world: World, seed: int) -> None:
+    """Some lives of one process or two at once, in which replies get lost and questions are deleted."""
+    dice = random.Random(seed)
+    for _ in range(4):
+        for _ in range(dice.randint(0, 3)):
+            await world.ask()
+        world.slack.lost = {"chat.startStream"} if dice.random() < 0.4 else set()
+        life = Life()
+        arm(f"{dice.choice(POINTS)}:{dice.randint(1, 3)}", life.end)
+        seconds = dice.choice([0.1, 0.2, 0.4])
+        others = [world.live(Life(), seconds)] if dice.random() < 0.5 else []
+        await asyncio.gather(world.live(life, seconds), *others, return_exceptions=True)
+        arm("")
+        await world.end_leases()
+        if world.asked and dice.random() < 0.3:
+            await world.withdraw(dice.choice(world.asked))
+    world.slack.lost = set()
+    await world.live(Life())
+    assert await world.is_done()
+    assert world.answers() == expected(world)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_crashes_each_question_has_one_message(world: World, seed: int) -> None:
+    """None is lost, doubled, mixed up or left behind."""
+    await crash_at_random(world, seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(100, 160))
+async def test_whatever_crashes_in_many_ways_each_question_has_one_message(world: World, seed: int) -> None:
+    """The same, sixty times."""
+    await crash_at_random(world, seed)

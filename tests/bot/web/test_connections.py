@@ -1,0 +1,148 @@
+"""How many connections there may be, and how long a request may take to come; real sockets all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.web import connections
+from bot.web.connections import ConnectionLimits, Runner, connections_that_fit
+from bot.web.middleware import answer_failures
+from bot.web.templates import Assets, Templates
+
+LIMITS = ConnectionLimits(in_all=8, per_address=6, head_seconds=0.4, body_seconds=0.4, idle_seconds=2)
+GET = b"GET /ok HTTP/1.1\r\nHost: a\r\n\r\n"
+HALF = b"GET /ok HTTP/1.1\r\nHo"
+HALF_BODY = b"POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf"
+Opened = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_writers: list[asyncio.StreamWriter] = []
+"""Of the test that runs."""
+
+
+class Limited(TestServer):
+    """An application on connections that are few and short."""
+
+    async def _make_runner(self, **_: object) -> web.AppRunner:
+        return Runner(self.app, {}, LIMITS)
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TestClient]:
+    """Answers at once, waits for a body, or works until it is told to stop."""
+    monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.1)
+    free = asyncio.Event()
+
+    async def ok(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def read(request: web.Request) -> web.Response:
+        return web.Response(text=str(len(await request.read())))
+
+    async def work(_: web.Request) -> web.Response:
+        await free.wait()
+        return web.Response(text="done")
+
+    app = web.Application(middlewares=[answer_failures(Templates(Assets(), None, 7))])
+    app.add_routes([web.get("/ok", ok), web.post("/read", read), web.get("/work", work)])
+    async with TestClient(Limited(app)) as client:
+        yield client
+        free.set()
+        for writer in _writers:
+            writer.close()
+        await asyncio.gather(*(one.wait_closed() for one in _writers), return_exceptions=True)
+        _writers.clear()
+
+
+async def opened(server: TestClient, sent: bytes = b"", address: str = "127.0.0.1") -> Opened:
+    """A connection from one of this machine's addresses, on which something was sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=(address, 0))
+    _writers.append(writer)
+    writer.write(sent)
+    await asyncio.sleep(0.01)
+    return reader, writer
+
+
+async def is_closed(connection: Opened, within: float) -> bool:
+    """Whether the server closes it in time without a word."""
+    try:
+        return not await asyncio.wait_for(connection[0].read(1), within)
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+async def answers(server: TestClient, address: str) -> bool:
+    """Whether a whole request is answered."""
+    reader, writer = await opened(server, GET, address)
+    try:
+        return (await asyncio.wait_for(reader.read(100), 2)).startswith(b"HTTP/1.1 200")
+    except ConnectionError:
+        return False
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("half", [HALF, HALF_BODY, b"G"], ids=["head", "body", "letter"])
+async def test_half_a_request_is_closed_in_time(
+    server: TestClient, half: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line a second says how many, and nothing counts as a failure."""
+    caplog.set_level(logging.INFO)
+    late = [await opened(server, half) for _ in range(3)]
+    assert not await is_closed(late[0], 0.1)
+    assert [await is_closed(one, 1.5) for one in late] == [True] * 3
+    await asyncio.sleep(0.15)
+    told = [one.getMessage() for one in caplog.records if one.name == "bot.web.connections"]
+    assert 1 <= len(told) <= 3
+    assert all(one.endswith("no whole request in time") for one in told)
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+async def test_a_slow_answer_is_not_a_slow_request(server: TestClient) -> None:
+    """Shows that work takes as long as it takes, and that a body which comes in pieces is read."""
+    working = await opened(server, GET.replace(b"/ok", b"/work"))
+    slow = await opened(server, HALF_BODY)
+    await asyncio.sleep(0.2)
+    slow[1].write(b"x" * 96)
+    assert b"100" in await slow[0].read(500)
+    assert not await is_closed(working, 0.6)
+
+
+async def test_whoever_sends_half_requests_closes_his_own(server: TestClient) -> None:
+    """A hundred of them from one address leave the others' connections open, and everybody is answered."""
+    kept, busy = await opened(server, GET, "127.0.0.2"), await opened(server, GET.replace(b"ok", b"work"))
+    assert b"200" in await kept[0].read(500)
+    halves = [await opened(server, HALF) for _ in range(100)]
+    assert await answers(server, "127.0.0.1")
+    assert await answers(server, "127.0.0.3")
+    assert [await is_closed(one, 0.1) for one in halves[:90]] == [True] * 90
+    kept[1].write(GET)
+    assert b"200" in await asyncio.wait_for(kept[0].read(500), 1)
+    assert not await is_closed(busy, 0.1)
+
+
+async def test_half_requests_from_everywhere_stop_nobody(server: TestClient) -> None:
+    """Shows that the limit of all closes the oldest of those that never sent a whole request."""
+    halves = [await opened(server, HALF, f"127.0.1.{number}") for number in range(1, 60)]
+    assert await answers(server, "127.0.0.9")
+    assert await is_closed(halves[0], 0.1)
+
+
+async def test_where_all_work_a_new_one_is_turned_away(server: TestClient) -> None:
+    """Shows that no answer in work is given up for a newcomer."""
+    work = GET.replace(b"/ok", b"/work")
+    busy = [await opened(server, work, f"127.0.2.{number}") for number in range(1, 9)]
+    assert not await answers(server, "127.0.0.9")
+    assert not await is_closed(busy[0], 0.1)
+
+
+def test_the_limit_leaves_half_of_the_handles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that stored files and the database find some, too."""
+    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (300, 300))
+    assert (connections_that_fit(512), connections_that_fit(100)) == (150, 100)

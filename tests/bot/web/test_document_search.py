@@ -1,0 +1,166 @@
+"""Search in a document, its outline and the way to a page, of a link's document and of the console's."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from urllib.parse import urljoin
+
+import pytest
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House, Shelved, make_pdf
+
+from bot.web.viewer.document_search import MAX_LISTED_PAGES, MAX_QUERY_CHARS, outline_of, search_pages
+from storage.models import Channel
+
+PAGES = [
+    ["Backup policy", "Backups run daily"],
+    ["Restore", "<b>bold</b>"],
+    ["Tapes of backups", "Backups are kept"],
+]
+HEADINGS = ("1 Policy", "2 Restore", "3 <Tapes>")
+
+
+@pytest.fixture
+async def channel(house: House) -> Channel:
+    """A channel."""
+    return await house.channel("alpha")
+
+
+@pytest.fixture
+async def shelved(house: House, channel: Channel) -> Shelved:
+    """A document of three pages, each under its heading."""
+    return await house.shelve(channel, "it/Backup.pdf", make_pdf(PAGES), "Backup plan", headings=HEADINGS)
+
+
+@pytest.fixture
+async def link(house: House, channel: Channel, shelved: Shelved) -> str:
+    """The path of a link to its second page."""
+    return house.links.viewer_path(
+        house.links.page_url(channel, await house.cite(channel, shelved, 2, "Restore"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("CAFE of the office", ["Café of the\noffice"]),
+        ("cafe\u0301 of", ["Café of"]),
+        ("fine große", ["ﬁne  Größe"]),
+        ("it-04", ["IT\u201104"]),
+        (".*", []),
+        ("elephants", []),
+        ("\u0301", []),
+    ],
+)
+def test_words_are_found_as_people_type_them(query: str, found: list[str]) -> None:
+    """Any case, accents, ligatures, hyphens and line ends; nothing of a query is a pattern."""
+    text = "In the Café of the\noffice: ﬁne  Größe, SOP-IT\u201104."
+    result = search_pages(["", text], query)
+    assert [text[start:end] for start, end in result.wording.spans(text)] == found
+    assert result.counts == ({2: 1} if found else {})
+
+
+def test_pages_with_all_words_are_found_where_none_has_them_in_this_order() -> None:
+    """Said to be so; a page with one of the words is none of them."""
+    result = search_pages(["run daily backups", "backups", "a daily Backup"], "backup daily")
+    assert (result.is_verbatim, result.counts) == (False, {1: 2, 3: 2})
+    assert search_pages(["daily", "backup"], "backup daily").counts == {}
+    assert (result.page_before(3), result.page_after(1), result.page_after(3)) == (1, 3, None)
+
+
+def test_every_page_is_counted_and_the_first_are_listed() -> None:
+    """A frequent word makes no endless page; what stands around it is cut between words."""
+    around = "before " * 20
+    result = search_pages([f"{around}word {around}" * 9] * 80, "word")
+    assert (result.places, len(result.counts), len(result.listed)) == (720, 80, MAX_LISTED_PAGES)
+    (snippet, *_) = result.listed[0].snippets
+    assert len(result.listed[0].snippets) == 3
+    assert snippet.before.startswith("…before ")
+    assert snippet.after.endswith(" before…")
+
+
+def test_an_outline_names_each_heading_where_it_comes_up() -> None:
+    """Once while chunks stand under it, with the level that it has in their paths."""
+    sections = [(("A", "x"), 1), (("A", "x"), 2), (("A", "y"), 3), ((), 4), (("B",), 4)]
+    outline = [(one.level, one.text, one.page) for one in outline_of(sections)]
+    assert outline == [(0, "A", 1), (1, "x", 1), (1, "y", 3), (0, "B", 4)]
+
+
+@pytest.mark.parametrize("is_linked", [True, False])
+async def test_places_are_listed_by_page_and_marked_there(
+    client: TestClient, shelved: Shelved, link: str, *, is_linked: bool
+) -> None:
+    """Counts, snippets, marks of their own beside the quote's, and the way to the next page with one."""
+    base = link if is_linked else f"/console/pages/{shelved.version}"
+    html = await (await client.get(f"{base}/search", params={"q": "backups"})).text()
+    assert "<q>backups</q> stands in 3 places on 2 pages." in html
+    assert re.findall(r">Page (\d)</a> <span class=\"count\">(\d) place", html) == [("1", "1"), ("3", "2")]
+    assert "<mark>Backups</mark> are kept" in html
+    (first,) = re.findall(r'href="([^"]*/3\?q=backups#found-2)"', html)
+    page = await (await client.get(urljoin(f"{base}/search", first))).text()
+    assert re.findall(r'<rect id="(found-\d)" class="mark searched"', page) == ["found-1", "found-2"]
+    assert 'id="hit"' not in page
+    assert re.search(r'href="[^"]*/1\?q=backups#found-1"[^>]*aria-label="Previous page with it, 1"', page)
+    cited = await (await client.get(f"{base}/2", params={"q": "restore"})).text()
+    assert ('id="found-1"' in cited, 'id="hit"' in cited) == (True, is_linked)
+
+
+async def test_what_is_searched_for_is_never_markup_and_has_an_end(client: TestClient, link: str) -> None:
+    """Tags of query and document are shown as letters; too long a query is cut; odd bytes do nothing."""
+    html = await (await client.get(f"{link}/search", params={"q": "<b>bold</b>"})).text()
+    assert "<mark>&lt;b&gt;bold&lt;/b&gt;</mark>" in html
+    assert "<b>bold" not in html
+    long = await (await client.get(f"{link}/search", params={"q": "xy " * 2000})).text()
+    (kept,) = set(re.findall(r'value="(xy[^"]*)"', long))
+    assert len(kept) == MAX_QUERY_CHARS
+    assert (await client.get(f"{link}/search?q=%ff%00%ed%a0%80")).status == 200
+
+
+async def test_the_outline_leads_to_the_page_of_each_heading(client: TestClient, link: str) -> None:
+    """A search for nothing is the document's contents."""
+    html = await (await client.get(f"{link}/search?q=+")).text()
+    assert re.findall(r'href="[^"]*/(\d)" rel="nofollow">([^<]*)</a> <span class="count">', html) == [
+        ("1", "1 Policy"),
+        ("2", "2 Restore"),
+        ("3", "3 &lt;Tapes&gt;"),
+    ]
+
+
+@pytest.mark.parametrize(("number", "page"), [("3", 3), ("0", 1), ("999", 3), ("+2+", 2)])
+async def test_a_number_leads_to_its_page(client: TestClient, link: str, number: str, page: int) -> None:
+    """Beyond the ends it is the first or the last; what is searched for goes along."""
+    opened = await client.get(f"{link}/go?n={number}&q=backups")
+    assert (opened.status, opened.url.path, opened.url.query_string) == (200, f"{link}/{page}", "q=backups")
+    assert f"Page <b>{page}</b> of 3" in await opened.text()
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "²", "9" * 30])
+async def test_what_is_no_number_leads_nowhere(client: TestClient, link: str, number: str) -> None:
+    """It is the common 404 page."""
+    assert (await client.get(f"{link}/go", params={"n": number})).status == 404
+
+
+async def test_a_link_searches_its_own_version_alone(
+    client: TestClient, house: House, channel: Channel, shelved: Shelved, link: str
+) -> None:
+    """Not the newer version, nor another document; and nothing once it has ended or is forged."""
+    newer = make_pdf([["Elephants"]])
+    await house.shelve(channel, "it/Backup.pdf", newer, "Backup plan", replaces=shelved)
+    await house.shelve(channel, "b.pdf", make_pdf([["Elephants too"]]))
+    html = await (await client.get(f"{link}/search?q=elephants")).text()
+    assert "stands nowhere" in html
+    assert (await client.get(f"{link[:-1]}/go?n=1")).status == 404
+    house.now += timedelta(days=7)
+    ended = await client.get(f"{link}/go?n=1")
+    assert ended.status == 410
+
+
+async def test_a_document_whose_text_is_gone_says_so(
+    client: TestClient, house: House, shelved: Shelved, link: str
+) -> None:
+    """Search and outline say it, and the page opens without them."""
+    await house.readings.remove(shelved.reading)
+    assert "cannot be searched" in await (await client.get(f"{link}/search?q=a")).text()
+    assert "not there just now" in await (await client.get(f"{link}/search")).text()
+    assert (await client.get(f"{link}?q=a")).status == 200

@@ -1,0 +1,146 @@
+"""Requests that cannot be read: a 400 of ours, with our headers, and no word of them in answer or log."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient
+from fakes.web_house import Visit
+
+from bot.web.security import EVERYWHERE
+
+TOKEN = "CANARY-" + "A" * 105
+"""As long as a link's."""
+OWN = {"X-Footnote-Console": "1", "Content-Type": "application/json"}
+
+
+async def sent_raw(client: TestClient, request: bytes) -> tuple[int, dict[str, str], str]:
+    """Status, headers and body of the answer to bytes that no HTTP client would send."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+    writer.write(request)
+    answer = (await asyncio.wait_for(reader.read(), 10)).decode()
+    writer.close()
+    head, _, body = answer.partition("\r\n\r\n")
+    first, *lines = head.split("\r\n")
+    return int(first.split()[1]), dict(line.split(": ", 1) for line in lines), body
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        f"GET /v/{TOKEN} x HTTP/1.1\r\nHost: a\r\n\r\n".encode(),
+        f"GET /v/{TOKEN} HTTP/9.9\r\nHost: a\r\n\r\n".encode(),
+        f"GET /v/{TOKEN}\xfc HTTP/1.1\r\nHost: a\r\n\r\n".encode("latin-1"),
+        f"GET /v/{TOKEN}\x01 HTTP/1.1\r\nHost: a\r\n\r\n".encode(),
+        f"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\x01\r\n\r\n".encode(),
+        f"GET / HTTP/1.1\r\nHost: a\r\nX: {TOKEN * 90}\r\n\r\n".encode(),
+        f"G{TOKEN}( / HTTP/1.1\r\n\r\n".encode(),
+        f"POST /v/{TOKEN} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n".encode()
+        + b"Transfer-Encoding: chunked\r\n\r\n",
+        f"GET /v/{TOKEN}{'A' * 9000} HTTP/1.1\r\nHost: a\r\n\r\n".encode(),
+    ],
+    ids=[
+        "blank",
+        "version",
+        "letter",
+        "control byte",
+        "header",
+        "long header",
+        "method",
+        "smuggled",
+        "long line",
+    ],
+)
+async def test_what_is_no_request_is_neither_echoed_nor_logged(
+    client: TestClient, caplog: pytest.LogCaptureFixture, request_: bytes
+) -> None:
+    """The request line holds a live token, a header a key: whoever reads logs or answers gets neither."""
+    caplog.set_level(logging.DEBUG)
+    status, headers, body = await sent_raw(client, request_)
+    assert status in (400, 404)
+    assert EVERYWHERE.items() <= headers.items()
+    logged = "".join(f"{one.getMessage()} {one.exc_info} {one.args}" for one in caplog.records)
+    assert "CANARY" not in body + str(headers) + logged + caplog.text
+    assert "AAAA" not in body + caplog.text
+    assert "Server" not in headers or "aiohttp" not in headers["Server"]
+
+
+async def test_a_failure_of_the_server_itself_is_not_told(
+    visit: Visit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows a page of ours, and in the log where it failed, where even our own middleware fails."""
+
+    async def fail(request: web.Request) -> web.Response:
+        raise RuntimeError("CANARY")
+
+    client = await visit(extra_routes=[web.post("/x", fail, expect_handler=fail, name="x")])
+    refused = await client.post("/x", headers={"Expect": "100-continue"})
+    assert (refused.status, "CANARY" in await refused.text() + caplog.text) == (500, False)
+    assert EVERYWHERE.items() <= refused.headers.items()
+    assert "a request failed: RuntimeError" in caplog.text
+
+
+async def test_an_expectation_that_nobody_knows_is_not_repeated(client: TestClient) -> None:
+    """Shows that no header comes back."""
+    refused = await client.get("/healthz", headers={"Expect": TOKEN})
+    assert (refused.status, await refused.text()) == (417, "417 Expectation Failed\n")
+
+
+@pytest.mark.parametrize("path", ["/console/ask", "/console/feedback", "/console/why", "/console/forget"])
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"\x1f\x8bbroken", {"Content-Encoding": "gzip"}),
+        (gzip.compress(b"{}" * 9000)[:40], {"Content-Encoding": "gzip"}),
+        (b"broken", {"Content-Encoding": "deflate"}),
+        (b"{}", {"Content-Type": "application/json; charset=klingon"}),
+        (b"{}", {"Content-Type": "application/json; charset=hex"}),
+        (b"\xff", {}),
+        (b"[" * 50_000, {}),
+        (b'"x"', {}),
+        (b'{"channel": 1e999, "question": "x", "thread": "x"}', {}),
+    ],
+    ids=["gzip", "cut", "deflate", "charset", "codec", "bytes", "deep", "text", "number"],
+)
+async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
+    client: TestClient,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+    body: bytes,
+    headers: dict[str, Any],
+) -> None:
+    """Whatever its encoding, charset or shape says: 4xx, never 500, and no traceback in the log."""
+    answered = await client.post(path, data=body, headers=OWN | headers)
+    assert answered.status in (400, 404)
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+async def test_the_log_has_the_status_that_was_sent_and_the_route(
+    visit: Visit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A refusal is no 500, and what matches no route is called so."""
+    caplog.set_level(logging.INFO)
+
+    async def refuse(_: web.Request) -> web.Response:
+        raise web.HTTPUnsupportedMediaType
+
+    counted: list[tuple[str, int]] = []
+    client = await visit(
+        extra_routes=[web.post("/slack/events", refuse, name="slack_events")],
+        count_request=lambda name, status, _: counted.append((name, status)),
+    )
+    for method, path in (
+        ("POST", "/slack/events"),
+        ("GET", "/nowhere"),
+        ("PUT", "/healthz"),
+        ("GET", "/v/x"),
+    ):
+        await client.request(method, path)
+    lines = [one.getMessage().rsplit(" ", 2)[0] for one in caplog.records if one.name == "bot.web.middleware"]
+    assert lines == ["POST slack_events 415", "GET unmatched 404", "PUT unmatched 405", "GET viewer 404"]
+    assert counted == [("slack_events", 415), ("unmatched", 404), ("unmatched", 405), ("viewer", 404)]

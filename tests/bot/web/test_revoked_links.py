@@ -1,0 +1,91 @@
+"""Links that are ended before their time, and what the audit has of links that are opened."""
+
+from __future__ import annotations
+
+import pytest
+from aiohttp.test_utils import TestClient
+from fakes.web_house import House, make_pdf
+
+from bot.core.errors import LinkForged
+from storage.models import Channel, CitationRecord
+from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
+
+REVOKE = AuditedAction("local", "revoke links", "", "answer of a link")
+
+
+@pytest.fixture
+async def cited(house: House) -> tuple[Channel, list[CitationRecord]]:
+    """An answer with two quotes, and a third quote of another one."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"], ["Ice melts at 0 C"]]))
+    both = await house.cite_answer(channel, (shelved, 1, "at 100 C"), (shelved, 2, "at 0 C"))
+    return channel, [*both, await house.cite(channel, shelved, 1, "Water boils")]
+
+
+def paths(house: House, channel: Channel, records: list[CitationRecord]) -> list[str]:
+    """Where the viewer shows each of them."""
+    return [house.links.viewer_path(house.links.page_url(channel, one)) for one in records]
+
+
+async def statuses(client: TestClient, opened: list[str]) -> list[int]:
+    """What a browser gets."""
+    return [(await client.get(path)).status for path in opened]
+
+
+async def test_the_links_of_one_answer_end_and_no_others(
+    client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
+) -> None:
+    """Page, picture, PDF and renewal of a revoked link are gone; new links to its citation are, too."""
+    channel, records = cited
+    opened = paths(house, channel, records)
+    assert await statuses(client, opened) == [200, 200, 200]
+    assert await house.citations.revoke([one.id for one in records[:2]], REVOKE) == 2
+    assert await house.citations.revoke([one.id for one in records[:2]], REVOKE) == 0
+    assert await statuses(client, opened) == [410, 410, 200]
+    for piece in ("/file.pdf", "/p/1@1x", "/2"):
+        assert (await client.get(opened[0] + piece)).status == 410
+    assert (await client.post(f"{opened[0]}/renewal")).status == 410
+    assert await statuses(client, paths(house, channel, records)) == [410, 410, 200]
+    assert [one.is_done for one in await AuditLog(house.database).latest()] == [True, False]
+
+
+async def test_the_links_of_a_channel_end(
+    client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
+) -> None:
+    """Those made until now; the audit has who wanted it."""
+    channel, records = cited
+    old = paths(house, channel, records)
+    await house.channels.raise_epoch(channel.id, AuditedAction("local", "revoke links", channel.tenant))
+    assert await statuses(client, old) == [410, 410, 410]
+    renewed = await house.channels.get(channel.id)
+    assert await statuses(client, paths(house, renewed, records)) == [200, 200, 200]
+    (entry,) = await AuditLog(house.database).latest()
+    assert (entry.action, entry.channel) == ("revoke links", channel.tenant)
+
+
+async def test_the_audit_has_each_opening_once_and_no_text(
+    client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
+) -> None:
+    """The cited page and the file count; a HEAD, pieces of a file and what does not open do not."""
+    channel, records = cited
+    path = paths(house, channel, records)[0]
+    for asked, headers in ((path, {}), (f"{path}/file.pdf", {}), (f"{path}/file.pdf", {"Range": "bytes=9-"})):
+        assert (await client.get(asked, headers=headers)).ok
+    assert (await client.head(path)).status == 200
+    assert (await client.get(path[:-1] + ("A" if path[-1] != "A" else "B"))).status == 404
+    await client.close()
+    kept = await AuditLog(house.database).latest(with_links=True)
+    said = {(one.actor, one.action, one.channel, one.subject) for one in kept}
+    assert (len(kept), said) == (2, {("link", OPEN_LINK, channel.tenant, f"citation {records[0].id}")})
+
+
+async def test_a_token_is_known_whatever_became_of_it(
+    house: House, cited: tuple[Channel, list[CitationRecord]]
+) -> None:
+    """An expired link, and a figure's, can be revoked; one that we never signed cannot."""
+    channel, records = cited
+    token = house.links.figure_url(channel, records[0]).rpartition("/")[2]
+    house.now = house.now.replace(year=house.now.year + 1)
+    assert house.links.vouched(token).citation_id == records[0].id
+    with pytest.raises(LinkForged):
+        house.links.vouched("A" * 112)

@@ -1,0 +1,183 @@
+"""The chart: what it renders is taken by Kubernetes, and wrong values are refused before that."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from engines.helm import CHART, KINDS, KUBERNETES, helm, kubeconform
+from sources import ROOT
+
+pytestmark = [pytest.mark.long, pytest.mark.engine("helm")]
+
+SETS = sorted((CHART / "ci").glob("*-values.yaml"))
+SETTINGS = set(re.findall(r"(?m)^#([A-Za-z_]+)=", (ROOT / "deploy" / "env.example").read_text("utf-8")))
+Json = dict[str, Any]
+
+
+def rendered(values: Path | None) -> str:
+    """What helm makes of the chart with these values."""
+    chosen = ["--values", str(values)] if values else []
+    done = template(*chosen)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def template(*options: str) -> subprocess.CompletedProcess[str]:
+    """The chart as the cluster would get it whose schemas we have."""
+    return helm("template", "answers", str(CHART), f"--kube-version={KUBERNETES.version}", *options)
+
+
+def objects(text: str) -> list[Json]:
+    """The objects of what was rendered."""
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def pods(text: str) -> dict[str, Json]:
+    """Component -> the specification of its pods."""
+    found = [one for one in objects(text) if one["kind"] == "Deployment"]
+    templates = {
+        one["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"] for one in found
+    }
+    return {name: template["spec"] for name, template in templates.items()}
+
+
+def environment(pod: Json) -> Json:
+    """The variables that a pod's container gets by value; of a secret where it stands."""
+    (container,) = pod["containers"]
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
+
+
+def test_helm_finds_no_fault() -> None:
+    """Shows that chart and schema are ones, with every set of values."""
+    done = helm("lint", str(CHART), "--strict", *(f"--values={one}" for one in SETS))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("values", [None, *SETS], ids=lambda one: one.stem if one else "defaults")
+def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
+    """Shows that every field is known, that all pods are restricted, and that no setting is misspelt."""
+    text = rendered(values)
+    judged = kubeconform(text)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+    assert "Skipped: 0" in judged.stdout
+    for pod in pods(text).values():
+        (container,) = pod["containers"]
+        assert container["securityContext"] == {
+            "readOnlyRootFilesystem": True,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["enableServiceLinks"] is False, "FOOTNOTE_PORT of a service would be refused as a setting"
+        assert set(environment(pod)) <= SETTINGS
+    kinds = {one["kind"] for one in objects(text)}
+    assert {"Deployment", "Service", "NetworkPolicy"} <= kinds
+
+
+def test_the_schemas_refuse_a_field_that_is_not_there() -> None:
+    """Shows that the check above could fail, for our own mistakes and for those of the ServiceMonitor."""
+    for values, field in ((None, "readinessProbe:"), (SETS[0], "endpoints:")):
+        text = rendered(values)
+        assert field in text
+        assert kubeconform(text.replace(field, f"not{field}")).returncode == 1
+
+
+def test_all_kinds_are_rendered_by_some_values() -> None:
+    """Shows that no template is left out of the check."""
+    found = {(one["apiVersion"], one["kind"]) for values in SETS for one in objects(rendered(values))}
+    assert found == {*KINDS, ("monitoring.coreos.com/v1", "ServiceMonitor")}
+
+
+def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
+    """Shows what the example of many pods makes: budgets, rolling updates, one home, one index."""
+    text = rendered(CHART / "ci" / "many-pods-values.yaml")
+    made = objects(text)
+    bot, worker = pods(text)["bot"], pods(text)["worker"]
+    assert environment(bot)["WEAVIATE_URL"] == "http://answers-footnote-weaviate:8080"
+    secret = {"secretKeyRef": {"name": "footnote-db-app", "key": "uri"}}
+    assert environment(bot)["DATABASE_URL"] == environment(worker)["DATABASE_URL"] == secret
+    names = {
+        kind: [one["secretRef"]["name"] for one in pod["containers"][0]["envFrom"]]
+        for kind, pod in (("bot", bot), ("worker", worker))
+    }
+    assert names == {"bot": ["footnote", "footnote-chats"], "worker": ["footnote"]}
+    deployments = [one["spec"] for one in made if one["kind"] == "Deployment"]
+    assert [one["replicas"] for one in deployments] == [3, 3]
+    assert {one["strategy"]["type"] for one in deployments} == {"RollingUpdate"}
+    assert sum(one["kind"] == "PodDisruptionBudget" for one in made) == 2
+    assert "registry.example.com/footnote@sha256:" in text
+
+
+def test_values_reach_the_program_as_they_were_written() -> None:
+    """Shows that numbers stay numbers, that false stays false, and that admins' files are ones."""
+    text = rendered(CHART / "ci" / "everything-values.yaml")
+    assert environment(pods(text)["bot"]) | {"DATABASE_URL": ""} == {
+        "DATABASE_URL": "",
+        "FOOTNOTE_CONFINEMENT": "preferred",
+        "FOOTNOTE_LAYOUT": "false",
+        "FOOTNOTE_METRICS_LISTEN": "0.0.0.0:9464",
+        "FOOTNOTE_PUBLIC_URL": "https://footnote.example.com",
+        "FOOTNOTE_UPLOAD_MB": "1000000",
+        "FOOTNOTE_WEAVIATE_GRPC_PORT": "50051",
+        "WEAVIATE_URL": "http://weaviate.search:8080",
+    }
+    (files,) = [one["data"] for one in objects(text) if one["kind"] == "ConfigMap"]
+    assert tomllib.loads(files["folders.toml"])["folder"][0]["channel"] == "handbook"
+
+
+def test_the_ingress_passes_on_what_the_docs_name() -> None:
+    """Shows that the paths are those of docs/proxy.md, so never the console."""
+    (ingress,) = [
+        one for one in objects(rendered(CHART / "ci" / "many-pods-values.yaml")) if one["kind"] == "Ingress"
+    ]
+    (rule,) = ingress["spec"]["rules"]
+    table = (ROOT / "docs" / "proxy.md").read_text("utf-8")
+    documented = [
+        path for row in re.findall(r"(?m)^\| (`/.*?) \|", table) for path in re.findall(r"`(.+?)`", row)
+    ]
+    assert sorted(one["path"] for one in rule["http"]["paths"]) == sorted(documented)
+    assert rule["host"] == "footnote.example.com"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "bot.replicas=0",
+        "bot.replicas=2",
+        "workers.replicas=1",
+        "bots.replicas=2",
+        "env.SLACK_BOT_TOKEN=xoxb-1",
+        "env.DATABASE_URL=postgresql://a:b@c/d",
+        "env.FOOTNOTE_PORT=80",
+        "publicUrl=footnote.example.com",
+        "image.digest=latest",
+        "home.size=20",
+        "home.accessMode=ReadOnlyMany",
+        "weaviate.url=weaviate:8080",
+        "weaviate.grpcPort=0",
+        "metrics.port=8765",
+        "metrics.serviceMonitor.enabled=true",
+        "ingress.enabled=true",
+        "secret=My_Secret",
+        "bot.resources.requests.memory=lots",
+        "networkPolicy.egressPorts={}",
+    ],
+)
+def test_wrong_values_are_refused(wrong: str) -> None:
+    """Shows that the schema names what cannot be, before a cluster hears of it."""
+    done = template("--set", wrong)
+    assert done.returncode == 1
+    assert "values don't meet the specifications of the schema" in done.stderr, done.stderr
+
+
+def test_the_release_is_the_program_s() -> None:
+    """Shows that the chart's image is of this release."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert chart["appVersion"] == project["version"]

@@ -1,0 +1,50 @@
+"""``footnote audit`` and ``footnote links`` beside a running service, on a home with a chat's answer."""
+
+from __future__ import annotations
+
+import json
+
+import aiohttp
+import pytest
+from harness.program import Program
+
+
+def link_of(program: Program, question: str) -> str:
+    """The link of an answer's first source."""
+    return str(program.ask(question, "it")["citations"][0]["url"])
+
+
+async def status(url: str) -> int:
+    """What a browser gets."""
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status
+
+
+@pytest.mark.long
+async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> None:
+    """One answer's, a channel's, and by two new keys all; each is audited, and the chain holds."""
+    program = with_samples
+    async with program.serving():
+        first, second = (link_of(program, "When do backups run?") for _ in range(2))
+        assert [await status(one) for one in (first, second)] == [200, 200]
+        ended = program.run("links", "revoke", "--link", first, "--yes")
+        assert ended.returncode == 0, ended.stderr
+        assert [await status(one) for one in (first, second)] == [410, 200]
+        assert program.run("links", "revoke", "--channel", "it", "--yes").returncode == 0
+        assert await status(second) == 410
+        third = link_of(program, "When do backups run?")
+        assert program.run("links", "rotate", "--yes").returncode == 0
+        assert await status(third) == 200
+        assert program.run("links", "rotate", "--yes").returncode == 0
+        assert await status(third) == 404
+        refused = program.run("links", "revoke", "--link", third, "--yes")
+        assert (refused.returncode, "not signed" in refused.stderr) == (1, True)
+        nobody = program.run("links", "revoke", "--person", "slack:T0ACME001:U0ANNA001", "--yes")
+        assert (nobody.returncode, "nothing is kept" in nobody.stderr) == (1, True)
+    listed = [json.loads(line) for line in program.run("audit", "--json").stdout.splitlines()]
+    assert [one["action"] for one in listed] == ["revoke links"] * 2 + ["rotate key"] * 2
+    exported = [json.loads(line) for line in program.run("audit", "export").stdout.splitlines()]
+    assert [one["action"] for one in exported].count("open link") == 3
+    verified = program.run("audit", "verify", exported[1]["digest"])
+    assert (verified.returncode, exported[-1]["digest"] in verified.stdout) == (0, True)
+    assert program.run("audit", "verify", "f" * 64).returncode == 1

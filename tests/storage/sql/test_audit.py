@@ -1,0 +1,113 @@
+"""The audit's chain: what was changed, taken out or put in between shows, on both engines."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import delete, insert, update
+from sqlmodel import col
+
+from storage.chat.retention import Retention
+from storage.settings import StorageSettings
+from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog, record_action
+from storage.sql.database import Database
+from storage.sql.tables import AuditRow
+
+
+@pytest.fixture
+async def audit(database: Database) -> AuditLog:
+    """Five entries."""
+    log = AuditLog(database)
+    for number in range(5):
+        await log.keep(AuditedAction("local", "pause", "lo_x", str(number), is_done=number != 2))
+    return log
+
+
+async def everything(audit: AuditLog) -> AsyncIterator[dict[str, object]]:
+    """All entries as an export has them."""
+    async for batch in audit.batches():
+        for one in batch:
+            yield {name: getattr(one, name) for name in one.__slots__}
+
+
+async def test_the_chain_is_what_anybody_computes_from_an_export(audit: AuditLog) -> None:
+    """Shows each digest made by hand, and the last one named as the head."""
+    previous = ""
+    async for one in everything(audit):
+        at = one["at"].isoformat(timespec="microseconds")  # type: ignore[attr-defined]
+        said = [previous, at, *(one[name] for name in ("actor", "action", "channel", "subject", "is_done"))]
+        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        previous = hashlib.sha256(text.encode()).hexdigest()
+        assert one["digest"] == previous
+    check = await audit.verify()
+    assert (check.entries, check.head, check.fault) == (5, previous, "")
+
+
+TAMPERING = {
+    "changed": (update(AuditRow).where(col(AuditRow.id) == 3).values(subject="9"), "entry 3 was changed"),
+    "made done": (update(AuditRow).where(col(AuditRow.id) == 3).values(is_done=True), "entry 3 was changed"),
+    "taken out": (delete(AuditRow).where(col(AuditRow.id) == 3), "entries before 4 are missing"),
+    "taken off": (delete(AuditRow).where(col(AuditRow.id) == 5), "entries at the end are missing"),
+    "put in": (
+        insert(AuditRow).values(
+            at=datetime.now(UTC), actor="x", action="erase", channel="", subject="", is_done=True
+        ),
+        "entry 6 was changed",
+    ),
+}
+
+
+@pytest.mark.parametrize("tampering", TAMPERING)
+async def test_whatever_is_done_to_the_table_shows(
+    audit: AuditLog, database: Database, tampering: str
+) -> None:
+    """A row changed, made done, taken out, taken off the end, put in."""
+    statement, fault = TAMPERING[tampering]
+    async with database.transaction() as session:
+        await session.execute(statement)
+    assert (await audit.verify()).fault == fault
+
+
+async def test_entries_kept_at_once_are_one_chain(audit: AuditLog, database: Database) -> None:
+    """Of two logs in many tasks, as of replicas; one that is rolled back leaves no gap."""
+    other = AuditLog(database)
+    await asyncio.gather(
+        *(log.keep(AuditedAction("local", "erase", "", str(n))) for n in range(20) for log in (audit, other))
+    )
+    with suppress(RuntimeError):
+        async with database.transaction() as session:
+            await record_action(session, AuditedAction("local", "erase", ""))
+            raise RuntimeError
+    await audit.keep(AuditedAction("local", "erase", ""))
+    check = await audit.verify()
+    assert (check.entries, check.fault) == (46, "")
+
+
+async def test_what_is_too_old_goes_and_the_rest_still_holds(audit: AuditLog, database: Database) -> None:
+    """A digest that was written down is found while its entry is kept; the chain goes on after all."""
+    old = (await audit.verify()).head
+    assert [(await audit.verify(one)).is_known for one in (old, "f" * 64, None)] == [True, False, None]
+    retention = Retention(database, StorageSettings(audit_days=1))
+    long_ago = datetime.now(UTC) - timedelta(days=2)
+    async with database.transaction() as session:
+        await session.execute(update(AuditRow).where(col(AuditRow.id) < 3).values(at=long_ago))
+    await retention.delete_expired()
+    assert (await audit.verify()).fault == ""
+    async with database.transaction() as session:
+        await session.execute(delete(AuditRow))
+    await audit.keep(AuditedAction("local", "erase", ""))
+    (entry,) = await audit.latest()
+    assert (entry.previous, (await audit.verify(old)).is_known) == (old, False)
+
+
+async def test_opened_links_are_listed_when_they_are_asked_for(audit: AuditLog) -> None:
+    """Shows that thousands of them do not hide what admins did."""
+    await audit.keep(AuditedAction("link", OPEN_LINK, "sl_T_C", "citation 7"))
+    assert len(await audit.latest()) == 5
+    assert (await audit.latest(with_links=True))[-1].subject == "citation 7"

@@ -1,0 +1,206 @@
+"""Whatever a command of this repository fetches has a hash in it, and docs/packages.md says which."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from engines import FetchError
+from engines.support.go_modules import GoModule
+from engines.support.npm import NpmPackage
+from sources import ROOT, committed
+
+PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+CODE = {".py", ".sh", ".js", ".mjs", ".yaml", ".yml", ".service", ".toml", ""}
+PIP = re.compile(r"\bpip (?:install|download)\b")
+FETCHES = re.compile(
+    rf"{PIP.pattern}|\buv pip compile\b|\bnpm (?:ci|install|pack|exec)\b"
+    r"|\b_npm .{0,60}\b(?:ci|install|pack|exec)\b|(?<!sudo )\bapt-get\b"
+    r"|\bmmdebstrap --|\bmod download\b|(?m:^ *image: |^ARG BASE=)"
+)
+NEVER = re.compile(
+    r"\b(?:curl|wget) -|\burlretrieve\b|\bgit clone\b|\bnpx \S|\bgo (?:install|get|run) \S+@"
+    r"|\b(?:docker|podman) pull\b|\bplaywright install\b|\b(?:hf_hub|snapshot)_download\b|\btorch\.hub\b"
+    r"|\bfrom_pretrained\b"
+)
+TOOLS = re.compile(
+    r'"(?:pip|go|mod|clone|pull)"|_npm|"npm|npx|apt-get|mmdebstrap|curl|wget|urlretrieve|_download|_pretrained|torch'
+)
+"""A Python file without one of these words is not looked at any further."""
+CHECKED, WHEELS_ONLY, OURS = "--require-hashes", "--only-binary=:all:", "--no-build-isolation -e ."
+
+
+def code_files() -> Iterator[Path]:
+    """Every committed file that a machine carries out."""
+    for path in committed():
+        if path.suffix in CODE and path not in (Path(__file__), ROOT / "LICENSE"):
+            yield path
+
+
+def plain(text: str, between: str = r" \t") -> str:
+    """Commands as a shell would have them: lines joined, list literals without quotes and commas."""
+    return re.sub(rf"""[{between}"'\[\](),]+""", " ", text.replace("\\\n", " "))
+
+
+@cache
+def units() -> list[tuple[str, str]]:
+    """Each file with each function or statement if it is Python, else each line, as a shell would have it."""
+    return [(str(path.relative_to(ROOT)), unit) for path in code_files() for unit in units_of(path)]
+
+
+def units_of(path: Path) -> list[str]:
+    """The parts of a file in which a command stands whole."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return plain(text).splitlines()
+    if not TOOLS.search(text):
+        return []
+    lines, tree = text.splitlines(), ast.parse(text)
+    blocks = [
+        part for node in tree.body for part in (node.body if isinstance(node, ast.ClassDef) else [node])
+    ]
+    return [plain("\n".join(lines[block.lineno - 1 : block.end_lineno]), r"\s") for block in blocks]
+
+
+def fetching() -> set[str]:
+    """The files with a command that fetches something."""
+    return {path for path, unit in units() if FETCHES.search(unit)}
+
+
+def rows() -> dict[str, str]:
+    """The table "What is fetched": file -> what it is pinned by."""
+    table = PAGE.split("## What is fetched")[1].split("\n## ")[0]
+    cells = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
+    return {name: row[2].strip() for row in cells for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+def test_the_page_says_of_every_file_that_fetches_how_that_is_pinned() -> None:
+    """Shows that no command fetches anything of which nobody thought."""
+    assert fetching() == set(rows())
+    assert all(rows().values())
+
+
+def test_nothing_is_fetched_by_a_command_that_checks_no_hash() -> None:
+    """Shows that there is no curl, no clone, no pull and no model hub in any command."""
+    assert [(path, hit[0]) for path, unit in units() for hit in NEVER.finditer(unit)] == []
+
+
+def test_pip_installs_what_is_locked_and_builds_nothing() -> None:
+    """Shows that each file has a known hash, and that no build tool comes along without one."""
+    commands = [unit for _, unit in units() if PIP.search(unit)]
+    told = [unit for unit in commands if "make lock needs uv" in unit]
+    checked = [unit for unit in commands if CHECKED in unit and WHEELS_ONLY in unit]
+    assert len(told) == 1
+    assert len(checked) >= 6
+    assert [unit for unit in commands if unit not in (*told, *checked) and OURS not in unit] == []
+
+
+def test_every_archive_of_npm_has_its_hash() -> None:
+    """Shows that what npm fetches is what we looked at: single archives, and all that a lock names."""
+    single = [
+        ast.literal_eval(call.args[2])
+        for path in (ROOT / "tests" / "engines").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "NpmPackage"
+    ]
+    assert len(single) >= 5
+    assert {len(base64.b64decode(sha512)) for sha512 in single} == {64}
+    locks = [path for path in committed() if path.name == "package-lock.json"]
+    packages = [
+        (name, one) for path in locks for name, one in json.loads(path.read_text())["packages"].items()
+    ]
+    assert packages
+    assert [
+        name for name, one in packages if name and not one.get("integrity", "").startswith("sha512-")
+    ] == []
+    assert [name for name, one in packages if "resolved" in one] == []
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in front of all others in which programs are looked for; the cache is another."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "footnote").mkdir(parents=True)
+    return folder
+
+
+def write_program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def another_module(bin_folder: Path, tmp_path: Path) -> Path:
+    """Go, as it would be with a proxy that hands out another module; ``built`` is there once it builds."""
+    go, files = bin_folder / "go", tmp_path / "files"
+    files.mkdir()
+    reply = {"Dir": str(files), "Sum": "h1:another"}
+    (tmp_path / "reply").write_text(json.dumps(reply, indent="\t"))
+    write_program(
+        go, f'case "$1" in mod) cat {tmp_path}/reply;; build) touch {tmp_path}/built; touch "$3";; esac'
+    )
+    return go
+
+
+@pytest.mark.parametrize(("checksum", "status"), [("h1:pinned", 1), ("h1:another", 0)])
+def test_no_program_is_built_of_another_go_module(
+    another_module: Path, tmp_path: Path, checksum: str, status: int
+) -> None:
+    """Shows that the hash of Weaviate's and promtool's own files is compared before they are built."""
+    target = tmp_path / "target" / "server"
+    target.parent.mkdir()
+    script = ROOT / "deploy" / "go_program.sh"
+    command = [script, another_module, "example.org/server@v1.2.3", checksum, "./cmd/server", target]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, (tmp_path / "built").exists(), target.exists()) == (
+        status, not status, not status,
+    )  # fmt: skip
+    assert ("not the one that was pinned: h1:another" in done.stderr) == bool(status)
+    assert [path.name for path in target.parent.iterdir()] == ([] if status else ["server"])
+
+
+def test_no_file_is_taken_from_another_go_module(another_module: Path) -> None:
+    """Shows that what tests read from a module is of the hash that they name."""
+    with pytest.raises(FetchError, match="not the module that was pinned"):
+        GoModule("example.org/schema/v2", "v2.0.0", "h1:pinned").fetch()
+
+
+def test_nothing_is_unpacked_from_another_archive_of_npm(bin_folder: Path) -> None:
+    """Shows that what the registry hands out is held against our hash, not against its own."""
+    write_program(bin_folder / "npm", "echo other > thing-1.0.0.tgz")
+    package = NpmPackage("thing", "1.0.0", "A" * 86 + "==")
+    with pytest.raises(FetchError, match="not the archive that was pinned"):
+        package.fetch()
+    assert not package.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'run(["pip", "download", "-q", name])', "pip install \\\n    x", '_npm(x, "pack", "y")',
+        "npm install", "apt-get -y install x", '["apt-get", "update"]', '(go(), "mod", "download", "x@y")',
+        "    image: x:1",
+    ],
+)  # fmt: skip
+def test_the_pattern_finds_what_fetches(command: str) -> None:
+    """Shows that the checks above could fail."""
+    assert FETCHES.search(plain(command))
+
+
+@pytest.mark.parametrize(
+    "command", ["curl -fsSL x | sh", "urlretrieve(x)", "npx x", '["go", "install", "x@v1"]', "docker pull x"]
+)
+def test_the_pattern_finds_what_must_not_be(command: str) -> None:
+    """Shows that the check above could fail."""
+    assert NEVER.search(plain(command))

@@ -1,0 +1,77 @@
+"""docs/licences.md names the licence of every installed package; each may be part of an AGPL-3.0 program."""
+
+from __future__ import annotations
+
+import runpy
+from importlib.metadata import PathDistribution
+from pathlib import Path
+
+import pytest
+from sources import ROOT
+
+LICENCES = runpy.run_path(str(ROOT / "deploy" / "make_licences.py"))
+PAGE = LICENCES["PAGE"].read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line[:2] == "| "
+]
+PYTHON = {row[0]: (row[1], row[2]) for row in ROWS if len(row) == 3 and row[0] != "package"}
+NPM = [tuple(row) for row in ROWS if len(row) == 2 and row[0] != "package"]
+
+
+@pytest.fixture(scope="module")
+def installed() -> dict[str, tuple[str, str]]:
+    """What the installed packages say of themselves."""
+    found: dict[str, tuple[str, str]] = LICENCES["installed"]()
+    return found
+
+
+def test_every_installed_package_is_on_the_page_with_its_licence(
+    installed: dict[str, tuple[str, str]],
+) -> None:
+    """Shows that no package came in, or changed its licence, unread; rows may be of other machines."""
+    assert len(installed) > 150
+    assert {name: said for name, said in installed.items() if PYTHON.get(name) != said} == {}
+    assert PYTHON.keys() <= {name for lock in LICENCES["LOCKS"] for name in LICENCES["locked"](lock)}
+
+
+def test_every_package_of_npm_is_on_the_page_with_its_licence() -> None:
+    """Shows the same of what tests unpack."""
+    assert LICENCES["npm_licences"]() == NPM
+
+
+def test_every_licence_may_be_part_of_an_agpl_program(installed: dict[str, tuple[str, str]]) -> None:
+    """Shows that the whole may be given away under our licence; exceptions are explained on the page."""
+    said = [*((name, licence) for name, (licence, _) in (PYTHON | installed).items()), *NPM]
+    refused = {name for name, licence in said if not LICENCES["is_compatible"](licence)}
+    assert refused == set(LICENCES["EXPLAINED"])
+    assert all(f"* **{name}**: {why}" in PAGE for name, why in LICENCES["EXPLAINED"].items())
+
+
+def package(folder: Path, *lines: str) -> PathDistribution:
+    """An installed package that says this of itself."""
+    (folder / "METADATA").write_text("\n".join(["Metadata-Version: 2.4", "Name: Some.Thing", *lines]))
+    return PathDistribution(folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "licence", "compatible"),
+    [
+        ("License-Expression: GPL-2.0-only", "GPL-2.0-only", False),
+        ("License-Expression: MIT AND GPL-2.0-only", "MIT AND GPL-2.0-only", False),
+        ("License-Expression: MIT AND (GPL-2.0-only OR MIT)", "MIT AND (GPL-2.0-only OR MIT)", False),
+        ("License-Expression: GPL-2.0-only OR MIT", "GPL-2.0-only OR MIT", True),
+        ("License: Apache 2.0", "Apache-2.0", True),
+        ("Classifier: License :: OSI Approved :: ISC License (ISCL)", "ISC", True),
+    ],
+)
+def test_what_a_package_says_is_understood(tmp_path: Path, line: str, licence: str, compatible: bool) -> None:
+    """Shows how metadata is read, and that the check above can fail; in doubt (parentheses) it refuses."""
+    said = LICENCES["licence"](package(tmp_path, line))
+    assert (said, LICENCES["is_compatible"](said)) == (licence, compatible)
+
+
+@pytest.mark.parametrize("line", ["License: ask us", "License: UNKNOWN", "Summary: no licence"])
+def test_a_package_that_says_nothing_understood_has_to_be_read(tmp_path: Path, line: str) -> None:
+    """Shows that a doubtful licence is neither passed over nor guessed."""
+    with pytest.raises(SystemExit, match=r"some-thing says .* read it"):
+        LICENCES["licence"](package(tmp_path, line))
