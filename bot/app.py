@@ -112,9 +112,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             )
         )
         await _start_reading(settings, stores, ingestion, stack)
-        images = PageImages(
-            settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024, stores.blobs.fetch
-        )
+        most = settings.bot.page_images_mb * 1024 * 1024
+        images = PageImages(settings.home / "images", pdf, most, stores.blobs.fetch)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         has_console = settings.bot.serves_console(links.public_url)
