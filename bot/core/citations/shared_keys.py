@@ -1,4 +1,4 @@
-"""The signing keys of all machines of a database: kept in SQL, and held in memory for a second.
+"""The signing keys of all machines of a database: kept in SQL, and held in memory for a moment.
 
 Whoever opens a link reads them again first: a key that another process made verifies at once, and one that is
 out verifies nothing any more.
@@ -17,7 +17,7 @@ from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 
 REFRESH_SECONDS = 10.0
 """How often a process that opens no link reads them, so that it signs with the newest."""
-HELD_SECONDS = 0.5
+HELD_SECONDS = 0.1
 """Forged links, however many, have SQL asked no more often."""
 
 

@@ -82,7 +82,7 @@ async def test_the_keys_of_an_earlier_release_are_taken_over_once(database: Data
 
 
 async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database, tmp_path: Path) -> None:
-    """Shows what another process made half a second ago, that links of the last key open, and the audit."""
+    """Shows what another process made a moment ago, that links of the last key open, and the audit."""
     one, other = [await Machine.start(database, tmp_path) for _ in range(2)]
     before = one.sign()
     await one.ring.rotate("local")
