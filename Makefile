@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
+.PHONY: help install demo test test-all pictures mutate soak soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,10 @@ test-all: $(VENV)/.developing ## also random kills, hostile files, many examples
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate
 
+pictures: $(VENV)/.developing ## take the README's pictures anew, of answers in both chats' doubles
+	@$(BIN)/python tests/fetch.py
+	@PICTURES=docs/pictures tests/isolated.sh $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
+
 mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
 	@$(EVENLY) tests/isolated.sh $(BIN)/python tests/mutations/mutate.py
 
@@ -55,7 +59,7 @@ soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctr
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
-bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web]
+bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web,viewer]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ask.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 bench-events: $(VENV)/.developing ## send signed Slack events to it at a steady rate [RATE=100] [SECONDS=60]

@@ -27,8 +27,10 @@ from bot.bootstrap import (
 )
 from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
+from bot.core.citations.citations import CitationService
 from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
+from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.answer_revisions import AnswerReviser
@@ -53,9 +55,17 @@ from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
 from storage.errors import InfrastructureError
 from storage.index.base import Index
+from storage.index.embedded.index import EmbeddedIndex
+from storage.index.embedded.tenant_check import TenantCheck
 from storage.models import Platform
 from storage.queues.local_copies import TICK_SECONDS, LocalCopies
-from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
+from storage.stores import (
+    Stores,
+    open_embedder,
+    open_index,
+    open_pdf_process,
+    open_store,
+)
 from storage.task_group import cancel_and_wait
 
 if TYPE_CHECKING:
@@ -116,8 +126,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         images = PageImages(settings.home / "images", pdf, most, stores.blobs.fetch)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
-        has_console = settings.bot.serves_console(links.public_url)
-        secret = read_console_secret(settings.home) if has_console else None
+        secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None
         stack.push_async_callback(platforms.stop)
         await stack.enter_async_context(
             _open_web(
@@ -136,14 +145,10 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         if settings.bot.answers_chats:
             await platforms.start()
-            notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
-            await stack.enter_async_context(_running(notifier, "announcing"))
-            reviser = build_reviser(stores, links, platforms.messengers)
-            await stack.enter_async_context(_running(reviser, "revising"))
+            await stack.enter_async_context(_notifying(settings, stores, answering, links, platforms))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        url = console_address(server_socket.url, secret) if secret else server_socket.url
-        yield Service(stores, greeting(settings, url, platforms.names))
+        yield Service(stores, greeting(settings, console_address(server_socket.url, secret), platforms.names))
 
 
 async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
@@ -199,13 +204,18 @@ class ChatPlatforms:
         )
         self.slack = self.teams = None
         if settings.bot.answers_chats:
-            self.slack = open_slack(settings.bot, stores, self._conversation, links, draw)
+            citations = CitationService(stores.citations, links, stores.catalog)
+            renew = LinkRenewal(stores.records, stores.channels, citations).renew
+            self.slack = open_slack(
+                settings.bot, stores, self._conversation, links, draw=draw, renew_links=renew
+            )
             self.teams = open_teams(
                 settings.bot,
                 self._conversation,
-                Onboarding(stores.channels, stores.notices).join,
-                stores.channels.leave,
-                open_feedback(stores),
+                join=Onboarding(stores.channels, stores.notices).join,
+                leave=stores.channels.leave,
+                feedback=open_feedback(stores),
+                renew_links=renew,
             )
         self.messengers = messengers
         self.announcers: dict[Platform, Announcer] = {}
@@ -288,6 +298,17 @@ async def _repeating(work: Callable[[], Awaitable[None]], seconds: float, name: 
 
 
 @asynccontextmanager
+async def _notifying(
+    settings: Settings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
+) -> AsyncIterator[None]:
+    """Announce what became of files, and revise answers whose sources changed, until the context ends."""
+    notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
+    reviser = build_reviser(stores, links, platforms.messengers)
+    async with _running(notifier, "announcing"), _running(reviser, "revising"):
+        yield
+
+
+@asynccontextmanager
 async def _open_web(
     settings: Settings,
     stores: Stores,
@@ -307,6 +328,8 @@ async def _open_web(
         "index": index.ping,
         "blobs": lambda: asyncio.to_thread(stores.blobs.ping),
     }
+    if isinstance(index, EmbeddedIndex):
+        checks["tenants"] = TenantCheck(stores.database, index).has_all
     readiness = Readiness(checks | platforms.checks)
     sources = CountSources(
         lambda: {"page images": (images.hits, images.misses), "vectors": ingestion.vector_lookups},
@@ -329,6 +352,7 @@ async def _open_web(
         console_secret=console_secret,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
+        count_opening=metrics.count_opening,
     )
     platforms.add_routes(app)
     limits = ConnectionLimits(

@@ -43,6 +43,7 @@ from bot.core.ports import (
     JoinAt,
     LeaveChannel,
     Messenger,
+    RenewLinks,
     Retriever,
     TakeUpload,
 )
@@ -59,8 +60,9 @@ from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.spelling_correction import SpellingCorrector
+from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
-from bot.core.uploads.upload_intake import MEGABYTE, UploadIntake, UploadPolicy, UploadRules
+from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.answer_sources import AnswerSources, Subscriptions
@@ -261,15 +263,10 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answ
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,
         open_index(stores) as index,
-        build_answering(
-            settings,
-            stores,
-            embedder,
-            index,
-            await open_links(settings, stores.database),
-        ) as answering,
     ):
-        yield stores, answering
+        links = await open_links(settings, stores.database)
+        async with build_answering(settings, stores, embedder, index, links) as answering:
+            yield stores, answering
 
 
 @asynccontextmanager
@@ -414,7 +411,13 @@ def open_feedback(stores: Stores) -> AnswerFeedback:
 
 
 def open_slack(
-    settings: BotSettings, stores: Stores, conversation: Conversation, links: Links, draw: DrawFigure
+    settings: BotSettings,
+    stores: Stores,
+    conversation: Conversation,
+    links: Links,
+    *,
+    draw: DrawFigure,
+    renew_links: RenewLinks,
 ) -> SlackAdapter | None:
     """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
 
@@ -443,6 +446,7 @@ def open_slack(
         recent=inbox.recent_of,
         direct_questions=overviews.direct_questions,
         preview=partial(preview_link, links=links, stores=stores),
+        renew_links=renew_links,
         move=onboarding.move,
         moves=partial(stores.channels.moves, Platform.SLACK),
         stop=conversation.stop,
@@ -458,9 +462,11 @@ def open_slack(
 def open_teams(
     settings: BotSettings,
     conversation: Conversation,
+    *,
     join: JoinAt,
     leave: LeaveChannel,
     feedback: AnswerFeedback,
+    renew_links: RenewLinks,
 ) -> TeamsAdapter | None:
     """Teams' adapter when it is configured.
 
@@ -478,6 +484,7 @@ def open_teams(
         join=join,
         leave=leave,
         feedback=feedback,
+        renew_links=renew_links,
     )
 
 

@@ -35,9 +35,9 @@ def read_console_secret(home: Path) -> str:
     return found
 
 
-def console_address(url: str, secret: str) -> str:
-    """The address that opens the console of a server, as it stands."""
-    return f"{url}/?{urlencode({QUERY_NAME: secret})}"
+def console_address(url: str, secret: str | None) -> str:
+    """The address that opens the console of a server, as it stands; its own, where it has none."""
+    return f"{url}/?{urlencode({QUERY_NAME: secret})}" if secret else url
 
 
 def _create(path: Path) -> None:

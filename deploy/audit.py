@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 INSTALLED = "requirements-dev.txt"
-SHIPPED = "requirements-shares.txt"
+SHIPPED = "requirements-otel.txt"
 HOLES, UNCHECKED = 1, 2
 
 

@@ -18,6 +18,7 @@ PAGE = ROOT / "docs" / "licences.md"
 LOCKS = {
     "requirements.txt": "everybody",
     "requirements-shares.txt": "shares",
+    "requirements-otel.txt": "traces",
     "requirements-dev.txt": "development",
 }
 """Each contains the one before, so a package is of the first that names it."""
@@ -74,7 +75,8 @@ when a package is installed and not here, says something else than here, or is i
 (`tests/test_licences.py`). Why each direct dependency is needed, and the licences of other programs:
 [packages.md](packages.md).
 
-"Everybody" is `make install`, "shares" comes with `SHARES=1`, "development" with `make test`.
+"Everybody" is `make install`, "shares" comes with `SHARES=1`, "traces" with `TRACES=1`, "development" with
+`make test`.
 
 | package | licence | for |
 |---|---|---|

@@ -76,6 +76,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
             "pages_without_text": [page.number for page in pdf.pages if not page.words],
             "pages_for_ocr": list(waiting),
             "ocr_pages": list(pdf.ocr_pages),
+            "tables": arranged.tables if job["layout"] else None,
         },
     }
 

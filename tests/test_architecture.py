@@ -86,7 +86,7 @@ HOMES = {
 
 LAYERS = {
     "bot.core": (
-        ("models",),
+        ("models", "targets"),
         ("errors", "ports", "wording", "plaintext"),
         ("verification",),
         ("understanding",),
@@ -156,6 +156,7 @@ MAY_IMPORT = {
         "storage.index.live_index",
         "storage.installations.link_keys",
         "storage.models",
+        "storage.mounts",
         "storage.queues.reading_repair",
         "storage.recent_items",
         "storage.sql.audit",

@@ -24,6 +24,7 @@ MADE_AT_RUN_TIME = {
     "footnote.toml",
     "glossary.toml",
     "link_keys.json",
+    "sbom.json",
     "serve.json",
     "state.json",
     "token_keys.json",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sources import ROOT, committed
 
+LOCKS = [*ROOT.glob("requirements*.txt"), ROOT / "deploy" / "go.txt", ROOT / "deploy" / "data.txt"]
 SAMPLE_BYTES = 200_000
 SMALL_BINARIES = (".pdf", ".png")
 """Samples, the README's screenshot and the icons that a Teams package must hold."""
@@ -38,10 +39,10 @@ def matches(pattern: re.Pattern[bytes]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.txt")))
+@pytest.mark.parametrize("lock", [path.name for path in LOCKS])
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     """Shows that an installation gets the files we looked at, from wherever it fetches them."""
-    text = (ROOT / lock).read_text()
+    (text,) = (path.read_text() for path in LOCKS if path.name == lock)
     entries = re.findall(r"(?m)^[a-z0-9][^\n]*(?:\n    --hash[^\n]*)*", text)
     assert entries
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []

@@ -90,8 +90,21 @@ class LinkForged(LinkError):
 class LinkEnded(LinkError):
     """Our signature, but expired, revoked, or of a document that is gone."""
 
-    def __init__(self, reason: str, channel_id: int | None = None, chat_url: str | None = None) -> None:
-        """Of an expired link also its channel, and where that is opened; None: nobody can say."""
+    def __init__(
+        self,
+        reason: str,
+        channel_id: int | None = None,
+        citation_id: int | None = None,
+        *,
+        chat_url: str | None = None,
+        answer_url: str | None = None,
+    ) -> None:
+        """Of an expired link also its channel and citation, and where the channel and the answer are opened.
+
+        None: nobody can say.
+        """
         super().__init__(reason)
         self.channel_id = channel_id
+        self.citation_id = citation_id
         self.chat_url = chat_url
+        self.answer_url = answer_url

@@ -386,6 +386,8 @@ class Citation:
     """Of an approved web page, whose address is ``file``; '' of a PDF."""
     fetched: str = ""
     """When a web page was fetched, in ISO 8601 and UTC."""
+    citation_id: int = 0
+    """By which it is kept, and openings of its link are counted; 0 of a web page."""
 
     @property
     def kind(self) -> str:

@@ -151,6 +151,11 @@ class SetShared(Protocol):
         """False when that is known already, or nothing is known of the question."""
 
 
+RenewLinks = Callable[[int, str, Language], Awaitable[Answer]]
+"""The sources of the answer to a question (channel, question) with new links, for who may have them.
+
+It raises ``storage.errors.InfrastructureError``.
+"""
 LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
 """Keeps that a channel is gone, or that we are no more in it."""
 MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
@@ -197,6 +202,7 @@ class ChatIntake:
     recent: ReadRecent
     direct_questions: ReadQuestions
     preview: PreviewLink
+    renew_links: RenewLinks
     move: MoveChannel
     moves: ReadMoves
     stop: StopQuestions

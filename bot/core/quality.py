@@ -1,6 +1,6 @@
 """How well a channel is answered, week by week, in figures made of the records of its questions.
 
-``TARGETS`` is what the console's page and ``footnote quality`` hold them to.
+``bot.core.targets`` says what they are held to.
 """
 
 from __future__ import annotations
@@ -12,22 +12,12 @@ from statistics import fmean, median
 from typing import Any
 
 from bot.core.models import AnswerState
+from bot.core.targets import FIGURE_TARGETS
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat.traces import AnswerFacts, QuestionRecords
 from storage.clock import utc_now
 
 Json = dict[str, Any]
-Limit = tuple[str, float]
-"""(``>=`` or ``<=``, value)."""
-
-TARGETS: dict[str, Limit] = {
-    "answered": (">=", 0.80),
-    "documents": (">=", 1.2),
-    "fitting": (">=", 0.80),
-    "first_ms": ("<=", 3000),
-    "total_ms": ("<=", 10000),
-}
-"""Figure -> what is asked of it: first guesses, for no channel's weeks have been measured yet."""
 
 MAX_WEEKS = 12
 RECENT_DAYS = 365
@@ -107,6 +97,20 @@ def _corrected(facts: Facts) -> float:
     return sum(page > 0 for one in facts for _, page in one.verdicts)
 
 
+def _opened(facts: Facts) -> float | None:
+    """Share of the answers of which somebody opened a source."""
+    return _mean(
+        any(one.opened.values()) for one in facts if one.opened is not None and one.state in ANSWERED
+    )
+
+
+def _openings(facts: Facts) -> float | None:
+    """Openings of sources, an answer."""
+    return _mean(
+        sum(one.opened.values()) for one in facts if one.opened is not None and one.state in ANSWERED
+    )
+
+
 def _tokens(kind: str) -> Callable[[Facts], float | None]:
     return lambda facts: _mean(count for one in facts if (count := one.tokens.get(kind)) is not None)
 
@@ -127,6 +131,8 @@ FIGURES: dict[str, QualityFigure] = {
     "helpful": QualityFigure("thumbs up, of all thumbs", "share", _helpful),
     "doubted": QualityFigure("answers doubted", "share", _doubted),
     "corrected": QualityFigure("right page named", "", _corrected),
+    "opened": QualityFigure("answers with an opened source", "share", _opened),
+    "openings": QualityFigure("openings an answer", "", _openings),
     "first_ms": QualityFigure("until the first words", "ms", _milliseconds("first")),
     "total_ms": QualityFigure("whole answer", "ms", _milliseconds("total")),
     "prompt_tokens": QualityFigure("tokens read by a model", "tokens", _tokens("prompt")),
@@ -174,7 +180,7 @@ class ChannelQuality:
             "questions": self.questions,
             "figures": dict(self.figures),
             "baseline": dict(self.baseline) if self.baseline else None,
-            "targets": {name: list(limit) for name, limit in TARGETS.items()},
+            "targets": {name: [limit.sign, limit.value] for name, limit in FIGURE_TARGETS.items()},
             "missed": sorted(name for name, value in self.figures.items() if is_missed(name, value)),
             "weeks": [
                 {
@@ -190,10 +196,8 @@ class ChannelQuality:
 
 def is_missed(name: str, value: float | None) -> bool:
     """Whether a figure is known and not what is asked of it."""
-    if value is None or name not in TARGETS:
-        return False
-    sign, bar = TARGETS[name]
-    return value < bar if sign == ">=" else value > bar
+    limit = FIGURE_TARGETS.get(name)
+    return limit is not None and value is not None and not limit.is_met(value)
 
 
 def figures_of(facts: Facts) -> dict[str, float | None]:

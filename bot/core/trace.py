@@ -255,16 +255,16 @@ _AUXILIARY_CALL = TypeAdapter(AuxiliaryCall)
 _PROMPTS = TypeAdapter(Sequence[Prompt])
 
 
-def _citation(citation: Citation) -> Json:
+def _citation(one: Citation) -> Json:
     """As ``footnote ask --json`` prints it, but for its link and the places of its boxes."""
     return {
-        "number": citation.number,
-        "kind": citation.kind,
-        "file": citation.file,
-        "page": citation.page or None,
-        "quote": citation.quote,
-        "boxes": len(citation.boxes),
-        **({"host": citation.host, "fetched": citation.fetched} if citation.host else {}),
+        "number": one.number,
+        "kind": one.kind,
+        "file": one.file,
+        "page": one.page or None,
+        "quote": one.quote,
+        "boxes": len(one.boxes),
+        **({"host": one.host, "fetched": one.fetched} if one.host else {"id": one.citation_id}),
     }
 
 

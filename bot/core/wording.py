@@ -158,6 +158,8 @@ class ReplyWords:
     helpful: str
     not_helpful: str
     why: str
+    new_links: str
+    links_renewed: str
     what_was_wrong: str
     wrong_page: str
     wrong_answer: str

@@ -42,7 +42,9 @@ async def check_serve(installation: Installation) -> Finding:
     except (aiohttp.ClientError, TimeoutError, ValueError):
         return fail(f"{url} does not answer", "see the log of `footnote serve`, and start it anew", page)
     if missing := said.get("not_ready"):
-        return fail(f"{url} is not ready: {', '.join(map(str, missing))}", "see the lines below", page)
+        reasons = said.get("reasons") or {}
+        told = "; ".join(f"{name}: {reasons[name]}" if name in reasons else str(name) for name in missing)
+        return fail(f"{url} is not ready: {told}", "see the lines below", page)
     return ok(f"{url} is ready")
 
 

@@ -67,6 +67,9 @@ class ServiceMetrics:
             buckets=REQUEST_BUCKETS,
             registry=registry,
         )
+        self._opened = Counter(
+            "footnote_opened_sources", "Sources of answers that people opened.", registry=registry
+        )
         self._refused = Counter(
             "footnote_refused_signatures",
             "Requests whose signature or token was not ours.",
@@ -93,6 +96,10 @@ class ServiceMetrics:
         door, refusals = REFUSALS.get(route, ("", ()))
         if status in refusals:
             self._refused.labels(door).inc()
+
+    def count_opening(self) -> None:
+        """Somebody opened a source of an answer."""
+        self._opened.inc()
 
     def _count_models(self, trace: Trace) -> None:
         for attempt in trace.attempts:

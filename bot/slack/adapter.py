@@ -57,6 +57,7 @@ from bot.slack.signature import read_signed_body
 from bot.slack.surfaces.agent_view import SuggestedPrompts
 from bot.slack.surfaces.app_home import AppHome, read_opened
 from bot.slack.surfaces.link_previews import LinkPreviews, read_shared_links
+from bot.slack.surfaces.link_renewals import LinkRenewals
 from bot.slack.web_api import WebClients, web_client
 from bot.slack.workspace.app_manifest import EVENT_TYPES, PATH
 from bot.slack.workspace.channel_names import ChannelNames
@@ -134,6 +135,7 @@ class SlackAdapter:
         self._home = AppHome(clients, intake.overviews, intake.recent)
         self._previews = LinkPreviews(clients, intake.preview)
         self.memberships = Memberships(clients)
+        self._renewals = LinkRenewals(intake, feedback, self.memberships, self.messenger, settings)
         self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
@@ -241,6 +243,7 @@ class SlackAdapter:
         app.event(STOPPED)(self._take_stop)
         app.event(re.compile(".*"))(self._take_event)
         app.action(ACTION)(self._take_click)
+        app.action(feedback_buttons.NEW_LINKS)(self._renewals.take)
         app.action(feedback_buttons.ACTION)(self._take_feedback)
         app.action(SHARE)(self._share)
         app.message_shortcut(SHORTCUT)(self._take_shortcut)

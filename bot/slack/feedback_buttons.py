@@ -23,8 +23,11 @@ from storage.models import ChannelKey, Platform, TenantName
 
 Json = Mapping[str, Any]
 
-ACTION = re.compile(r"feedback(?:-\w+)?")
+ACTION = re.compile(r"feedback(?:-(?!links)\w+)?")
+NEW_LINKS = "feedback-links"
+"""Action of the button that asks for new links; every other action is feedback."""
 WHY = "why"
+LINKS = "links"
 MAX_LABEL_CHARS = 75
 _BLOCK = "feedback:{tenant}"
 _OUR_BLOCK = re.compile(r"(feedback:\w+_([A-Z0-9]{2,24}))(?::(?:why|reason))?", re.ASCII)
@@ -43,13 +46,14 @@ class FeedbackClick:
     """Of the question."""
     language: Language
     verdict: FeedbackVerdict | None
-    """None: they ask why."""
+    """None: they ask why, or for new links."""
     page: int | None
     """Which of the pages offered they call the right one, counted from 0."""
+    wants_links: bool = False
 
 
 def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> list[Block]:
-    """Slack's own feedback buttons and "Why?"; nothing where nothing was searched."""
+    """Slack's own feedback buttons, "Why?" and "New links"; nothing where nothing was searched."""
     if answer.state in {AnswerState.CHAT, AnswerState.FAILED}:
         return []
     words = reply_words(answer.language)
@@ -66,11 +70,17 @@ def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> lis
         "positive_button": choice(words.helpful, FeedbackVerdict.GOOD),
         "negative_button": choice(words.not_helpful, FeedbackVerdict.BAD),
     }
-    why = {"type": "button", "action_id": "feedback-why", "text": _plain(words.why), "value": value(WHY)}
+    asking = [("feedback-why", words.why, WHY)]
+    if any(not one.host for one in answer.citations):
+        asking.append((NEW_LINKS, words.new_links, LINKS))
+    buttons = [
+        {"type": "button", "action_id": action, "text": _plain(label), "value": value(said)}
+        for action, label, said in asking
+    ]
     block = _BLOCK.format(tenant=tenant)
     return [
         {"type": "context_actions", "block_id": block, "elements": [thumbs]},
-        {"type": "actions", "block_id": f"{block}:why", "elements": [why]},
+        {"type": "actions", "block_id": f"{block}:why", "elements": buttons},
     ]
 
 
@@ -118,7 +128,7 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
     # An App Home's question is answered in its person's direct chat, and its key says so.
     is_here = channel == conversation or message_key.startswith(f"{installation}:{channel}:")
     is_ours = is_here and block == _BLOCK.format(tenant=key.tenant)
-    if not is_ours or said not in {*FeedbackVerdict, WHY} or language not in set(Language):
+    if not is_ours or said not in {*FeedbackVerdict, WHY, LINKS} or language not in set(Language):
         return None
     container: Json = payload.get("container") or {}
     thread = (payload.get("message") or {}).get("thread_ts") or container.get("thread_ts")
@@ -128,8 +138,9 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
         {"channel": channel, "user": user, **({"thread_ts": thread} if thread else {})},
         message_key,
         Language(language),
-        None if said == WHY else FeedbackVerdict(said),
+        None if said in {WHY, LINKS} else FeedbackVerdict(said),
         _chosen_page(payload, f"{block}:page"),
+        wants_links=said == LINKS,
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
-from bot.core.ports import JoinAt, LeaveChannel, Receive
+from bot.core.ports import JoinAt, LeaveChannel, Receive, RenewLinks
 from bot.core.uploads.upload_intake import UploadPolicy
 from bot.settings import BotSettings, is_loopback_host
 from bot.teams.activities import read_join, read_leave, tenant_of
@@ -42,6 +42,7 @@ class TeamsAdapter:
         join: JoinAt,
         leave: LeaveChannel,
         feedback: AnswerFeedback,
+        renew_links: RenewLinks,
         keys: SigningKeys | None = None,
     ) -> None:
         """Nothing is sent yet.
@@ -53,6 +54,7 @@ class TeamsAdapter:
             join: keeps that we were added to a channel or chat.
             leave: keeps that we are no more in one.
             feedback: keeps what people say of answers.
+            renew_links: signs the links of an answer anew.
             keys: Microsoft's signing keys; None: fetched when they are needed.
 
         Raises:
@@ -71,6 +73,7 @@ class TeamsAdapter:
         self._join = join
         self._leave = leave
         self._feedback = feedback
+        self._renew_links = renew_links
         self._following_up: set[asyncio.Task[None]] = set()
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
         # Everybody's tenant may write to a multi-tenant bot: a library is for our own people.
@@ -111,6 +114,11 @@ class TeamsAdapter:
     async def _take_feedback(self, action: FeedbackAction) -> web.Response:
         """Keep it before Teams hears that we did; in a personal chat what follows is said then."""
         asked = await self._feedback.question_of_reply(action.place.key, action.message)
+        if action.wants_links:
+            if asked:
+                answer = await self._renew_links(asked.channel_id, asked.id, asked.language)
+                self._say_behind(self.messenger.show_renewed(action.place.address, answer))
+            return web.Response()
         if action.verdict is None:
             reply = FeedbackReply(await self._feedback.why(asked))
         else:
@@ -120,12 +128,11 @@ class TeamsAdapter:
             )
         # Teams thanks for what its own buttons said; a card's button says nothing by itself.
         if action.place.is_personal and (reply.reasons or not action.is_native):
-            self._follow_up(action, reply)
+            self._say_behind(self.messenger.follow_up(action.place.address, reply, action.message))
         return web.json_response({}) if asked or not action.is_native else _refused()
 
-    def _follow_up(self, action: FeedbackAction, reply: FeedbackReply) -> None:
+    def _say_behind(self, saying: Coroutine[Any, Any, None]) -> None:
         """Say it behind the answer to the request: Teams waits for that, and would send the click again."""
-        saying = self.messenger.follow_up(action.place.address, reply, action.message)
         task = asyncio.create_task(saying, name="teams-follow-up")
         self._following_up.add(task)
         task.add_done_callback(self._following_up.discard)

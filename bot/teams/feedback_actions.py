@@ -2,7 +2,8 @@
 
 Teams' own buttons send an invoke that names the message; a card's button names it in its data. Both count
 only for an answer that was given in the very channel or chat that they come from. Teams shows nothing to one
-person of a channel alone, so reasons, pages and "Why?" are offered in personal chats.
+person of a channel alone, so reasons, pages and "Why?" are offered in personal chats. New links are shown in
+the thread of the answer, to those who could open its links before.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Card = dict[str, Any]
 
 INVOKE = "message/submitAction"
 WHY = "why"
+LINKS = "links"
 MAX_ID_CHARS = 256
 MAX_LABEL_CHARS = 75
 _REACTIONS = {"like": FeedbackVerdict.GOOD, "dislike": FeedbackVerdict.BAD}
@@ -38,12 +40,13 @@ class FeedbackAction:
     message: str
     """The id of the answer's message."""
     verdict: FeedbackVerdict | None
-    """None: they ask why."""
+    """None: they ask why, or for new links."""
     is_native: bool
     """By Teams' own buttons, not by a card's."""
     page: int | None = None
     """Which of the pages offered they call the right one, counted from 0."""
     comment: str = ""
+    wants_links: bool = False
 
 
 def is_feedback(activity: Json) -> bool:
@@ -68,12 +71,15 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
         comment = _comment(said.get("feedback"))
         return FeedbackAction(place, person, str(message), verdict, is_native=True, comment=comment)
     said_by_card, message = value.get("feedback"), value.get("answer")
-    is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY)
-    if not (is_click and place.is_personal and _is_id(message)):
+    is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY, LINKS)
+    wants_links = said_by_card == LINKS
+    if not (is_click and (place.is_personal or wants_links) and _is_id(message)):
         return None
-    verdict = None if said_by_card == WHY else FeedbackVerdict(str(said_by_card))
+    verdict = None if said_by_card in (WHY, LINKS) else FeedbackVerdict(str(said_by_card))
     page = _page(value.get("page"))
-    return FeedbackAction(place, person, str(message), verdict, is_native=False, page=page)
+    return FeedbackAction(
+        place, person, str(message), verdict, is_native=False, page=page, wants_links=wants_links
+    )
 
 
 def takes_feedback(answer: Answer) -> bool:
@@ -84,6 +90,11 @@ def takes_feedback(answer: Answer) -> bool:
 def why_row(answer: Answer, message: str) -> Card:
     """A row of a card with the button that asks why the answer of this message came out as it did."""
     return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).why, WHY, message)]}
+
+
+def links_row(answer: Answer, message: str) -> Card:
+    """A row of a card with the button that asks for new links of the answer of this message."""
+    return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).new_links, LINKS, message)]}
 
 
 def reply_card(reply: FeedbackReply, message: str) -> Card:

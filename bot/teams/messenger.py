@@ -16,7 +16,15 @@ from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold, Keep
 from bot.core.wording import reply_words
-from bot.teams.cards import TeamsMessage, escape, render, render_announcement, render_beginning, with_row
+from bot.teams.cards import (
+    TeamsMessage,
+    escape,
+    render,
+    render_announcement,
+    render_beginning,
+    render_whole,
+    with_row,
+)
 from bot.teams.compose_extension import is_private
 from bot.teams.connector import (
     Connector,
@@ -28,7 +36,7 @@ from bot.teams.connector import (
     text_activity,
     typing_activity,
 )
-from bot.teams.feedback_actions import reply_card, takes_feedback, why_row
+from bot.teams.feedback_actions import links_row, reply_card, takes_feedback, why_row
 from bot.teams.question_actions import question_rows, shown_questions
 from storage.chat_models import UPLOAD
 from storage.crash_points import reach
@@ -109,6 +117,8 @@ class TeamsMessenger:
         else:
             await self.connector.put(address, message["id"], activity)
         card = rendered.card
+        if is_asked and card and any(not one.host for one in answer.citations):
+            card = with_row(card, links_row(answer, message["id"]))
         if is_asked and address.get("is_personal"):
             card = with_row(card, why_row(answer, message["id"]))
         if card:
@@ -124,6 +134,14 @@ class TeamsMessenger:
             await self.connector.post(address, card_activity(card, tame(reply.text)))
         except DeliveryError as error:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
+
+    async def show_renewed(self, address: Json, answer: Answer) -> None:
+        """Show sources with new links below their answer; a refusal is logged and nothing else."""
+        card = render_whole(answer, self._sources_shown)
+        try:
+            await self.connector.post(address, card_activity(card, tame(answer.text)))
+        except DeliveryError as error:
+            log.warning("new links could not be shown: %s", type(error).__name__)
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Teams fetches the pictures that the card names."""

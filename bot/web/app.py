@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aiohttp import web
 
 from bot.core.citations.signed_links import Links
 from bot.core.ports import QuestionAnswering
+from bot.core.uploads.folder_uploads import FolderUploads
+from bot.core.uploads.upload_places import UploadPlaces
 from bot.settings import BotSettings
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.conversations_page import ConversationsPage
@@ -16,6 +18,7 @@ from bot.web.admin.documents_page import DocumentsPage
 from bot.web.admin.page_browser import PageBrowser
 from bot.web.admin.quality_page import QualityPage
 from bot.web.admin.search_debugger import SearchDebugger, TraceQuestion
+from bot.web.admin.uploads_page import UploadsPage
 from bot.web.connections import ConnectionLimits, Runner
 from bot.web.console.console import Console
 from bot.web.console.feedback_panel import FeedbackPanel
@@ -33,12 +36,14 @@ from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
 from bot.web.security import CONSOLE_SECRET
 from bot.web.source_archive import SourceArchive
+from bot.web.source_openings import SourceOpenings
 from bot.web.templates import Assets, Templates
 from bot.web.viewer.document_search import DocumentSearch
 from bot.web.viewer.search_page import SearchPage
 from bot.web.viewer.viewer import Viewer
 from storage.documents.document_overview import DocumentOverview
 from storage.settings import StorageSettings
+from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
 BODY_BYTES = 1024 * 1024
@@ -63,6 +68,7 @@ def build_web(
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
     count_request: CountRequest | None = None,
+    count_opening: Callable[[], None] | None = None,
 ) -> web.Application:
     """The whole web side as one application.
 
@@ -78,6 +84,7 @@ def build_web(
         extra_routes: routes beside ours.
         console_routes: routes that are there where the console is.
         count_request: gets every request that was answered.
+        count_opening: is called when somebody opens a source.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
@@ -91,18 +98,21 @@ def build_web(
     values = {"kept": kept, "link_days": settings.link_days, "model_hosts": model_hosts}
     app.add_routes(_about_routes(pages, values))
     search = SearchPage(DocumentSearch(stores.readings), pages)
-    viewer = Viewer(links, stores, images, pages, search)
+    openings = SourceOpenings(stores.citations, count_opening)
+    app.cleanup_ctx.append(openings.running)
+    viewer = Viewer(links, stores, images, pages, search=search, openings=openings)
     app.add_routes(viewer.routes())
     app.on_cleanup.append(viewer.audit.aclose)
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     if console_secret is not None:
         app[CONSOLE_SECRET] = console_secret
+        places = UploadPlaces(stores.folders, stores.channels, inbox)
         console = Console(
             answering=answering,
             stores=stores,
             links=links,
             pages=pages,
-            inbox=inbox,
+            places=places,
             question_chars=settings.question_chars,
         )
         app.add_routes(console.routes())
@@ -113,7 +123,10 @@ def build_web(
         app.add_routes(ConversationsPage(admin, stores.records).routes())
         app.add_routes(QualityPage(admin, stores.records).routes())
         overview = DocumentOverview(stores.database, stores.catalog)
-        app.add_routes(DocumentsPage(admin, overview, stores.database).routes())
+        app.add_routes(DocumentsPage(admin, overview, places, stores.database).routes())
+        uploads = FolderUploads(kept.max_file_mb)
+        app.add_routes(UploadsPage(admin, places, uploads, overview, AuditLog(stores.database)).routes())
+        app.on_cleanup.append(lambda _: uploads.aclose())
         app.add_routes(PageBrowser(stores, images, pages, search).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)
@@ -130,9 +143,9 @@ def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
         return web.json_response({"alive": True})
 
     async def tell_ready(request: web.Request) -> web.Response:
-        not_ready = await readiness.not_ready()
-        said = {"ready": not not_ready, "not_ready": not_ready}
-        return web.json_response(said, status=503 if not_ready else 200)
+        reasons = await readiness.reasons()
+        said = {"ready": not reasons, "not_ready": list(reasons), "reasons": reasons}
+        return web.json_response(said, status=503 if reasons else 200)
 
     return [
         web.get("/healthz", tell_alive, name="healthz"),

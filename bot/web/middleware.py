@@ -119,7 +119,7 @@ def _is_unreadable(request: web.Request, error: Exception) -> bool:
 def _link_refusal(error: LinkError, pages: Templates) -> web.Response:
     if not isinstance(error, LinkEnded):
         return pages.refusal(404)
-    return pages.ended(error.chat_url) if error.chat_url else pages.refusal(410)
+    return pages.ended(error.answer_url, error.chat_url)
 
 
 def sign_in(pages: Templates) -> Middleware:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -15,8 +16,9 @@ from bot.core.errors import LinkEnded, LinkError
 from bot.core.models import Language
 from bot.core.ports import LinkPreview
 from bot.core.wording import reply_words
+from storage.chat.citations import ShownIn
 from storage.errors import InfrastructureError, UnknownChannel, raised_at
-from storage.models import CitationRecord, TenantName, VersionSource
+from storage.models import CitationRecord, Platform, TenantName, VersionSource
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
 
@@ -88,7 +90,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:
-        raise LinkEnded(str(ended), ended.channel_id, await _chat_url(ended.channel_id, stores)) from None
+        raise await _ended(ended, stores) from None
     source = await stores.catalog.source(claims.version_id)
     citation = await stores.citations.get(claims.citation_id)
     try:
@@ -107,16 +109,41 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     return OpenLink(claims, source, citation, channel.tenant)
 
 
-async def _chat_url(channel_id: int | None, stores: Stores) -> str | None:
-    """Where a member asks for a new link: Slack's own address of the channel; None of other platforms."""
+async def _ended(ended: LinkEnded, stores: Stores) -> LinkEnded:
+    """The same with where a member gets a new link: at the answer's message, or in its channel."""
     try:
-        channel = await stores.channels.get(channel_id) if channel_id is not None else None
+        channel = await stores.channels.get(ended.channel_id) if ended.channel_id is not None else None
     except UnknownChannel:
         channel = None
-    if channel is None or (found := _SLACK.fullmatch(channel.tenant)) is None:
+    if channel is None:
+        return ended
+    shown = await stores.citations.shown_in(ended.citation_id) if ended.citation_id is not None else None
+    answer = message_url(channel.platform, channel.tenant, shown) if shown else None
+    chat = _slack_channel_url(channel.tenant)
+    return LinkEnded(str(ended), ended.channel_id, chat_url=chat, answer_url=answer)
+
+
+def _slack_channel_url(tenant: TenantName) -> str | None:
+    if (found := _SLACK.fullmatch(tenant)) is None:
         return None
     team, conversation = found.groups()
     return f"https://slack.com/app_redirect?channel={conversation}" + (f"&team={team}" if team else "")
+
+
+def message_url(platform: Platform, tenant: TenantName, shown: ShownIn) -> str | None:
+    """The platform's own address of a message; None where it has none, as what one person alone was shown."""
+    address, message = shown
+    if platform is Platform.SLACK and "ts" in message:
+        channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
+        thread = address.get("thread")
+        inside = f"?thread_ts={thread}&cid={channel}" if thread and thread != ts else ""
+        return f"https://slack.com/archives/{quote(channel)}/p{ts.replace('.', '')}{inside}"
+    if platform is Platform.TEAMS and "id" in message and "conversation" in address:
+        conversation, _, root = str(address["conversation"]).partition(";messageid=")
+        within = f"?parentMessageId={quote(root)}" if root else '?context={"contextType":"chat"}'
+        place = f"{quote(conversation, safe='')}/{quote(str(message['id']), safe='')}"
+        return f"https://teams.microsoft.com/l/message/{place}{quote(within, safe='?=')}"
+    return None
 
 
 async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | None:

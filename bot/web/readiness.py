@@ -1,16 +1,31 @@
-"""Whether questions can be asked and answered right now, and which part is not ready when they cannot."""
+"""Whether questions can be asked and answered right now, and when not, which part is not ready and why.
+
+A reason is one of the sentences here or SQL's own: no other error's words, which may name a password.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from storage.errors import raised_at
+from storage.errors import DatabaseUnavailable, raised_at
 from storage.task_group import cancel_and_wait
 
 READY_SECONDS = 3.0
 """Seconds that a part may take to answer; a later one is not ready."""
+
+REASONS = {
+    "sql": "the database does not answer",
+    "index": "the index does not answer",
+    "tenants": "the index has lost a channel, and gets it again",
+    "blobs": "stored files cannot be written",
+    "slack": "Slack's socket is not connected",
+}
+"""By part, where no more is known."""
+_FULL = "the disk is full"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 Check = Callable[[], Awaitable[bool | None]]
 """Asks one part whether it works; raises or returns False when it does not."""
@@ -27,22 +42,29 @@ class Readiness:
     def __init__(self, checks: Mapping[str, Check], seconds: float = READY_SECONDS) -> None:
         self._checks = checks
         self._seconds = seconds
-        self._running: dict[str, asyncio.Task[bool]] = {}
-        self._failing: list[str] = []
+        self._running: dict[str, asyncio.Task[str]] = {}
+        self._failing: dict[str, str] = {}
 
     async def not_ready(self) -> list[str]:
         """The names of the parts that do not work, or do not say so in time; empty when all is well."""
+        return list(await self.reasons())
+
+    async def reasons(self) -> dict[str, str]:
+        """Why the parts do not work that do not; empty when all is well."""
         for name, check in self._checks.items():
             if name not in self._running:
-                self._running[name] = asyncio.create_task(_works(name, check), name=f"readiness-{name}")
+                self._running[name] = asyncio.create_task(_fault_of(name, check), name=f"readiness-{name}")
         asked = {name: self._running[name] for name in self._checks}
         done, _ = await asyncio.wait(asked.values(), timeout=self._seconds)
         for name, task in asked.items():
             if task in done and self._running.get(name) is task:
                 del self._running[name]
-        failing = [name for name, task in asked.items() if task not in done or not task.result()]
-        if failing != self._failing:
-            _log.warning("not ready: %s", ", ".join(sorted(failing)) or "nothing any more")
+        late = f"no answer within {self._seconds:g} s"
+        faults = {name: task.result() if task in done else late for name, task in asked.items()}
+        failing = {name: fault for name, fault in faults.items() if fault}
+        if failing.keys() != self._failing.keys():
+            told = "; ".join(f"{name}: {failing[name]}" for name in sorted(failing))
+            _log.warning("not ready: %s", told or "nothing any more")
         self._failing = failing
         return failing
 
@@ -51,9 +73,21 @@ class Readiness:
         await cancel_and_wait(*self._running.values())
 
 
-async def _works(name: str, check: Check) -> bool:
+async def _fault_of(name: str, check: Check) -> str:
+    """Why a part does not work; nothing when it does."""
+    reason = REASONS.get(name, "it does not work")
     try:
-        return await check() is not False
+        return reason if await check() is False else ""
+    except DatabaseUnavailable as error:
+        return str(error)
     except Exception as error:  # whatever it is, this part does not work; its text may name a password
         _log.info("%s does not work: %s", name, raised_at(error))
-        return False
+        return _FULL if _is_disk_full(error) else reason
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

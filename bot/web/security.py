@@ -52,9 +52,9 @@ CONSOLE = {
 """Of the console's page, which asks this server and frames the viewer."""
 ADMIN = {
     **NO_STORE,
-    "Content-Security-Policy": _PAGE + "form-action 'self'; frame-ancestors 'none'",
+    "Content-Security-Policy": _PAGE + "form-action 'self'; connect-src 'self'; frame-ancestors 'none'",
 }
-"""Of the console's other pages, whose forms are sent to this server."""
+"""Of the console's other pages, whose forms and uploads are sent to this server."""
 PDF = {
     "Content-Type": "application/pdf",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",

@@ -18,6 +18,7 @@ _BESIDE = (
     "pyproject.toml",
     "requirements.txt",
     "requirements-shares.txt",
+    "requirements-otel.txt",
     "README.md",
     "LICENSE",
     "Makefile",

@@ -46,6 +46,10 @@ class Assets:
         return web.Response(body=self.read("favicon.svg"), content_type="image/svg+xml")
 
 
+NOWHERE = {"answer_url": None, "chat_url": None}
+"""Of a page that leads to no chat."""
+
+
 class Templates:
     """Renders the templates."""
 
@@ -65,7 +69,7 @@ class Templates:
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         self._style, self._plain_headers = style, security.plain(digest)
         self._refusals = {
-            status: self._render_plain("refusal.html", status=status, link_days=link_days, chat_url=None)
+            status: self._render_plain("refusal.html", status=status, link_days=link_days, **NOWHERE)
             for status in (*self.refusals, web.HTTPUnauthorized.status_code)
         }
         self._link_days = link_days
@@ -89,9 +93,11 @@ class Templates:
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
 
-    def ended(self, chat_url: str) -> web.Response:
-        """The page of a link that has expired, with the way to the chat where a member gets a new one."""
-        values = {"link_days": self._link_days, "chat_url": chat_url}
+    def ended(self, answer_url: str | None, chat_url: str | None) -> web.Response:
+        """The page of a link that has ended, with the way to where a member gets a new one."""
+        if answer_url is None and chat_url is None:
+            return self.refusal(410)
+        values = {"link_days": self._link_days, "answer_url": answer_url, "chat_url": chat_url}
         return self._plain(410, self._render_plain("refusal.html", status=410, **values))
 
     def _plain(self, status: int, body: bytes) -> web.Response:

@@ -47,6 +47,11 @@ class ArrangedPdf:
     figures: Mapping[int, Sequence[Region]]
     """Page (from 1) -> its pictures and charts, decoration left out."""
 
+    @property
+    def tables(self) -> int:
+        """Tables by page: one that goes on overleaf counts on both."""
+        return sum(block.kind is BlockKind.TABLE for page in self.blocks for block in page)
+
 
 def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
     """The same words on the same pages, in the order and the blocks that the layout says."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from datetime import date, timedelta
+from functools import cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import insert, select, update
-from sqlmodel import col
+from sqlalchemy import BigInteger, Date, Integer, bindparam, insert, select, update
+from sqlalchemy.dialects.postgresql import Insert
+from sqlalchemy.dialects.postgresql import insert as insert_or_update
+from sqlmodel import SQLModel, col
 
 from storage.chat_models import ShownWeb
 from storage.clock import utc_now
@@ -15,10 +19,28 @@ from storage.models import Box, CitationRecord, Shown
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.columns import random_id
 from storage.sql.database import Database
-from storage.sql.tables import CitationRow, InboxRow, OutboxRow, WebCitationRow, WebTextRow
+from storage.sql.tables import (
+    AnswerSourceRow,
+    CitationRow,
+    InboxRow,
+    OutboxRow,
+    SourceOpeningRow,
+    WebCitationRow,
+    WebTextRow,
+)
 
 MAX_READ = 1000
 """Quotes of a document that are looked through for those of one answer."""
+
+SHOWN_WITHIN = timedelta(hours=1)
+"""So near to its citations an answer is posted."""
+
+
+class ShownIn(NamedTuple):
+    """The message that shows a citation, as its platform names it."""
+
+    address: Mapping[str, Any]
+    message: Mapping[str, Any]
 
 
 class Citations:
@@ -61,6 +83,16 @@ class Citations:
                     row = WebCitationRow(channel_id=channel_id, created_at=now, **asdict(one))
                     session.add(row)
 
+    async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
+        """Add how often sources, by citation, were opened on a day; of one that is gone nothing is kept.
+
+        Raises:
+            DatabaseUnavailable: nothing was added.
+        """
+        async with self._database.transaction(exclusive=False) as session:
+            for (citation_id, day), count in sorted(openings.items()):
+                await session.execute(_counting(), {"of": citation_id, "on": day, "more": count})
+
     async def get(self, citation_id: int) -> CitationRecord | None:
         """One citation, or None."""
         async with self._database.snapshot() as session:
@@ -79,6 +111,35 @@ class Citations:
         )
         async with self._database.snapshot() as session:
             return [_record(row) for row in await session.scalars(query)]
+
+    async def shown_in(self, citation_id: int) -> ShownIn | None:
+        """The message of a chat whose answer showed a citation in its own channel; None: it is not kept.
+
+        Of several that showed the very same quote it is the last one.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        citation = await self.get(citation_id)
+        if citation is None:
+            return None
+        before, after = citation.created_at - SHOWN_WITHIN, citation.created_at + SHOWN_WITHIN
+        query = (
+            select(col(InboxRow.address), col(OutboxRow.message), col(OutboxRow.answer))
+            .join(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
+            .join(AnswerSourceRow, col(AnswerSourceRow.inbox_id) == InboxRow.id)
+            .where(col(AnswerSourceRow.version_id) == citation.version_id)
+            .where(col(InboxRow.channel_id) == citation.channel_id)
+            .where(col(OutboxRow.created_at).between(before, after))
+            .order_by(col(InboxRow.id).desc())
+            .limit(MAX_READ)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        for address, message, answer in rows:
+            if message and any(_is_of(one, citation) for one in (answer or {}).get("citations", ())):
+                return ShownIn(address, message)
+        return None
 
     async def of_versions(self, channel_id: int, versions: Collection[int]) -> list[CitationRecord]:
         """The quotes of these versions that answers to a channel showed last, the newest first."""
@@ -118,6 +179,27 @@ class Citations:
         )
         async with self._database.snapshot() as session:
             return [answer for answer in await session.scalars(query) if answer]
+
+
+def _is_of(shown: Mapping[str, Any], citation: CitationRecord) -> bool:
+    """Whether an answer's citation, as the outbox keeps it, is this one."""
+    of = citation.version_id, citation.number, citation.page, citation.quote
+    return tuple(shown.get(name) for name in ("version_id", "number", "page", "quote")) == of
+
+
+@cache
+def _counting() -> Insert:
+    """A day's openings of a citation that is kept, or more of them; built once."""
+    own = select(
+        col(CitationRow.id),
+        bindparam("on", type_=Date),
+        col(CitationRow.channel_id),
+        bindparam("more", type_=Integer),
+    ).where(col(CitationRow.id) == bindparam("of", type_=BigInteger))
+    table = SQLModel.metadata.tables[str(SourceOpeningRow.__tablename__)]
+    new = insert_or_update(table).from_select(["citation_id", "day", "channel_id", "count"], own)
+    more = {"count": table.c["count"] + new.excluded["count"]}
+    return new.on_conflict_do_update(index_elements=["citation_id", "day"], set_=more)
 
 
 def _record(row: CitationRow) -> CitationRecord:

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, cast, exists, or_, select
+from sqlalchemy import ColumnElement, String, cast, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlmodel import col
 
 from storage.clock import utc_now
 from storage.sql.database import Database
-from storage.sql.tables import FactRow, FeedbackRow, InboxRow, QuestionRecordRow
+from storage.sql.tables import FactRow, FeedbackRow, InboxRow, QuestionRecordRow, SourceOpeningRow
 
 PRIVATE_THREAD = "private "
 """Begins the thread of a question that is answered to its asker alone."""
@@ -64,6 +64,8 @@ class AnswerFacts:
     figures: Sequence[Mapping[str, Any]] | None
     """File and page of those that were shown; None as above."""
     citations: Sequence[Mapping[str, Any]]
+    opened: Mapping[int, int] | None
+    """Citation -> how often its source was opened; None of a record of an earlier release."""
     verdicts: Sequence[tuple[str, int]] = ()
     """What each person said, and the right page where they named one, else 0."""
 
@@ -71,6 +73,12 @@ class AnswerFacts:
 def baseline_fact(channel_id: int) -> str:
     """Name of the fact that holds a channel's figures of a time that later ones are held to."""
     return f"quality baseline {channel_id}"
+
+
+def _opened(cited: Sequence[Mapping[str, Any]], opened: Mapping[int, int]) -> dict[int, int] | None:
+    """How often each source of an answer was opened."""
+    known = [one["id"] for one in cited if one.get("id")]
+    return {id_: opened.get(id_, 0) for id_ in known} if known else None
 
 
 @cache
@@ -196,8 +204,14 @@ class QuestionRecords:
             .where(col(row.asked_at) >= max(since, self.kept_since))
             .order_by(col(row.asked_at), col(row.id))
         )
+        openings = (
+            select(col(SourceOpeningRow.citation_id), func.sum(SourceOpeningRow.count))
+            .where(col(SourceOpeningRow.channel_id) == channel_id)
+            .group_by(col(SourceOpeningRow.citation_id))
+        )
         found: dict[int, AnswerFacts] = {}
         async with self._database.snapshot() as session:
+            opened = {citation: int(count) for citation, count in await session.execute(openings)}
             for (
                 id_,
                 asked_at,
@@ -211,7 +225,14 @@ class QuestionRecords:
                 page,
             ) in await session.execute(query):
                 known = found.get(id_) or AnswerFacts(
-                    asked_at, state, spent or {}, tokens or {}, leading, figures, cited or ()
+                    asked_at,
+                    state,
+                    spent or {},
+                    tokens or {},
+                    leading,
+                    figures,
+                    cited or (),
+                    _opened(cited or (), opened),
                 )
                 said = ((verdict, page),) if verdict else ()
                 found[id_] = replace(known, verdicts=(*known.verdicts, *said))

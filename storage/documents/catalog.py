@@ -44,7 +44,8 @@ class Catalog:
     def __init__(self, database: Database, stops_at: Rung = Rung.FULL) -> None:
         """Read from the database of a home whose readings climb to this rung."""
         self._database = database
-        self._stops_at = stops_at
+        self.stops_at = stops_at
+        """The last rung that readings climb to."""
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
@@ -129,7 +130,7 @@ class Catalog:
         """How far one channel has come, or all of them; deleted documents do not count."""
         scopes = None if channel_id is None else [in_channel(channel_id)]
         async with self._database.snapshot() as session:
-            return await measure_progress(session, scopes, self._stops_at)
+            return await measure_progress(session, scopes, self.stops_at)
 
 
 @cache

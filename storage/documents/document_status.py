@@ -134,9 +134,9 @@ class FolderState:
     """Ids of the documents whose deletion waits for an admin's word."""
 
 
-async def folder_states(session: AsyncSession, channel_id: int) -> dict[int, FolderState]:
-    """The folders of a channel, by id."""
-    rows = await session.scalars(select(FolderRow).where(col(FolderRow.channel_id) == channel_id))
+async def folder_states(session: AsyncSession, *channels: int) -> dict[int, FolderState]:
+    """The folders of channels, by id."""
+    rows = await session.scalars(select(FolderRow).where(col(FolderRow.channel_id).in_(channels)))
     return {row.id: FolderState(row.id, row.problem, frozenset(row.asked or ())) for row in rows}
 
 

@@ -68,6 +68,9 @@ TABLES: dict[str, KeptText] = {
         "what a person said of an answer, under a hash", (_D, _C, _P), "FOOTNOTE_RECORD_DAYS"
     ),
     "citation": KeptText("a quote that was shown, for its link", (_D, _C), "FOOTNOTE_CITATION_DAYS"),
+    "source_opening": KeptText(
+        "how often a source was opened on a day, no text and nobody", (_D, _C), "FOOTNOTE_CITATION_DAYS"
+    ),
     "subscription": KeptText(
         "the quote of a page that a thread follows", (_D, _C, _P), None, "until the thread ends it"
     ),
@@ -127,7 +130,7 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "weaviate": KeptText(
         "the index of our own Weaviate", (_D, _C), "FOOTNOTE_RETIRE_GRACE_SECONDS", "then its next compaction"
     ),
-    "inbox": KeptText("the watched folders: nothing is ever written or deleted there", (), None, ADMINS),
+    "inbox": KeptText("the watched folders: only what people upload is written there", (), None, ADMINS),
     "folders.toml": KeptText("where channels' folders lie", (), None, ADMINS),
     "glossary.toml": KeptText("how people say what documents say", (), None, ADMINS),
     "web_sources.toml": KeptText("approved web pages", (), None, ADMINS),

@@ -3,7 +3,8 @@
 ::
 
     channel <- folder <- document <- version <- publication -> reading -> blob
-    channel <- inbox <- outbox        channel, version <- citation        channel <- notice
+    channel <- inbox <- outbox        channel, version <- citation <- source_opening
+    channel <- notice
     channel <- upload
     channel <- turn   channel <- question_record <- feedback        inbox, version <- answer_source
     web_page -> web_text <- web_citation -> channel <- channel_move
@@ -14,7 +15,7 @@ Every step of the journey is a compare-and-set on ``state`` together with ``fenc
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -387,6 +388,22 @@ class CitationRow(SQLModel, table=True):
     """The [n] of the quote in its answer."""
     revoked_at: datetime | None = moment(default=None)
     """Since then no link to it opens anything."""
+
+
+class SourceOpeningRow(SQLModel, table=True):
+    """How often people opened a source on one day: no word of who they are. It goes with its citation."""
+
+    __tablename__ = "source_opening"
+    citation_id: int = Field(
+        foreign_key="citation.id",
+        ondelete="CASCADE",
+        sa_type=BigInteger().with_variant(Integer, "sqlite"),
+        primary_key=True,
+    )
+    day: date = Field(primary_key=True)
+    """In UTC."""
+    channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
+    count: int
 
 
 class NoticeRow(SQLModel, table=True):

@@ -24,6 +24,7 @@ from figures import Figure, table
 from rows.asked_home import AskedHome, open_home
 from rows.bare_search import bare_search
 from rows.many_channels import bench_growth
+from rows.page_views import bench_viewer
 from rows.web_pages import bench_web
 from timing import middle_and_slow, take_turns
 
@@ -35,6 +36,8 @@ CHUNKS = 10_000
 QUESTIONS, WARMED_BY = 200, 5
 LONGEST, MOST_TIMES = 50.0, 3.0
 CHANNELS = 1000
+PAGES = 2000
+"""Of the document that is opened."""
 CACHE = Path.home() / ".cache" / "footnote"
 
 Row = Callable[[], Coroutine[Any, Any, list[Figure]]]
@@ -49,7 +52,14 @@ def rows(scale: int) -> dict[str, Row]:
             bench_growth, CACHE / "bench-ask-growth", CHANNELS // (5 * scale if scale > 1 else 1)
         ),
         "web": bench_web_pages,
+        "viewer": partial(bench_page_views, PAGES // scale),
     }
+
+
+async def bench_page_views(pages: int) -> list[Figure]:
+    """A document's pages, searched and turned."""
+    with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
+        return await bench_viewer(Path(work), pages)
 
 
 async def bench_web_pages() -> list[Figure]:

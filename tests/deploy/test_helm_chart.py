@@ -95,11 +95,13 @@ def test_all_kinds_are_rendered_by_some_values() -> None:
 
 
 def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
-    """Shows what the example of many pods makes: budgets, rolling updates, one home, one index."""
+    """Shows what the example of many pods makes: roles, budgets, rolling updates, one index, one store."""
     text = rendered(CHART / "ci" / "many-pods-values.yaml")
     made = objects(text)
     bot, worker = pods(text)["bot"], pods(text)["worker"]
     assert environment(bot)["WEAVIATE_URL"] == "http://answers-footnote-weaviate:8080"
+    assert [environment(pod)["FOOTNOTE_ROLE"] for pod in (bot, worker)] == ["bot", "worker"]
+    assert environment(worker)["FOOTNOTE_BLOBS"] == "s3://footnote/prod"
     secret = {"secretKeyRef": {"name": "footnote-db-app", "key": "uri"}}
     assert environment(bot)["DATABASE_URL"] == environment(worker)["DATABASE_URL"] == secret
     names = {
@@ -110,6 +112,7 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
     deployments = [one["spec"] for one in made if one["kind"] == "Deployment"]
     assert [one["replicas"] for one in deployments] == [3, 3]
     assert {one["strategy"]["type"] for one in deployments} == {"RollingUpdate"}
+    assert "PersistentVolumeClaim" not in {one["kind"] for one in made}
     assert sum(one["kind"] == "PodDisruptionBudget" for one in made) == 2
     assert "registry.example.com/footnote@sha256:" in text
 
@@ -155,6 +158,8 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "env.SLACK_BOT_TOKEN=xoxb-1",
         "env.DATABASE_URL=postgresql://a:b@c/d",
         "env.FOOTNOTE_PORT=80",
+        "env.FOOTNOTE_ROLE=worker",
+        "blobs.url=s3://footnote/prod",
         "publicUrl=footnote.example.com",
         "image.digest=latest",
         "home.size=20",

@@ -1,11 +1,9 @@
-"""axe: Deque's checks of a page for people who cannot see it well, run in the tests' own chromium."""
+"""axe: Deque's checks of a page for people who cannot see it well, run in the tests' own browsers."""
 
 from __future__ import annotations
 
 import shutil
-from typing import Any
-
-from playwright.async_api import Page
+from typing import Any, Protocol
 
 from engines.support.npm import NpmPackage
 
@@ -32,7 +30,14 @@ def fetch() -> None:
         PACKAGE.fetch()
 
 
-async def violations(page: Page) -> list[str]:
+class Evaluates(Protocol):
+    """A page of whatever browser."""
+
+    async def evaluate(self, script: str, /) -> Any:
+        """The value of a script."""
+
+
+async def violations(page: Evaluates) -> list[str]:
     """What is wrong with the page as it is shown now: rule and place of each fault.
 
     Its script is run by the browser's own protocol, past the page's policy, which stays as it is.

@@ -22,10 +22,7 @@ from evaluation.golden import Golden, Kind, load_questions, read_questions, some
 from evaluation.highlights import count_highlights
 from evaluation.measures import Result, of_kinds
 from evaluation.report import (
-    BARS,
-    BARS_OF_MODELS,
     Bar,
-    Limit,
     Results,
     bars,
     drawn,
@@ -34,6 +31,8 @@ from evaluation.report import (
     rows,
     searching_rows,
 )
+
+from bot.core.targets import MODEL_TARGETS, QUOTE_TARGETS, Limit
 
 ENGINES: dict[str, dict[str, str]] = {"embedded": {}, "weaviate": {"WEAVIATE_URL": "embedded"}}
 CHANNELS = {"collections": in_collections, "documents": in_documents}
@@ -87,12 +86,12 @@ def main() -> None:
 
 def answerers(homes: Sequence[Home], model: str | None) -> list[Answerer]:
     """Quotes in every home, and the model at this URL."""
-    quoting = [Answerer(home.name, home, {}, BARS) for home in homes]
+    quoting = [Answerer(home.name, home, {}, QUOTE_TARGETS) for home in homes]
     if model is None:
         return quoting
     given = {name: kept for name, kept in os.environ.items() if name.startswith(("OPENAI_", "FOOTNOTE_"))}
     settings = {"OPENAI_API_KEY": "none", **given, "OPENAI_BASE_URL": model}
-    return quoting + [Answerer(f"{home.name}, model", home, settings, BARS_OF_MODELS) for home in homes]
+    return quoting + [Answerer(f"{home.name}, model", home, settings, MODEL_TARGETS) for home in homes]
 
 
 class Evaluation:

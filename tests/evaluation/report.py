@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.baselines import NAMES as BASELINES
@@ -19,35 +18,16 @@ from evaluation.measures import (
     share,
     spent,
 )
+from evaluation.replies import Reply
+
+from bot.core.quality import FIGURES, figures_of
+from bot.core.targets import FIGURE_TARGETS, MARKED_WORDS, MISPLACED_MARKS, Limit
+from storage.chat.traces import AnswerFacts
+from storage.clock import utc_now
 
 Results = Mapping[str, Sequence[Result]]
 """What was asked -> the results of all questions, in one order."""
 
-Limit = tuple[str, float]
-"""(``>=`` or ``<=``, value)."""
-
-BARS: dict[str, Limit] = {
-    "answerable claimed": (">=", 0.80),
-    "off subject claimed": ("<=", 0.15),
-    "absent here claimed": ("<=", 0.30),
-    "not claimed, right page among the closest": (">=", 0.85),
-    "first citation on a right page": (">=", 0.80),
-    "citation page precision": (">=", 0.80),
-    "citation page recall": (">=", 0.75),
-    "answer contained": (">=", 0.65),
-    "quotes per answer": ("<=", 2),
-    "characters quoted per answer": ("<=", 300),
-    "misspelt: hit@5 lost": ("<=", 0.05),
-}
-"""Measure -> what is asked of quotes."""
-BARS_OF_MODELS: dict[str, Limit] = {
-    "answerable claimed": (">=", 0.95),
-    "off subject claimed": ("<=", 0.05),
-    "absent here claimed": ("<=", 0.15),
-}
-"""The same for models."""
-
-_HOLDS = {">=": operator.ge, "<=": operator.le}
 _SEED = 20261122
 
 
@@ -127,9 +107,35 @@ def bars(name: str, ours: Sequence[Result], marked: Highlights, limits: Mapping[
     """
     return [
         *(_held(f"{name}: {what}", ANSWERS[what](ours), limit) for what, limit in limits.items()),
-        _held(f"{name}: quoted words marked (of {marked.words})", marked.share, (">=", 0.98)),
-        _held(f"{name}: marks in a wrong place (of {marked.citations})", marked.misplaced, ("<=", 0)),
+        *(_held(f"{name}: {what}", value, limit) for what, value, limit in _figures(ours)),
+        _held(f"{name}: quoted words marked (of {marked.words})", marked.share, MARKED_WORDS),
+        _held(f"{name}: marks in a wrong place (of {marked.citations})", marked.misplaced, MISPLACED_MARKS),
     ]
+
+
+def _figures(results: Sequence[Result]) -> Iterator[tuple[str, float, Limit]]:
+    """The figures of a channel's quality, of these questions in its place: (label, value, what is asked).
+
+    What only a service measures, as the time to the first words, is left out.
+    """
+    found = figures_of([_facts(one.reply) for one in answerable(results)])
+    for name, limit in FIGURE_TARGETS.items():
+        if (value := found[name]) is not None:
+            yield f"figure: {FIGURES[name].label}", value, limit
+
+
+def _facts(reply: Reply) -> AnswerFacts:
+    """What the record of such an answer would say."""
+    return AnswerFacts(
+        utc_now(),
+        reply.state,
+        milliseconds={"total": reply.milliseconds},
+        tokens={},
+        leading=[{"file": file, "day": None} for file, _ in reply.ranked[:5]],
+        figures=[{"file": file, "page": page} for file, page in reply.figures],
+        citations=[{"file": file, "page": page} for file, page in reply.cited],
+        opened=None,
+    )
 
 
 def removing(name: str, results: Results) -> Bar:
@@ -146,5 +152,4 @@ def removing(name: str, results: Results) -> Bar:
 
 
 def _held(what: str, value: float, limit: Limit) -> Bar:
-    sign, bar = limit
-    return Bar(what, f"{sign} {bar:g}", f"{value:.3f}", _HOLDS[sign](value, bar))
+    return Bar(what, str(limit), f"{value:.3f}", limit.is_met(value))

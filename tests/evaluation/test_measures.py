@@ -18,11 +18,13 @@ from evaluation.measures import (
     removed_misses,
 )
 from evaluation.replies import Mark, Reply, read_reply
-from evaluation.report import BARS, BARS_OF_MODELS, bars, drawn, rows, searching_rows
+from evaluation.report import bars, drawn, rows, searching_rows
 
 from bot.core.models import Language
+from bot.core.targets import MODEL_TARGETS, QUOTE_TARGETS, at_least, at_most
 from bot.core.wording import reply_words
 
+NO_MARKS = count_highlights([], {})
 A, B, C = ("a.pdf", 1), ("b.pdf", 2), ("c.pdf", 3)
 
 
@@ -96,9 +98,23 @@ def test_quotes_in_a_models_place_are_told() -> None:
 
 def test_an_answerer_that_quotes_nothing_meets_no_bar_and_breaks_none() -> None:
     """A slow model may claim none of its few questions."""
-    limits = {"citation page precision": (">=", 0.8), "absent here claimed": ("<=", 0.15)}
-    found = bars("m", [result(frozenset({A}), state="not_found")], count_highlights([], {}), limits)
-    assert [one.is_met for one in found] == [False, False, False, True]
+    limits = {"citation page precision": at_least(0.8), "absent here claimed": at_most(0.15)}
+    found = bars("m", [result(frozenset({A}), state="not_found")], NO_MARKS, limits)
+    assert [one.is_met for one in found] == [False, False, False, True, False, True]
+
+
+def test_the_figures_of_quality_are_held_to_the_same_targets() -> None:
+    """As of a channel: half is answered, of three documents on average, in nine seconds at the median."""
+    replies = [
+        Reply(ranked=(A, B, C), figures=(A, C), marks=(mark(A),), milliseconds=9000),
+        Reply(ranked=(A, B, C, ("a.pdf", 9)), state="closest", milliseconds=9000),
+    ]
+    results = [Result(result(frozenset({A})).asked, one) for one in replies]
+    found = {one.what: (one.bar, one.measured, one.is_met) for one in bars("e", results, NO_MARKS, {})}
+    assert found["e: figure: answered"] == (">= 0.8", "0.500", False)
+    assert found["e: figure: documents among the first five"] == (">= 1.2", "3.000", True)
+    assert found["e: figure: of them on a cited page"] == (">= 0.8", "0.500", False)
+    assert found["e: figure: whole answer"] == ("<= 10000", "9000.000", True)
 
 
 def test_a_bar_is_a_least_or_a_most() -> None:
@@ -106,15 +122,15 @@ def test_a_bar_is_a_least_or_a_most() -> None:
     kinds = [(Kind.SINGLE, frozenset({A})), (Kind.ABSENT_HERE, frozenset())]
     states = ("grounded", "not_found")
     results = [result(need, kind=kind, state=state) for kind, need in kinds for state in states]
-    limits = {"answerable claimed": (">=", 0.5), "absent here claimed": ("<=", 0.4)}
-    least, most, *_ = bars("e", results, count_highlights([], {}), limits)
+    limits = {"answerable claimed": at_least(0.5), "absent here claimed": at_most(0.4)}
+    least, most, *_ = bars("e", results, NO_MARKS, limits)
     assert (least.bar, least.measured, least.is_met) == (">= 0.5", "0.500", True)
     assert (most.bar, most.measured, most.is_met) == ("<= 0.4", "0.500", False)
 
 
 def test_every_bar_is_of_something_measured() -> None:
     """A measure that is renamed takes its bar along."""
-    assert {*BARS, *BARS_OF_MODELS} <= set(ANSWERS)
+    assert {*QUOTE_TARGETS, *MODEL_TARGETS} <= set(ANSWERS)
 
 
 def test_claims_are_counted_by_kind() -> None:

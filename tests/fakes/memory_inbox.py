@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bot.core.conversation.feedback import REASONS, AnsweredQuestion, FeedbackReply
-from bot.core.models import Answer, Language
+from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.core.ports import (
     ChannelOverview,
     ChatIntake,
@@ -18,6 +18,7 @@ from bot.core.ports import (
     Messenger,
     StopRequest,
 )
+from bot.core.wording import reply_words
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat_models import RecentQuestion, WithdrawnItem
 from storage.models import ChannelKey, Platform, TenantName
@@ -139,6 +140,7 @@ class MemoryInbox:
             self.recent_of,
             self.direct_questions,
             self.preview,
+            self.renew_links,
             self.move,
             self.moves,
             self.stop,
@@ -194,6 +196,13 @@ class MemoryInbox:
     async def preview(self, url: str) -> LinkPreview | None:
         """Every link belongs to the channel that it names last."""
         return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 1 · Rules", "Daily & <nightly>.")
+
+    async def renew_links(self, channel_id: int, question: str, language: Language) -> Answer:
+        """One link, which says whose question it is of."""
+        text = f"{reply_words(language).links_renewed}\n[1] “2:00 AM”"
+        url = f"https://kept.example/v/{channel_id}-{question}"
+        cited = Citation(1, "Rules", "rules.pdf", 1, "2:00 AM", (), url, version_id=1)
+        return Answer(AnswerState.CHAT, text, (cited,), language=language)
 
     async def edit(self, message: IncomingMessage) -> bool:
         """Keep the new words of a question that is known."""

@@ -23,7 +23,9 @@ from fakes.oauth_slack import CLIENT_ID, CLIENT_SECRET, OAuthSlack
 from sqlalchemy import select
 
 from bot.bootstrap import open_slack
+from bot.core.citations.citations import CitationService
 from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerFigure, AnswerState, Question
 from bot.core.ports import AnswerListener, Messenger, PageImage
@@ -209,7 +211,9 @@ async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
         url = f"http://127.0.0.1:{server.port}"
         settings = oauth_settings(slack.api_url, url)
         links = Links(KeyRing(home / "link_keys.json"), url, timedelta(days=7), lambda: datetime.now(UTC))
-        door = open_slack(settings, stores, conversation, links, draw_nothing)
+        citations = CitationService(stores.citations, links, stores.catalog)
+        renewal = LinkRenewal(stores.records, stores.channels, citations)
+        door = open_slack(settings, stores, conversation, links, draw=draw_nothing, renew_links=renewal.renew)
         assert door is not None
         messengers[Platform.SLACK] = door.messenger
         door.add_routes(app)

@@ -14,6 +14,7 @@ from engines.axe import violations
 from fakes.model_server import byte_server, completion, response
 from harness.program import Program
 from playwright.async_api import Browser, Page
+from samples.paper import pdf
 
 QUESTION = "When do the nightly backups run?"
 LOOKS = {
@@ -77,9 +78,37 @@ async def test_every_page_is_sound_in_every_look(
                 await ask_and_reload(page, home, tmp_path / "console.png")
             async with looking(browser, "light", with_samples, scripts=False) as page:
                 await run_again(page, home)
+                await upload_without_script(page, home, with_samples.home / "inbox" / "it")
+            async with looking(browser, "light", with_samples) as page:
+                await upload(page, home, tmp_path / "uploads.png")
+            source = await source_of(with_samples)
             for look in LOOKS:
                 async with looking(browser, look, with_samples) as page:
                     await visit_all(page, home, tmp_path / look)
+                    await visit_source(page, source, tmp_path / look)
+
+
+async def source_of(program: Program) -> str:
+    """The link of an answer's first source."""
+    link: str = json.loads(await program.ask_console("it", QUESTION))["citations"][0]["url"]
+    return link
+
+
+async def visit_source(page: Page, source: str, pictures: Path) -> None:
+    """The cited page with its mark, a search in its document, a place of it, and the contents."""
+    await page.goto(source)
+    await page.wait_for_selector("#hit", state="attached")
+    await require_sound(page, pictures / "source.png")
+    await page.fill("#find", "backup")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector(".hits mark")
+    await require_sound(page, pictures / "hits.png")
+    await page.click(".hits li li a >> nth=1")
+    await page.wait_for_selector("#found-2", state="attached")
+    await require_sound(page, pictures / "found.png")
+    await page.click("text=Contents")
+    await page.wait_for_selector(".outline li")
+    await require_sound(page, pictures / "contents.png")
 
 
 async def ask_and_reload(page: Page, home: str, picture: Path) -> None:
@@ -118,6 +147,49 @@ async def run_again(page: Page, home: str) -> None:
     assert box["width"] > 10
 
 
+async def upload_without_script(page: Page, home: str, folder: Path) -> None:
+    """A form sends two files; a page says what became of each, and asks before one is replaced."""
+    old, new = pdf("Bicycles stand in the old shed."), pdf("Bicycles stand in the new shed.")
+    for data in (old, new):
+        await page.goto(f"{home}/console/documents")
+        bicycles = {"name": "bicycles.pdf", "mimeType": "application/pdf", "buffer": data}
+        other = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
+        await page.set_input_files("#file", [bicycles, other])
+        await page.get_by_role("button", name="Upload").click()
+        assert "“notes.docx” was not taken: it is no PDF" in await page.inner_text("main")
+    assert (folder / "bicycles.pdf").read_bytes() == old
+    await page.get_by_role("button", name="Replace it").click()
+    assert f"“bicycles.pdf” lies in {folder}" in await page.inner_text("main")
+    assert (folder / "bicycles.pdf").read_bytes() == new
+
+
+async def upload(page: Page, home: str, picture: Path) -> None:
+    """PDFs that are dropped are followed until they can be searched, here and beside the questions."""
+    await page.goto(f"{home}/console/documents")
+    await drop(page, {"bicycles.pdf": pdf("Scooters stand beside the gate."), "notes.docx": b"notes"})
+    await page.wait_for_selector("#uploads .refused >> text=“notes.docx” was not taken")
+    await page.get_by_role("button", name="Keep both").click()
+    await page.wait_for_selector("#uploads .kept >> text=/^Searchable/")
+    await require_sound(page, picture)
+    await page.goto(home)
+    await page.wait_for_selector("#upload[data-place]:not([data-place=''])")
+    await drop(page, {"ferry.pdf": pdf("The ferry leaves at nine in the evening.")})
+    await page.wait_for_selector("#uploads .kept >> text=/^Searchable/")
+    await page.fill("#question", "When does the ferry leave?")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector(".turn .source >> text=ferry")
+
+
+async def drop(page: Page, files: dict[str, bytes]) -> None:
+    """Let go of files over the page, as from a folder's window."""
+    carried = await page.evaluate_handle("() => new DataTransfer()")
+    for name, data in files.items():
+        add = "([carried, name, data]) => carried.items.add(new File([Uint8Array.from(data)], name))"
+        await page.evaluate(add, [carried, name, list(data)])
+    for event in ("dragover", "drop"):
+        await page.dispatch_event("main", event, {"dataTransfer": carried})
+
+
 async def visit_all(page: Page, home: str, pictures: Path) -> None:
     """Every page of the room, and the record of the first question in it."""
     pictures.mkdir()
@@ -131,7 +203,7 @@ async def visit_all(page: Page, home: str, pictures: Path) -> None:
     await page.wait_for_selector(".candidates")
     await require_sound(page, pictures / "record.png")
     await page.click(".candidates tbody tr >> nth=0 >> a")
-    await page.wait_for_selector("#hit")
+    await page.wait_for_selector("#hit", state="attached")
     await require_sound(page, pictures / "page.png")
     await page.goto(f"{home}/console/quality")
     await page.click("tbody a >> nth=0")

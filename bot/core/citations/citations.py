@@ -169,8 +169,18 @@ class CitationService:
                 link = self._links.page_url(channel, record)
                 of = one["number"], source.title, source.file, record.page, record.quote, record.boxes, link
                 name = names.get(record.version_id, "")
-                found.append(Citation(*of, version_id=record.version_id, name=name))
+                found.append(Citation(*of, version_id=record.version_id, name=name, citation_id=record.id))
         return tuple(found)
+
+    async def renew(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
+        """The same, of citations that know their ids; records of earlier releases kept none.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        known = [await self._store.get(one["id"]) for one in shown if one.get("id")]
+        versions = {one.version_id for one in known if one and one.channel_id == channel.id}
+        return await self.show_again(channel, versions, shown)
 
     async def _open(self, channel: Channel, shown: Shown) -> str:
         (record,) = await self._store.add(channel.id, [shown])
@@ -198,6 +208,7 @@ class CitationService:
             section=quote.passage.heading_path,
             details=said_beside(publication),
             is_ocr=quote.page in publication.ocr_pages,
+            citation_id=record.id,
         )
 
 

@@ -262,7 +262,7 @@ class Links:
         """
         claims = _parse(*self._verify(token), purpose)
         if claims.expires <= self.clock().timestamp():
-            raise LinkEnded("expired", claims.channel_id)
+            raise LinkEnded("expired", claims.channel_id, claims.citation_id)
         return claims
 
     def vouched(self, token: str) -> LinkClaims:

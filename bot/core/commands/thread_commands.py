@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.core.citations.citations import CitationService
-from bot.core.models import Answer, AnswerState, Citation, Question
-from bot.core.plaintext import inert, shorten
+from bot.core.commands.link_renewal import renewed_sources
+from bot.core.models import Answer, Citation, Question
+from bot.core.plaintext import inert
 from bot.core.wording import ReplyWords
 from storage.chat.answer_sources import Subscriptions
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.models import Shown
 from storage.sql.audit import AuditedAction
-
-QUOTE_CHARS = 200
 
 
 class ThreadCommands:
@@ -39,12 +38,8 @@ class ThreadCommands:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
         asked, citations = await self._last_citations(question)
-        if not citations:
-            return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
-        quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
-        text = "\n".join([words.sources_again, *quotes])
         origin = asked.origin if asked.members else None
-        return Answer(AnswerState.CHAT, text, citations, language=words.language, answered_from=origin)
+        return renewed_sources(citations, words, words.sources_again, origin)
 
     async def subscribe(self, question: Question, number: str, words: ReplyWords) -> str:
         """Have the thread told when a page changes that its last answer cites: of a number, or the first.

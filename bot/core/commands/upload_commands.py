@@ -10,7 +10,8 @@ from pathlib import Path
 from bot.core.commands.chat_intents import ChatIntent
 from bot.core.models import LOCAL_ASKER, Question
 from bot.core.plaintext import inert, shorten
-from bot.core.uploads.upload_intake import on_disk, upload_folder
+from bot.core.uploads.upload_folder import on_disk
+from bot.core.uploads.upload_intake import upload_folder
 from bot.core.wording import ReplyWords
 from storage.chat.uploads import Uploads
 from storage.chat_models import Upload

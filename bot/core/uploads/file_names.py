@@ -48,6 +48,11 @@ def free_file_name(name: str, taken: Collection[str]) -> str:
     return chosen
 
 
+def is_same_name(one: str, other: str) -> bool:
+    """Whether two names are one where case or composition of letters do not count."""
+    return _folded(one) == _folded(other)
+
+
 def is_named_pdf(name: str, media_type: str) -> bool:
     """Whether a file is a PDF by its name, or by what its platform says of it."""
     return name.lower().endswith(SUFFIX) or media_type.partition(";")[0].strip() == "application/pdf"

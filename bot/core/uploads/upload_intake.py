@@ -6,15 +6,13 @@ crashes, the next try goes on from what is there. From then on ingestion treats 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Answer, AnswerState, Language
@@ -22,9 +20,10 @@ from bot.core.plaintext import inert
 from bot.core.ports import IncomingMessage
 from bot.core.understanding.channel_folders import folder_name
 from bot.core.understanding.question_terms import language_of
+from bot.core.uploads.file_checks import MEGABYTE, FileChecks, UploadRefused, shown_name
 from bot.core.uploads.file_host import FileDownload, FileHost
-from bot.core.uploads.file_names import SUFFIX, free_file_name, is_named_pdf, safe_file_name
-from bot.core.uploads.upload_folder import PartialFile, UploadFolder
+from bot.core.uploads.file_names import free_file_name, safe_file_name
+from bot.core.uploads.upload_folder import PartialFile, UploadFolder, on_disk
 from bot.core.wording import ReplyWords, reply_words
 from storage.chat.channels import Channels
 from storage.chat.notification_events import UPLOADS_FOLDER
@@ -34,7 +33,6 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
-MEGABYTE = 1 << 20
 LIBRARY = "library"
 """Names the library of direct chats in FOOTNOTE_UPLOADS."""
 MAX_FETCH_TIME = timedelta(minutes=15)
@@ -43,11 +41,6 @@ MAX_READING_TIME = timedelta(minutes=5)
 """Words beside a file are asked when it is read, or after so long."""
 MAX_GAP = timedelta(minutes=10)
 """How long an upload that is kept may have no file: whoever fetches it gives it one at once."""
-DISK_SECONDS = 30.0
-"""How long one step on the disk may take."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -87,10 +80,6 @@ class UploadRules:
     max_file_mb: int
 
 
-class _Refused(Exception):
-    """A file is not taken; the message is the sentence that says why."""
-
-
 class UploadIntake:
     """Takes files from all chat platforms."""
 
@@ -111,6 +100,7 @@ class UploadIntake:
         self._inbox = inbox
         self._rules = rules
         self._hosts = hosts
+        self._checks = FileChecks(rules.max_file_mb)
 
     async def take(self, item: InboxItem) -> Answer | None:
         """What became of the file of a message; see ``bot.core.ports.TakeUpload``."""
@@ -120,7 +110,7 @@ class UploadIntake:
             upload = await self._uploads.find(channel.id, item.address["key"])
             if upload is None or not await self._has_file(channel, upload):
                 upload = await self._fetch(item, channel, words)
-        except _Refused as refused:
+        except UploadRefused as refused:
             return Answer(AnswerState.CHAT, str(refused), language=words.language)
         if item.text:
             if not await self._is_read(upload) and utc_now() - item.received_at < MAX_READING_TIME:
@@ -155,16 +145,16 @@ class UploadIntake:
         if channel.id == item.channel_id:
             self._refuse_place(channel, words)
         if host is None:
-            raise _Refused(words.uploads_off)
+            raise UploadRefused(words.uploads_off)
         folder = upload_folder(self._inbox, channel)
-        name = _shown(str(item.address[UPLOAD].get("name") or ""))
+        name = shown_name(str(item.address[UPLOAD].get("name") or ""))
         try:
             async with host.open(item.address) as download:
-                name = _shown(download.name)
-                self._refuse_declared(download, name, words)
+                name = shown_name(download.name)
+                self._checks.refuse_declared(download, words)
                 partial_file = await on_disk(folder.begin, item.address["key"])
                 try:
-                    await self._write(download, partial_file, name, words)
+                    await self._checks.write(download, partial_file, words)
                     upload = await self._keep(item, channel, download, partial_file, words)
                     await self._finish(folder, partial_file, upload)
                 except BaseException:
@@ -172,15 +162,15 @@ class UploadIntake:
                     raise
         except FileUnavailable as error:
             log.warning("channel=%d an upload cannot be fetched: %s", channel.id, error)
-            raise _Refused(words.upload_unfetched(file=name)) from error
+            raise UploadRefused(words.upload_unfetched(file=name)) from error
         except DeliveryError as error:
             if utc_now() - item.received_at < MAX_FETCH_TIME:
                 raise
             log.warning("channel=%d an upload is given up: %s", channel.id, error)
-            raise _Refused(words.upload_unfetched(file=name)) from error
+            raise UploadRefused(words.upload_unfetched(file=name)) from error
         except OSError as error:
             log.warning("channel=%d an upload cannot be kept: %s", channel.id, type(error).__name__)
-            raise _Refused(words.upload_no_folder(file=name)) from error
+            raise UploadRefused(words.upload_no_folder(file=name)) from error
         log.info("channel=%d upload=%d bytes=%d taken", channel.id, upload.id, upload.size)
         return upload
 
@@ -188,31 +178,9 @@ class UploadIntake:
         policy = self._rules.policy
         # In a channel, a bot of Teams gets no files.
         if channel.is_direct and not policy.is_off and channel.platform is Platform.SLACK:
-            raise _Refused(words.upload_direct)
+            raise UploadRefused(words.upload_direct)
         if channel.is_direct or not policy.allows(channel.tenant):
-            raise _Refused(words.uploads_off)
-
-    def _refuse_declared(self, download: FileDownload, name: str, words: ReplyWords) -> None:
-        """Refuse by what is said of a file, before any of it is fetched."""
-        if not is_named_pdf(download.name, download.media_type):
-            raise _Refused(words.upload_no_pdf(file=name.removesuffix(SUFFIX)))
-        self._refuse_size(download.size, name, words)
-
-    def _refuse_size(self, size: int, name: str, words: ReplyWords) -> None:
-        limit = self._rules.max_file_mb
-        if size > limit * MEGABYTE:
-            raise _Refused(words.upload_too_large(file=name, limit=limit))
-
-    async def _write(
-        self, download: FileDownload, partial_file: PartialFile, name: str, words: ReplyWords
-    ) -> None:
-        async for chunk in download.chunks:
-            self._refuse_size(partial_file.size + len(chunk), name, words)
-            await on_disk(partial_file.write, chunk)
-        if not partial_file.size:
-            raise _Refused(words.upload_empty(file=name))
-        if not partial_file.is_pdf:
-            raise _Refused(words.upload_no_pdf(file=name))
+            raise UploadRefused(words.uploads_off)
 
     async def _keep(
         self,
@@ -238,8 +206,8 @@ class UploadIntake:
         if isinstance(kept, Upload):
             return kept
         reason, known = kept
-        shown = _shown(download.name)
-        raise _Refused(
+        shown = shown_name(download.name)
+        raise UploadRefused(
             {
                 UploadRefusal.KNOWN: partial(words.upload_known, file=shown, known=inert(known)),
                 UploadRefusal.TOO_MANY: partial(words.upload_too_many, quota.files, file=shown),
@@ -266,16 +234,6 @@ class UploadIntake:
         return there
 
 
-async def on_disk(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """What ``work`` returns, done in a thread: the inbox may lie on a share, and shares hang.
-
-    Raises:
-        OSError: as ``work``; a TimeoutError when the disk does not answer.
-    """
-    async with asyncio.timeout(DISK_SECONDS):
-        return await asyncio.to_thread(work, *arguments, **named)
-
-
 def upload_folder(inbox: Path, channel: Channel) -> UploadFolder:
     """Where the uploads of a channel lie."""
     return UploadFolder(inbox / folder_name(channel))
@@ -285,8 +243,3 @@ def upload_language(item: InboxItem) -> Language:
     """What is said of a file is said in the language of the words beside it."""
     said = item.address[UPLOAD].get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH
-
-
-def _shown(name: str) -> str:
-    """A file's name in a reply, as it would be called here."""
-    return inert(safe_file_name(name))

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from aiohttp import web
 
 from bot.core.models import LOCAL_ASKER
+from bot.core.uploads.upload_places import UploadPlaces
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from bot.web.security import require_own_form, require_this_machine
+from storage.documents.corrections import MAX_VALUE_CHARS, Corrections
 from storage.documents.document_overview import DocumentOverview, ListedDocument
-from storage.models import Channel, self_description
+from storage.errors import SettingsError
+from storage.models import FIELDS, Channel, DocumentStatus, self_description
 from storage.queues.reading_repair import retry_failed
 from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 
 Json = dict[str, Any]
 STATES = ("live", "reading", "waiting", "quarantined")
-MAX_SHOWN = 500
-"""Documents on a page; the others are counted."""
+PAGE_SIZE = 100
+"""Documents on a page; as JSON they come all at once."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
@@ -38,17 +40,22 @@ ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
 class DocumentsPage:
     """Serves the documents of all channels."""
 
-    def __init__(self, pages: AdminPages, overview: DocumentOverview, database: Database) -> None:
+    def __init__(
+        self, pages: AdminPages, overview: DocumentOverview, places: UploadPlaces, database: Database
+    ) -> None:
         self._pages = pages
         self._overview = overview
+        self._places = places
         self._database = database
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the page."""
-        again = r"/console/documents/{channel:\d{1,9}}/{document:[0-9a-f-]{36}}/again"
+        document = r"/console/documents/{channel:\d{1,9}}/{document:[0-9a-f-]{36}}"
         return [
             web.get("/console/documents" + JSON_ENDING, self.show, name="admin_documents"),
-            web.post(again, self.read_again, name="admin_documents_again"),
+            web.get(document, self.show_document, name="admin_document"),
+            web.post(document, self.correct, name="admin_document_correction"),
+            web.post(f"{document}/again", self.read_again, name="admin_documents_again"),
         ]
 
     async def show(self, request: web.Request) -> web.Response:
@@ -56,18 +63,14 @@ class DocumentsPage:
         require_this_machine(request)
         channels = await self._pages.channels()
         chosen = {name: request.query.get(name, "") for name in ("channel", "state", "q", "order")}
-        found = [
-            (channel, one)
-            for channel in channels
-            if chosen["channel"] in {"", str(channel.id)}
-            for one in await self._overview.of(channel.id)
-            if _is_asked_for(one, chosen)
-        ]
+        asked = {one.id: one for one in channels if chosen["channel"] in {"", str(one.id)}}
+        found = [one for one in await self._overview.of(asked.keys()) if _is_asked_for(one, chosen)]
         _, key, is_falling = ORDERS.get(chosen["order"], ORDERS["file"])
-        found.sort(key=lambda pair: key(pair[1]), reverse=is_falling)
-        rows = [_row(channel, one) for channel, one in found[:MAX_SHOWN]]
+        found.sort(key=key, reverse=is_falling)
         if wants_json(request):
-            return json_page(rows)
+            return json_page([_row(asked[one.channel_id], one) for one in found])
+        start = _start(request.query.get("from", ""), len(found))
+        shown = found[start : start + PAGE_SIZE]
         return self._pages.show(
             request,
             "documents.html",
@@ -75,8 +78,11 @@ class DocumentsPage:
             chosen=chosen,
             states=STATES,
             orders={name: label for name, (label, _, _) in ORDERS.items()},
-            rows=rows,
+            rows=[_row(asked[one.channel_id], one) for one in shown],
+            start=start,
+            page_size=PAGE_SIZE,
             count=len(found),
+            places=await self._places.all(),
         )
 
     async def read_again(self, request: web.Request) -> web.Response:
@@ -86,16 +92,72 @@ class DocumentsPage:
             web.HTTPSeeOther: to the list.
         """
         require_own_form(request)
-        channel, _ = await self._pages.channel(request)
-        try:
-            document = UUID(request.match_info["document"])
-        except ValueError:
-            raise web.HTTPNotFound from None
-        if document not in {one.status.document for one in await self._overview.of(channel.id)}:
-            raise web.HTTPNotFound
+        channel, found = await self._document(request)
+        document = found.status.document
         action = AuditedAction(LOCAL_ASKER, "retry", channel.tenant, str(document))
         await retry_failed(self._database, [document], action)
         raise web.HTTPSeeOther(f"../../../documents?channel={channel.id}")
+
+    async def show_document(self, request: web.Request) -> web.Response:
+        """One document, and the fields of its metadata to be corrected."""
+        channel, found = await self._document(request)
+        return self._show_document(request, channel, found)
+
+    async def correct(self, request: web.Request) -> web.Response:
+        """Keep what a form says of a document's newest content; a field left as it was is not corrected.
+
+        Raises:
+            web.HTTPSeeOther: to the document.
+        """
+        require_own_form(request)
+        channel, found = await self._document(request)
+        status, form = found.status, await request.post()
+        changes = dict(_changes(status, form))
+        if changes:
+            action = AuditedAction(LOCAL_ASKER, "correct", channel.tenant)
+            try:
+                await Corrections(self._database).correct(channel.id, status.file, changes, action)
+            except SettingsError as error:
+                return self._show_document(request, channel, found, problem=str(error))
+        raise web.HTTPSeeOther(f"./{status.document}")
+
+    def _show_document(
+        self, request: web.Request, channel: Channel, found: ListedDocument, problem: str = ""
+    ) -> web.Response:
+        metadata = found.status.metadata
+        fields = [(name, metadata.get(name)) for name in FIELDS]
+        values = {"row": _row(channel, found), "fields": fields, "problem": problem}
+        return self._pages.show(request, "document.html", chars=MAX_VALUE_CHARS, **values)
+
+    async def _document(self, request: web.Request) -> tuple[Channel, ListedDocument]:
+        """The document that a path names, and its channel.
+
+        Raises:
+            web.HTTPNotFound: there is none.
+        """
+        channel, _ = await self._pages.channel(request)
+        for one in await self._overview.of([channel.id]):
+            if str(one.status.document) == request.match_info["document"]:
+                return channel, one
+        raise web.HTTPNotFound
+
+
+def _start(place: str, count: int) -> int:
+    """The first document of the page that a query names, counted from 0; of none or a wrong one the first."""
+    start = int(place) if place.isascii() and place.isdecimal() and len(place) < 7 else 0
+    return start if start < count else 0
+
+
+def _changes(status: DocumentStatus, form: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """What a form says of fields otherwise than the document does; None: what is printed counts again."""
+    for name in FIELDS:
+        field = status.metadata.get(name)
+        known = " ".join(field.value.split()) if field else ""
+        said = " ".join(str(form.get(name, known)).split())
+        if form.get(f"{name} printed"):
+            yield name, None
+        elif said != known:
+            yield name, said
 
 
 def _is_asked_for(one: ListedDocument, chosen: Json) -> bool:
@@ -124,6 +186,7 @@ def _row(channel: Channel, one: ListedDocument) -> Json:
         "pages": status.pages,
         "chunks": live.chunks if live else 0,
         "figures": live.figures if live else 0,
+        "tables": live.tables if live else None,
         "language": metadata.get("language"),
         "metadata": metadata,
         "says": self_description(status.metadata),

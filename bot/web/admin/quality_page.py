@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from bot.core.quality import FIGURES, TARGETS, ChannelQuality, channel_quality, is_missed
+from bot.core.quality import FIGURES, ChannelQuality, channel_quality, is_missed
+from bot.core.targets import FIGURE_TARGETS
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
 from bot.web.security import require_this_machine
 from storage.chat.traces import QuestionRecords
 
 WIDTH, HEIGHT, MARGIN = 160, 40, 4
 """Of a curve, in its own units; the margin is left free on every side."""
+
+SIGNS = {">=": "≥", "<=": "≤"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +118,10 @@ def _rows(quality: ChannelQuality) -> Iterator[dict[str, object]]:
     baseline = quality.baseline or {}
     for name, figure in FIGURES.items():
         values = [week.figures[name] if week.is_kept else None for week in quality.weeks]
-        sign, target = TARGETS.get(name, ("", None))
+        target = FIGURE_TARGETS.get(name)
         yield {
             "label": figure.label,
-            "curve": curve(values, target),
+            "curve": curve(values, target.value if target else None),
             "said": ", ".join(
                 f"{week.begins}: {shown(value, figure.unit)}"
                 for week, value in zip(quality.weeks, values, strict=True)
@@ -130,5 +133,5 @@ def _rows(quality: ChannelQuality) -> Iterator[dict[str, object]]:
             "all": shown(quality.figures[name], figure.unit),
             "is_missed": is_missed(name, quality.figures[name]),
             "baseline": shown(baseline.get(name), figure.unit),
-            "target": f"{'≥' if sign == '>=' else '≤'} {shown(target, figure.unit)}" if sign else "",
+            "target": f"{SIGNS[target.sign]} {shown(target.value, figure.unit)}" if target else "",
         }

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,6 +19,7 @@ from bot.core.conversation.memory import answer_in_thread
 from bot.core.models import LOCAL_ASKER, Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
 from bot.core.ports import AnswerListener, QuestionAnswering
+from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.core.wording import reply_words
 from bot.web import security
 from bot.web.middleware import log_failure
@@ -27,7 +27,6 @@ from bot.web.security import require_own_page, require_this_machine
 from bot.web.templates import Templates
 from storage.chat_models import Notice
 from storage.clock import utc_now
-from storage.config_file import MAP_NAME
 from storage.documents.progress import Progress
 from storage.errors import UnknownChannel
 from storage.models import Channel, Platform
@@ -58,14 +57,14 @@ class Console:
         stores: Stores,
         links: Links,
         pages: Templates,
-        inbox: Path,
+        places: UploadPlaces,
         question_chars: int,
     ) -> None:
         self._answering = answering
         self._stores = stores
         self._links = links
         self._pages = pages
-        self._inbox = inbox
+        self._places = places
         self._question_chars = question_chars
 
     def routes(self) -> list[web.RouteDef]:
@@ -87,7 +86,7 @@ class Console:
             security.CONSOLE,
             root="./",
             channels=channels,
-            inbox=str(self._inbox),
+            first=await self._places.first(),
             question_chars=self._question_chars,
         )
 
@@ -103,10 +102,11 @@ class Console:
         channel = await self._channel(int(request.match_info["id"]))
         documents = await self._stores.catalog.recent(channel.id, MAX_LISTED)
         progress = await self._stores.catalog.progress(channel.id)
+        place = await self._places.of_channel(channel.id)
         return _json(
             {
                 "name": channel.name,
-                "folder": MAP_NAME if channel.is_library else str(self._inbox / channel.name),
+                "upload": _place_view(place),
                 "documents": [
                     {
                         "file": document.file,
@@ -270,6 +270,13 @@ class Console:
     def _place(self, url: str, *, is_web: bool) -> dict[str, str]:
         """Where a control leads: into our viewer, or to a web page, which opens by itself."""
         return {"web": url} if is_web else {"view": self._links.viewer_path(url)}
+
+
+def _place_view(place: UploadPlace | None) -> dict[str, str | None] | None:
+    """The folder that a channel's PDFs are dropped into."""
+    if place is None:
+        return None
+    return {"place": place.key, "folder": place.location, "problem": place.problem}
 
 
 def _thread_name(id_: Any) -> str:

@@ -21,6 +21,8 @@
   // What the channel knows.
   const read = async (path) => {
     const response = await fetch(path, { cache: "no-store" });
+    // The secret is another one by now: the page that comes instead says where it is.
+    if (response.status === 401) location.reload();
     if (!response.ok) throw new Error(response.status);
     return response.json();
   };
@@ -130,11 +132,22 @@
       return row;
     }));
   };
+  // Where PDFs are dropped, and what keeps them from being taken there.
+  const showPlace = (place) => {
+    at("upload").hidden = !place;
+    if (!place) return;
+    const isOpen = !place.problem;
+    at("upload").dataset.place = isOpen ? place.place : "";
+    at("drop-here").textContent = isOpen ? "Drop PDFs on this page, or into" : "No PDF can be dropped here. Put it into";
+    at("drop-problem").textContent = place.problem ?? "";
+    at("choose-files").hidden = !isOpen;
+    if (at("folder").textContent !== place.folder) writePath(at("folder"), place.folder);
+  };
   const showOpening = () => {
     const opening = at("opening");
     opening.hidden = thread.childElementCount > 0;
     at("thread-title").hidden = !opening.hidden;
-    if (opening.hidden) { at("drop").hidden = false; return; }
+    if (opening.hidden) return;
     const { answering: quick, waiting } = known.progress;
     showTries();
     const headline = at("headline");
@@ -143,11 +156,11 @@
     at("advice").textContent = quick
       ? `Answers come from the ${count(quick, "document")} of this channel${known.web ? ", from its approved web pages" : ""}, and from nowhere else.`
       : waiting ? "You can ask as soon as the first one is read."
-      : channel.options.length ? "This channel is fed by one folder. Copy PDFs into it; the first answers are ready within seconds."
-      : "Make a folder in here and copy PDFs into it. The folder's name becomes the channel's.";
+      : !at("upload").dataset.place ? "This channel is fed by one folder. Put PDFs into it; the first answers are ready within seconds."
+      : channel.options.length ? "Drop PDFs on this page, or copy them into the channel's folder; the first answers are ready within seconds."
+      : "Drop PDFs on this page: they become the channel of the folder below. Or make a folder beside it; its name becomes the channel's.";
     at("hole").hidden = Boolean(quick || waiting);
     writePath(at("hole").querySelector("code"), at("folder").textContent);
-    at("drop").hidden = !at("hole").hidden;
     at("opening-note").textContent = "¹ Every sentence of an answer is followed by a number. It opens the page that says so, with the passage marked.";
   };
   const refresh = async () => {
@@ -157,7 +170,7 @@
       showChannels(channels);
       if (channel.value) {
         known = await read(`console/channels/${channel.value}`);
-        writePath(at("folder"), known.folder);
+        showPlace(known.upload);
       }
       showAlarms((await read("console/folders")).folders);
       if (!known.progress.files || known.progress.rungs.some((rung) => left(rung) > 0)) pause = 1500;
@@ -431,6 +444,7 @@
     at("ask").requestSubmit();
   });
   channel.addEventListener("change", () => {
+    at("upload").dataset.place = ""; // until its folder is known
     openThread(); closePage(); refresh();
   });
   at("clear").addEventListener("click", async () => {

@@ -3,7 +3,7 @@
 A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
 
 Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
-previews and mail scanners fetch links as well; the audit has that it was opened.
+previews and mail scanners fetch links as well; the audit has that it was opened, and openings are counted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bot.core.errors import LinkEnded
 from bot.web import security
 from bot.web.opened_links import LinkAudit, OpenLink, open_link, quotes_of
 from bot.web.page_images import PageImages
+from bot.web.source_openings import SourceOpenings
 from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_page_view
 from bot.web.viewer.search_page import SearchPage, way_to_page
@@ -55,9 +56,17 @@ class Viewer:
     """Serves what a link opens."""
 
     def __init__(
-        self, links: Links, stores: Stores, images: PageImages, pages: Templates, search: SearchPage
+        self,
+        links: Links,
+        stores: Stores,
+        images: PageImages,
+        pages: Templates,
+        *,
+        search: SearchPage,
+        openings: SourceOpenings,
     ) -> None:
         self._links = links
+        self._openings = openings
         self._stores = stores
         self._images = images
         self._pages = pages
@@ -83,6 +92,7 @@ class Viewer:
         """The page that was cited."""
         link = await self._open(request)
         self.audit.note(request, link)
+        self._openings.note(request, link.citation)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:

@@ -42,7 +42,7 @@ class EmbeddedIndex:
     is_ours_alone = True
     """It lies in the home."""
     outages = 0
-    """It is never away without us: what a write has returned from is on the disk."""
+    """It is never away without us: what a write has returned from is on the disk. But a file may be lost."""
 
     def __init__(self, folder: Path, timeout: float = 10.0, first_space: str | None = None) -> None:
         """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds.
@@ -55,6 +55,10 @@ class EmbeddedIndex:
         self._matrices = VectorMatrices()
         self._frequencies = TermFrequencies()
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
+
+    def note_outage(self) -> None:
+        """A file is not there any more: what the index should hold is compared with what it holds, now."""
+        self.outages += 1
 
     async def tenants(self) -> set[TenantName]:
         """Every tenant there is."""

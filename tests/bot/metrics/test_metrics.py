@@ -123,6 +123,13 @@ async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
     assert page["footnote_http_request_seconds_count{viewer,4xx}"] == 2
 
 
+async def test_openings_are_counted(counted: Counted) -> None:
+    """Shows that each adds one, with no word of what was opened."""
+    counted.metrics.count_opening()
+    counted.metrics.count_opening()
+    assert (await counted.read())["footnote_opened_sources_total{}"] == 2
+
+
 async def test_what_waits_is_read_from_sql_at_a_scrape(counted: Counted) -> None:
     """Shows queues with ages and leases, states and rungs; and that one reading serves for some seconds."""
     now = utc_now()

@@ -9,7 +9,7 @@ import pytest
 from engines.support.slack_judges import message_faults
 
 from bot.core.conversation.feedback import REASONS, FeedbackReply
-from bot.core.models import Answer, AnswerState, Language
+from bot.core.models import Answer, AnswerState, Citation, Language
 from bot.slack.feedback_buttons import feedback_blocks, read_feedback_click, reply_blocks
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform
@@ -67,6 +67,20 @@ def test_a_thumb_says_good_or_bad_of_this_answer() -> None:
     assert why
     assert why.verdict is None
     assert why.place == {"channel": "C0ITOPS01", "user": "U0ALICE01", "thread_ts": "17.0001"}
+
+
+def test_what_cites_a_page_can_have_its_links_renewed() -> None:
+    """By one button, which gives no verdict; what cites web pages alone has none."""
+    cited = Citation(1, "Rules", "rules.pdf", 1, "At night.", (), "https://x.example/v/t")
+    _, block = feedback_blocks(replace(ANSWER, citations=(cited,)), KEY.tenant, ASKED)
+    why, links = block["elements"]
+    said = read_feedback_click(click(links, block))
+    assert said
+    assert (said.wants_links, said.verdict, said.message_key) == (True, None, ASKED)
+    assert not getattr(read_feedback_click(click(why, block)), "wants_links", True)
+    web = replace(cited, host="example.org")
+    _, block = feedback_blocks(replace(ANSWER, citations=(web,)), KEY.tenant, ASKED)
+    assert len(block["elements"]) == 1
 
 
 def test_an_answer_in_a_direct_chat_may_be_of_a_channel_that_was_asked_from_there() -> None:

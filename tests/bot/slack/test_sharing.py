@@ -159,6 +159,26 @@ async def test_a_private_answer_that_stays_is_no_second_one(desk: Desk) -> None:
     assert len(desk.slack.shared()) == 1
 
 
+@pytest.mark.parametrize(
+    ("user", "is_member", "has_links"),
+    [(ALICE, False, True), ("U0BOB0001", True, True), ("U0BOB0001", False, False)],
+    ids=["asker", "member", "stranger"],
+)
+async def test_new_links_are_for_the_asker_and_for_members(
+    desk: Desk, user: str, is_member: bool, has_links: bool
+) -> None:
+    """One click, and whoever clicked sees the sources with buttons that open: nobody else does."""
+    desk.slack.members = [CHANNEL] if is_member else ["C0HRTEAM1"]
+    (key,) = desk.inbox.kept
+    block = {"block_id": f"feedback:sl_T0ACME001_{CHANNEL}:why", "action_id": "feedback-links"}
+    clicked = desk.payload(block | {"value": f"links en {key}"}) | {"user": {"id": user}}
+    assert await desk.signed.click(clicked) == 200
+    (said,) = desk.slack.whispered
+    assert said["user"] == user
+    assert said["text"].startswith(WORDS.links_renewed if has_links else WORDS.no_sources)
+    assert (f"https://kept.example/v/1-{key}" in json.dumps(said)) is has_links
+
+
 @pytest.mark.parametrize("is_member", [True, False])
 async def test_feedback_on_a_private_answer_is_answered_also_where_we_are_no_member(
     desk: Desk, is_member: bool

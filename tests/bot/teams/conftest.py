@@ -59,6 +59,7 @@ def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
         join=inbox.join,
         leave=inbox.leave,
         feedback=feedback,
+        renew_links=inbox.renew_links,
     )
 
 

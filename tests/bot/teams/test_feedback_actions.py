@@ -13,7 +13,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
 from bot.teams.activities import read_activity
 from bot.teams.adapter import PATH
-from bot.teams.feedback_actions import read_feedback, reply_card, takes_feedback
+from bot.teams.feedback_actions import links_row, read_feedback, reply_card, takes_feedback
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform
 
@@ -133,6 +133,17 @@ def test_a_cards_click_counts_in_personal_chats_only() -> None:
     """Elsewhere everybody would see what follows."""
     conversation = {"id": "19:g", "conversationType": "groupChat", "tenantId": TENANT}
     assert read_feedback(click(feedback="why", answer="17") | {"conversation": conversation}) is None
+
+
+def test_new_links_are_asked_for_anywhere() -> None:
+    """The button of a card says of which answer; it is no question, and no verdict."""
+    (button,) = links_row(Answer(AnswerState.GROUNDED, "At night."), "17")["actions"]
+    conversation = {"id": "19:ops@thread.tacv2", "conversationType": "channel", "tenantId": TENANT}
+    clicked = click(**button["data"]) | {"conversation": conversation}
+    action = read_feedback(clicked)
+    assert action
+    assert (action.wants_links, action.verdict, action.message, action.place.key) == (True, None, "17", KEY)
+    assert read_activity(clicked) is None
 
 
 @pytest.mark.parametrize("state", AnswerState)

@@ -123,6 +123,7 @@ async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Do
         join=inbox.join,
         leave=inbox.leave,
         feedback=cast("AnswerFeedback", inbox.feedback),
+        renew_links=inbox.renew_links,
         keys=SigningKeys(f"{openid.url}/openid"),
     )
     app = web.Application()
@@ -378,4 +379,11 @@ def test_without_any_configuration_there_is_no_teams(new_inbox: Callable[[], Any
 
 def opened(settings: BotSettings, inbox: Any) -> TeamsAdapter | None:
     """What the program opens by these settings."""
-    return open_teams(settings, inbox, inbox.join, inbox.leave, inbox.feedback)
+    return open_teams(
+        settings,
+        inbox,
+        join=inbox.join,
+        leave=inbox.leave,
+        feedback=inbox.feedback,
+        renew_links=inbox.renew_links,
+    )

@@ -384,11 +384,12 @@ async def test_not_found_offers_the_nearest_page(
 async def test_an_empty_console_names_the_folder_to_drop_into(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Without a channel it is the inbox; with an empty one that channel's folder."""
+    """Without a channel it is that of the first one; with an empty one that channel's folder."""
+    (house.home / "inbox").mkdir()
     await page.goto(console_of(client))
     hole = page.locator("#hole code")
     await hole.wait_for()
-    assert await hole.inner_text() == str(house.home / "inbox")
+    assert await hole.inner_text() == str(house.home / "inbox" / "documents")
     await house.channel("alpha")
     await page.wait_for_function(
         "folder => document.querySelector('#hole code').textContent === folder",

@@ -260,7 +260,7 @@ async def test_each_channel_shows_its_own_documents(client: TestClient, house: H
     shown = await (await client.get(f"/console/channels/{alpha.id}")).json()
     (document,) = shown["documents"]
     assert (document["title"], document["pages"], document["state"]) == ("Of alpha", 2, "live")
-    assert shown["folder"] == str(house.home / "inbox" / "alpha")
+    assert shown["upload"]["folder"] == "/alpha/a.pdf"
     rungs = [(one["rung"], one["files"], one["pages"]) for one in shown["progress"].pop("rungs")]
     assert rungs == [("quick", 1, 2), ("full", 1, 2)]
     assert shown["progress"] == {"files": 1, "answering": 1, "pages": 2, "waiting": 0, "quarantined": 0}

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
-from fakes.web_house import House, Shelved, make_pdf
+from fakes.web_house import House, Shelved, console_of, make_pdf
 from playwright.async_api import Page
 from sqlalchemy import select, update
 from sqlmodel import col
@@ -176,7 +176,7 @@ async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
     """The folder's problem stands there in plain words; one click allows what was shown, and it is gone."""
     channel, (apples, pears, _) = await shelve_three(house)
     folder = await ask_about(house, channel, [apples, pears])
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     alarm = page.locator(".alarm")
     await alarm.get_by_text(VANISHED).wait_for()
     await alarm.locator("summary").click()
@@ -198,7 +198,7 @@ async def test_a_suggestion_is_asked_by_a_click(page: Page, client: TestClient, 
     citation = await house.cite(channel, shelved[0], 1, "Page of apples")
     cited = (channel, citation, "About apples", "apples.pdf")
     house.answering.answers["How red is <b>it</b>?"] = house.answer("Very. [1]", cited)
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.get_by_role("button", name="How red is <b>it</b>?").click()
     await page.wait_for_selector(".answer >> text=Very.")
 
@@ -208,7 +208,7 @@ async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: Test
     """A bar per rung with files and pages while work goes on, and none when it has ended."""
     channel, _ = await shelve_three(house)
     await wait_in_line(house, channel, 2)
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.wait_for_selector(".rung")
     progress = await house.catalog.progress(channel.id)
     words, meaning = await page.locator(".rung-numbers").all_inner_texts()
@@ -225,7 +225,7 @@ async def test_a_service_that_does_not_answer_is_called_so(
     """While a proxy answers in its place nothing is made up, and the page recovers by itself."""
     await shelve_three(house)
     await page.route("**/console/channels", lambda route: route.fulfill(body="<html>Bad gateway</html>"))
-    await page.goto(str(client.make_url("/")))
+    await page.goto(console_of(client))
     await page.get_by_text("Footnote does not answer").wait_for()
     assert await page.locator("#headline").is_hidden()
     await page.unroute("**/console/channels")

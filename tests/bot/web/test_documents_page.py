@@ -10,9 +10,10 @@ from fakes.web_house import House, Shelved, make_pdf
 from sqlalchemy import update
 from sqlmodel import col
 
+from bot.web.admin import documents_page
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
-from storage.sql.tables import PublicationRow, ReadingRow
+from storage.sql.tables import PublicationRow, ReadingRow, VersionRow
 
 
 @pytest.fixture
@@ -85,3 +86,55 @@ async def test_an_unreadable_document_is_read_again(
     assert [one["state"] for one in await listed(client, q="backup")] == ["waiting"]
     (entry,) = await AuditLog(house.database).latest()
     assert (entry.action, entry.subject) == ("retry", str(backup.document))
+
+
+async def test_a_long_list_comes_in_pages(
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each leads to the next one and back, with what was chosen; JSON has all."""
+    monkeypatch.setattr(documents_page, "PAGE_SIZE", 1)
+    query = {"state": "live", "q": "p"}
+    first = await (await client.get("/console/documents", params=query)).text()
+    assert "2 documents, 1 to 1 shown" in first
+    assert 'href="?state=live&amp;q=p&amp;from=1" rel="next"' in first
+    assert 'rel="prev"' not in first
+    last = await (await client.get("/console/documents", params=query | {"from": "1"})).text()
+    assert ("<small>oven.pdf<" in last, "<small>backup.pdf<" in last) == (True, False)
+    assert 'href="?state=live&amp;q=p&amp;from=0" rel="prev"' in last
+    for wrong in ("7", "-1", "x", "²"):
+        assert "1 to 1 shown" in await (await client.get("/console/documents", params={"from": wrong})).text()
+    assert len(await listed(client, **query)) == 2
+
+
+async def test_metadata_are_corrected_and_taken_back(
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
+) -> None:
+    """What is printed counts where a field is left as it was; another channel's document is not there."""
+    backup = shelf[2]
+    printed = {"sop_id": ["SOP-1", 1, [], None], "department": ["IT", 1, [], None]}
+    async with house.database.transaction() as session:
+        details = {"metadata": printed, "tables": 3}
+        found = update(ReadingRow).where(col(ReadingRow.id) == backup.reading)
+        await session.execute(found.values(details=details, figures=2))
+    (row,) = await listed(client, q="backup")
+    assert (row["figures"], row["tables"], row["says"]) == (2, 3, "SOP-1, IT")
+    path = f"/console/documents/{row['channel_id']}/{row['document']}"
+    assert f'href="../{path.removeprefix("/")}"' in await (await client.get("/console/documents")).text()
+    assert 'value="SOP-1" maxlength="120"' in await (await client.get(path)).text()
+    form = {"sop_id": "SOP-1", "department": "Night shift", "effective": "2024-03-01"}
+    assert (await client.post(path, data=form)).status == 403
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    elsewhere = path.replace(f"/{row['channel_id']}/", f"/{shelf[0].id}/")
+    assert (await client.post(elsewhere, data=form, headers=headers)).status == 404
+    shown = await client.post(path, data=form, headers=headers)
+    assert (shown.status, shown.url.path) == (200, path)
+    assert (await listed(client, q="backup"))[0]["says"] == "SOP-1, Night shift, effective 2024-03-01"
+    async with house.database.snapshot() as session:
+        version = await session.get_one(VersionRow, backup.version)
+        assert version.corrected == {"department": "Night shift", "effective": "2024-03-01"}
+    await client.post(path, data={"department printed": "1", "effective": ""}, headers=headers)
+    assert (await listed(client, q="backup"))[0]["says"] == "SOP-1, IT"
+    refused = await client.post(path, data={"author": "x" * 121}, headers=headers)
+    assert "a value may have 120 characters" in await refused.text()
+    actions = [one.action for one in await AuditLog(house.database).latest()]
+    assert actions == ["correct", "correct"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient
-from fakes.web_house import House
+from fakes.web_house import House, make_pdf
 
 from bot.core.quality import channel_quality
 from bot.web.admin.quality_page import HEIGHT, MARGIN, WIDTH, curve
@@ -35,7 +35,11 @@ async def channel(house: House) -> Channel:
     """A channel with a week of four questions before this one, and a greeting."""
     alpha, asked = await house.channel("alpha"), utc_now() - timedelta(days=7)
     figures = [{"file": "a.pdf", "page": 3}, {"file": "b.pdf", "page": 1}]
-    cited = [{"file": "a.pdf", "page": 3, "quote": "secret words"}]
+    backup = await house.shelve(alpha, "a.pdf", make_pdf([["secret words"]]))
+    one, other = await house.cite_answer(alpha, (backup, 1, "secret"), (backup, 1, "words"))
+    await house.citations.count_openings({(one.id, asked.date()): 2})
+    await house.citations.count_openings({(one.id, asked.date()): 1, (99, asked.date()): 5})
+    cited = [{"file": "a.pdf", "page": 3, "quote": "secret words", "id": id_} for id_ in (one.id, other.id)]
     await keep(house, alpha, "q1", asked, "grounded", figures=figures, citations=cited)
     await keep(house, alpha, "q2", asked, "partial", milliseconds={"total": 80})
     old = [{"file": "a.pdf", "day": "2001-01-01"}]
@@ -55,7 +59,8 @@ async def test_figures_are_made_of_what_is_kept(house: House, channel: Channel) 
     assert quality.figures == {
         "answered": 0.5, "closest": 0.25, "not_found": 0.25, "failed": 0,
         "documents": pytest.approx(5 / 3), "recent": pytest.approx(2 / 3), "figures": 1, "fitting": 0.5,
-        "helpful": 0.5, "doubted": 0.25, "corrected": 1, "first_ms": 20, "total_ms": 40,
+        "helpful": 0.5, "doubted": 0.25, "corrected": 1, "opened": 1, "openings": 3,
+        "first_ms": 20, "total_ms": 40,
         "prompt_tokens": 100, "completion_tokens": None,
     }  # fmt: skip
     *before, last, present = quality.weeks

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import shutil
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from fakes.web_house import House
+from fakes.web_house import House, make_pdf
 
 from bot.app import ChatPlatforms
 from bot.settings import BotSettings, Settings
 from bot.web.figure_images import FigureImages
-from bot.web.readiness import Readiness
+from bot.web.readiness import REASONS, Readiness
 from ingestion.settings import IngestionSettings
 from storage.errors import BlobsUnavailable, DatabaseUnavailable
 from storage.files.blobs import Blobs
+from storage.index.embedded.index import EmbeddedIndex
+from storage.index.embedded.tenant_check import TenantCheck
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 
@@ -48,8 +51,9 @@ async def test_parts_that_fail_say_no_or_are_late_are_named(caplog: pytest.LogCa
         async with aclosing(Readiness(checks, seconds=0.01)) as readiness:
             for _ in range(3):
                 assert await readiness.not_ready() == ["index", "blobs", "slack"]
+            assert (await readiness.reasons())["blobs"] == "no answer within 0.01 s"
     assert asked == 1
-    assert caplog.text.count("not ready: blobs, index, slack") == 1
+    assert caplog.text.count("not ready: blobs: no answer") == 1
     assert "marmalade" not in caplog.text
 
 
@@ -106,3 +110,41 @@ def test_blobs_that_cannot_be_written_are_not_ready(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "blobs")
     with pytest.raises(BlobsUnavailable):
         blobs.ping()
+
+
+async def test_a_lost_file_of_the_index_is_noticed_and_looked_for_at_once(house: House) -> None:
+    """Shows that one channel's loss is a reason, and that it starts one comparison, not one at each look."""
+    channel = await house.channel("alpha")
+    await house.shelve(channel, "a.pdf", make_pdf([["one"]]))
+    async with aclosing(EmbeddedIndex(house.home / "index")) as index:
+        check = TenantCheck(house.database, index)
+        async with aclosing(Readiness({"tenants": check.has_all})) as readiness:
+            for _ in range(2):
+                assert await readiness.reasons() == {"tenants": REASONS["tenants"]}
+            assert index.outages == 1
+            await index.ensure_tenant(channel.tenant)
+            assert await readiness.reasons() == {}
+            shutil.rmtree(house.home / "index")
+            (house.home / "index").mkdir()
+            assert await readiness.not_ready() == ["tenants"]
+            assert index.outages == 2
+
+
+async def test_a_reason_says_what_an_admin_can_mend() -> None:
+    """Shows SQL's own sentences, and a full disk behind whatever error."""
+
+    async def locked() -> bool:
+        raise DatabaseUnavailable("another program keeps the database locked")
+
+    async def full() -> bool:
+        raise BlobsUnavailable("marmalade") from OSError(errno.ENOSPC, "marmalade")
+
+    async def away() -> bool:
+        raise BlobsUnavailable("marmalade")
+
+    async with aclosing(Readiness({"sql": locked, "blobs": full, "index": away})) as readiness:
+        assert await readiness.reasons() == {
+            "sql": "another program keeps the database locked",
+            "blobs": "the disk is full",
+            "index": REASONS["index"],
+        }

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sources import ROOT
 
 from bot.settings import BotSettings, Settings
+from bot.web.readiness import REASONS
 from bot.web.security import inline
 from bot.web.source_archive import pack_source
 from ingestion.settings import IngestionSettings
@@ -33,7 +34,11 @@ async def test_health_says_alive_and_ready(visit: Visit) -> None:
     ready, busy = await visit(), await visit(not_ready=["index", "slack"])
     assert [(await ready.get(path)).status for path in ("/healthz", "/readyz")] == [200, 200]
     assert [(await busy.get(path)).status for path in ("/healthz", "/readyz")] == [200, 503]
-    assert await (await busy.get("/readyz")).json() == {"ready": False, "not_ready": ["index", "slack"]}
+    assert await (await busy.get("/readyz")).json() == {
+        "ready": False,
+        "not_ready": ["index", "slack"],
+        "reasons": {"index": REASONS["index"], "slack": REASONS["slack"]},
+    }
 
 
 async def test_the_log_never_holds_a_token(
@@ -85,7 +90,7 @@ async def test_static_files_are_named_by_their_content_and_kept_for_ever(client:
     """Every file that the console's page names is served, immutable; other names are nothing."""
     html = await (await client.get("/")).text()
     names = re.findall(r'\./(static/[\w.]+)"', html)
-    assert len(names) == 4
+    assert len(names) == 5
     for name in names:
         response = await client.get(f"/{name}")
         assert response.status == 200

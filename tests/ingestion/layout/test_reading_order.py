@@ -128,7 +128,9 @@ def test_a_table_goes_on_over_a_page_with_its_header() -> None:
     """The second page's rows come under the first page's header, and each word keeps its own page."""
     first = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.9)
     second = table_page([["Engine-2", "9 kg"], ["Engine-3", "4 kg"]], top=0, number=2)
-    chunks = cut(of_tables(first, second)).chunks
+    arranged = of_tables(first, second)
+    assert arranged.tables == 2  # by page
+    chunks = cut(arranged).chunks
     assert chunks[1].text.startswith("| Model | Weight |\n| --- | --- |\n| Engine-2 | 9 kg |")
     pages = {chunks[1].text[word.start : word.end]: word.page for word in chunks[1].words}
     assert (pages["Model"], pages["Engine-2"]) == (1, 2)

@@ -25,6 +25,8 @@ async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> N
     """One answer's, a channel's, and by two new keys all; each is audited, and the chain holds."""
     program = with_samples
     async with program.serving():
+        printed = program.run("console")
+        assert (printed.returncode, printed.stdout.strip()) == (0, program.console_url)
         first, second = (link_of(program, "When do backups run?") for _ in range(2))
         assert [await status(one) for one in (first, second)] == [200, 200]
         ended = program.run("links", "revoke", "--link", first, "--yes")
@@ -41,6 +43,8 @@ async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> N
         assert (refused.returncode, "not signed" in refused.stderr) == (2, True)
         nobody = program.run("links", "revoke", "--person", "slack:T0ACME001:U0ANNA001", "--yes")
         assert (nobody.returncode, "nothing is kept" in nobody.stderr) == (2, True)
+    stopped = program.run("console")
+    assert (stopped.returncode, "no `footnote serve` runs" in stopped.stderr) == (2, True)
     listed = [json.loads(line) for line in program.run("audit", "--json").stdout.splitlines()]
     assert [one["action"] for one in listed] == ["revoke links"] * 2 + ["rotate key"] * 2
     exported = [json.loads(line) for line in program.run("audit", "export").stdout.splitlines()]

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from engines.s3 import RealS3
 from sqlalchemy import select
+from sqlmodel import col
 
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.channels import Channels
@@ -35,7 +36,7 @@ from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown
 from storage.queues.local_copies import LocalCopies
-from storage.sql.audit import AuditedAction, AuditLog
+from storage.sql.audit import HEAD, AuditedAction, AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import (
     BlobRow,
@@ -431,8 +432,10 @@ async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home,
         for name, table in SQLModel.metadata.tables.items():
             if TABLES[name].owners and (await session.execute(select(table))).first() is not None:
                 full.add(name)
-    # Ids of the message that is to say so.
-    assert full <= {"channel", "inbox", "outbox"}
+        facts = list(await session.scalars(select(col(FactRow.name))))
+    # Ids of the message that is to say so; a digest of what the audit has.
+    assert full <= {"channel", "inbox", "outbox", "fact"}
+    assert facts == [HEAD]
 
 
 def test_an_erasure_is_named_without_its_words() -> None:

@@ -33,6 +33,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $_ := set $env "WEAVIATE_URL" . }}
 {{- $_ := set $env "FOOTNOTE_WEAVIATE_GRPC_PORT" ($.Values.weaviate.grpcPort | int | toString) }}
 {{- end }}
+{{- with $.Values.blobs.url }}{{ $_ := set $env "FOOTNOTE_BLOBS" . }}{{ end }}
+{{- if $.Values.workers.replicas }}{{ $_ := set $env "FOOTNOTE_ROLE" .kind }}{{ end }}
 {{- if $.Values.metrics.enabled }}
 {{- $_ := set $env "FOOTNOTE_METRICS_LISTEN" (printf "0.0.0.0:%d" ($.Values.metrics.port | int)) }}
 {{- end }}
@@ -134,8 +136,13 @@ spec:
         {{- end }}
   volumes:
     - name: home
+      {{- if $.Values.blobs.url }}
+      emptyDir:
+        sizeLimit: {{ $.Values.home.size }}
+      {{- else }}
       persistentVolumeClaim:
         claimName: {{ $.Values.home.existingClaim | default (include "footnote.name" $) }}
+      {{- end }}
     - name: tmp
       emptyDir: {}
     {{- if $.Values.files }}

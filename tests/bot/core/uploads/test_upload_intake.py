@@ -16,6 +16,7 @@ from samples.paper import pdf
 
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Language
+from bot.core.uploads.file_checks import FileChecks
 from bot.core.uploads.file_host import FileDownload, FileHost
 from bot.core.uploads.upload_folder import PartialFile, UploadFolder
 from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake, UploadPolicy, UploadRules
@@ -285,7 +286,7 @@ async def test_the_same_bytes_are_taken_once_and_said_to_be_here(counter: Counte
     assert counter.files() == ["a.pdf"]
 
 
-@pytest.mark.parametrize("step", ["_write", "_keep", "finish", "after"])
+@pytest.mark.parametrize("step", ["write", "_keep", "finish", "after"])
 async def test_a_crash_at_any_step_is_made_good_by_the_next_try(
     counter: Counter, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -305,8 +306,8 @@ async def test_a_crash_at_any_step_is_made_good_by_the_next_try(
     with monkeypatch.context() as crash:
         crash.setattr(UploadFolder, "discard", lambda self, file: file.close())  # nobody tidies up
         crash.setattr(UploadFolder, "finish", die_around)
-        if step.startswith("_"):
-            crash.setattr(UploadIntake, step, die)
+        if step in {"write", "_keep"}:
+            crash.setattr(FileChecks if step == "write" else UploadIntake, step, die)
         with pytest.raises(Killed):
             await counter.intake.take(counter.item("a"))
     assert await counter.said(counter.item("a")) == WORDS.upload_taken(file="a.pdf")

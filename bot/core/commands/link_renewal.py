@@ -1,0 +1,52 @@
+"""The sources of an answer once more, with links that begin to live now: for a thread, or for one person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.citations.citations import CitationService
+from bot.core.models import Answer, AnsweredFrom, AnswerState, Citation, Language
+from bot.core.plaintext import inert, shorten
+from bot.core.wording import ReplyWords, reply_words
+from storage.chat.channels import Channels
+from storage.chat.traces import QuestionRecords
+from storage.errors import UnknownChannel
+
+QUOTE_CHARS = 200
+
+
+def renewed_sources(
+    citations: Sequence[Citation], words: ReplyWords, lead: str, origin: AnsweredFrom | None = None
+) -> Answer:
+    """A message of these sources below ``lead``; or that there are none."""
+    if not citations:
+        return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
+    quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
+    text = "\n".join([lead, *quotes])
+    return Answer(AnswerState.CHAT, text, tuple(citations), language=words.language, answered_from=origin)
+
+
+class LinkRenewal:
+    """Signs the links of an answer anew. Who may have them, the platform's door has found out before."""
+
+    def __init__(self, records: QuestionRecords, channels: Channels, citations: CitationService) -> None:
+        self._records = records
+        self._channels = channels
+        self._citations = citations
+
+    async def renew(self, channel_id: int, question: str, language: Language) -> Answer:
+        """The sources of the answer to a question of this channel, as long as its record is kept.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        words = reply_words(language)
+        kept = await self._records.get(channel_id, question)
+        record = kept.record if kept else {}
+        origin = record.get("answered_from", {}).get("channel_id", channel_id)
+        try:
+            channel = await self._channels.get(origin)
+        except UnknownChannel:
+            return renewed_sources((), words, "")
+        citations = await self._citations.renew(channel, record.get("citations", ()))
+        return renewed_sources(citations, words, words.links_renewed)

@@ -1,0 +1,75 @@
+"""What answers are held to: the figures of a channel's weeks, and the measures of labelled questions.
+
+``footnote quality`` and the console check the first against records of questions; ``make eval`` checks all of
+them against answers to its own questions.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_HOLDS = {">=": operator.ge, "<=": operator.le}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What is asked of one figure."""
+
+    sign: str
+    """``>=`` or ``<=``."""
+    value: float
+
+    def is_met(self, value: float) -> bool:
+        """Whether a figure is as it should be; one that could not be measured (nan) is not."""
+        holds: bool = _HOLDS[self.sign](value, self.value)
+        return holds
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.value:g}"
+
+
+def at_least(value: float) -> Limit:
+    """No less."""
+    return Limit(">=", value)
+
+
+def at_most(value: float) -> Limit:
+    """No more."""
+    return Limit("<=", value)
+
+
+FIGURE_TARGETS: Mapping[str, Limit] = {
+    "answered": at_least(0.80),
+    "documents": at_least(1.2),
+    "fitting": at_least(0.80),
+    "first_ms": at_most(3000),
+    "total_ms": at_most(10000),
+}
+"""Figure of ``bot.core.quality`` -> what is asked of it: first guesses, no channel's weeks were measured."""
+
+QUOTE_TARGETS: Mapping[str, Limit] = {
+    "answerable claimed": at_least(0.80),
+    "off subject claimed": at_most(0.15),
+    "absent here claimed": at_most(0.30),
+    "not claimed, right page among the closest": at_least(0.85),
+    "first citation on a right page": at_least(0.80),
+    "citation page precision": at_least(0.80),
+    "citation page recall": at_least(0.75),
+    "answer contained": at_least(0.65),
+    "quotes per answer": at_most(2),
+    "characters quoted per answer": at_most(300),
+    "misspelt: hit@5 lost": at_most(0.05),
+}
+"""Measure of labelled questions -> what is asked where quotes answer."""
+MODEL_TARGETS: Mapping[str, Limit] = {
+    "answerable claimed": at_least(0.95),
+    "off subject claimed": at_most(0.05),
+    "absent here claimed": at_most(0.15),
+}
+"""The same where a model answers."""
+MARKED_WORDS = at_least(0.98)
+"""Share of the quoted words that are marked on their page."""
+MISPLACED_MARKS = at_most(0)
+"""Marks that lie on other words."""

@@ -1,0 +1,146 @@
+"""Puts PDFs into watched folders for whoever sits at the console; nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from bot.core.models import Language
+from bot.core.uploads.file_checks import FileChecks
+from bot.core.uploads.file_host import FileDownload
+from bot.core.uploads.file_names import free_file_name, is_same_name, safe_file_name
+from bot.core.uploads.upload_folder import PartialFile, UploadFolder, on_disk
+from bot.core.uploads.upload_places import UploadPlace
+from bot.core.wording import reply_words
+from storage.clock import steady_seconds
+
+MAX_HELD_SECONDS = 3600.0
+"""How long a file waits for somebody's word on the one that has its name."""
+
+
+class UploadDecision(StrEnum):
+    """What becomes of an upload whose name another file has."""
+
+    REPLACE = "replace"
+    KEEP_BOTH = "both"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderUpload:
+    """A file that was written down whole."""
+
+    place: UploadPlace
+    file: str
+    """Its name in the folder; of one that waits, the name it asks for."""
+    sha256: str
+    token: str | None = None
+    """Names one that waits, for another file has its name; None: it lies in the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    upload: FolderUpload
+    partial_file: PartialFile
+    since: float
+
+
+class FolderUploads:
+    """Takes files into folders of this machine."""
+
+    def __init__(self, max_file_mb: int) -> None:
+        self._checks = FileChecks(max_file_mb)
+        self._held: dict[str, _Held] = {}
+
+    async def take(self, place: UploadPlace, download: FileDownload) -> FolderUpload:
+        """Write a file into a place that has no problem, under a safe form of its own name.
+
+        Raises:
+            UploadRefused: it is no PDF, empty or too large.
+            OSError: the disk is full or does not work. As with a refusal, nothing is left of the file.
+        """
+        await self._forget_old()
+        words = reply_words(Language.ENGLISH)
+        self._checks.refuse_declared(download, words)
+        folder, name = _folder(place), safe_file_name(download.name)
+        partial_file = await on_disk(folder.begin, secrets.token_hex(16))
+        try:
+            await self._checks.write(download, partial_file, words)
+            if not await on_disk(_keep, folder, partial_file, name):
+                return self._hold(place, name, partial_file)
+        except BaseException:
+            await asyncio.shield(on_disk(folder.discard, partial_file))
+            raise
+        return FolderUpload(place, name, partial_file.sha256)
+
+    async def decide(self, token: str, decision: UploadDecision) -> FolderUpload | None:
+        """Do with a file that waits as somebody says; None: it was cancelled, or waits no more.
+
+        Raises:
+            OSError: the disk does not work; the file is discarded.
+        """
+        held = self._held.pop(token, None)
+        if held is None:
+            return None
+        place, name = held.upload.place, held.upload.file
+        folder, partial_file = _folder(place), held.partial_file
+        try:
+            if decision is UploadDecision.REPLACE:
+                name = await on_disk(_replace, folder, partial_file, name)
+            elif decision is UploadDecision.KEEP_BOTH:
+                name = await on_disk(_keep_beside, folder, partial_file, name)
+            else:
+                await on_disk(folder.discard, partial_file)
+                return None
+        except BaseException:
+            await asyncio.shield(on_disk(folder.discard, partial_file))
+            raise
+        return FolderUpload(place, name, held.upload.sha256)
+
+    async def aclose(self) -> None:
+        """Leave nothing of the files that wait."""
+        for token in list(self._held):
+            await self.decide(token, UploadDecision.CANCEL)
+
+    def _hold(self, place: UploadPlace, name: str, partial_file: PartialFile) -> FolderUpload:
+        upload = FolderUpload(place, name, partial_file.sha256, secrets.token_hex(16))
+        self._held[upload.token or ""] = _Held(upload, partial_file, steady_seconds())
+        return upload
+
+    async def _forget_old(self) -> None:
+        for token in list(self._old()):
+            await self.decide(token, UploadDecision.CANCEL)
+
+    def _old(self) -> Iterator[str]:
+        for token, one in self._held.items():
+            if steady_seconds() - one.since > MAX_HELD_SECONDS:
+                yield token
+
+
+def _folder(place: UploadPlace) -> UploadFolder:
+    return UploadFolder(Path(place.location), inside=None)
+
+
+def _keep(folder: UploadFolder, file: PartialFile, name: str) -> bool:
+    """Give a file its name, unless one has it that people would call the same."""
+    if any(is_same_name(one, name) for one in folder.names()):
+        file.sync()
+        return False
+    return folder.keep(file, name)
+
+
+def _replace(folder: UploadFolder, file: PartialFile, name: str) -> str:
+    """Write over the file of this name, however it spells it."""
+    theirs = next((one for one in folder.names() if is_same_name(one, name)), name)
+    folder.keep(file, theirs, replaces=True)
+    return theirs
+
+
+def _keep_beside(folder: UploadFolder, file: PartialFile, name: str) -> str:
+    while not folder.keep(file, chosen := free_file_name(name, folder.names())):
+        continue  # somebody took that name between two calls
+    return chosen

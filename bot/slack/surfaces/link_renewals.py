@@ -1,0 +1,68 @@
+"""New links by one click below an answer: shown to whoever clicked, if they are in the channel still.
+
+The message of an answer stays when its links have ended, and the page of an ended link leads to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from bot.core.conversation.feedback import AnswerFeedback
+from bot.core.models import Answer, AnswerState
+from bot.core.ports import ChatIntake
+from bot.core.wording import reply_words
+from bot.settings import BotSettings
+from bot.slack.blocks import render
+from bot.slack.feedback_buttons import FeedbackClick, read_feedback_click
+from bot.slack.messenger import SlackMessenger
+from bot.slack.private_questions import is_private, read_response_url
+from bot.slack.workspace.memberships import Memberships
+from storage.models import Platform
+
+
+class LinkRenewals:
+    """Takes the clicks that ask for new links."""
+
+    def __init__(
+        self,
+        intake: ChatIntake,
+        feedback: AnswerFeedback,
+        memberships: Memberships,
+        messenger: SlackMessenger,
+        settings: BotSettings,
+    ) -> None:
+        """Ask ``memberships`` who may have links, and show them by ``messenger``."""
+        self._intake = intake
+        self._feedback = feedback
+        self._memberships = memberships
+        self._messenger = messenger
+        self._settings = settings
+
+    async def take(self, body: Mapping[str, Any], ack: Callable[[], Awaitable[Any]]) -> None:
+        """Show the sources with new links to whoever clicked, and to nobody else.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        await ack()
+        if (click := read_feedback_click(body)) is None or not click.wants_links:
+            return
+        asked = await self._feedback.question_of(click.key, click.message_key, click.language)
+        if asked and await self._may_open(click):
+            answer = await self._intake.renew_links(asked.channel_id, asked.id, click.language)
+        else:
+            answer = Answer(AnswerState.CHAT, reply_words(click.language).no_sources, language=click.language)
+        shown = render(answer, self._settings.sources_shown)
+        url = read_response_url(body, self._settings.slack_api_url)
+        await self._messenger.whisper(click.key.installation, click.place, shown.text, shown.blocks, url)
+
+    async def _may_open(self, click: FeedbackClick) -> bool:
+        """Whether the person may read what the answer is from, as far as Slack says so in time."""
+        given = await self._intake.given(Platform.SLACK, click.message_key)
+        if given is None:
+            return False
+        if click.place["channel"].startswith("D"):
+            return await self._memberships.may_see(given)
+        is_own = is_private(given.address) and given.address["user"] == click.user
+        return is_own or await self._memberships.has(click.key, click.user)

@@ -1,0 +1,157 @@
+"""Takes PDFs that are dropped or chosen in the console, and says how far each has come.
+
+A browser without JavaScript sends one form with all files and gets a page; the script sends each file by
+itself, shows how much of it has gone, and asks until it answers questions.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+from aiohttp import BodyPartReader, MultipartReader, web
+
+from bot.core.models import LOCAL_ASKER
+from bot.core.uploads.file_checks import UploadRefused, shown_name
+from bot.core.uploads.file_host import FileDownload
+from bot.core.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
+from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
+from bot.web.admin.admin_pages import AdminPages, json_page, wants_json
+from bot.web.security import require_own_form, require_this_machine
+from storage.documents.document_overview import DocumentOverview
+from storage.sql.audit import AuditedAction, AuditLog
+
+Json = dict[str, Any]
+CHUNK_BYTES = 1 << 18
+MAX_KEY_BYTES = 64
+FULL = {errno.ENOSPC, errno.EDQUOT}
+
+log = logging.getLogger(__name__)
+
+
+class UploadsPage:
+    """Serves what uploads in the console need."""
+
+    def __init__(
+        self,
+        pages: AdminPages,
+        places: UploadPlaces,
+        uploads: FolderUploads,
+        overview: DocumentOverview,
+        audit: AuditLog,
+    ) -> None:
+        self._pages = pages
+        self._places = places
+        self._uploads = uploads
+        self._overview = overview
+        self._audit = audit
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of uploads."""
+        return [
+            web.post("/console/uploads", self.take, name="admin_uploads"),
+            web.post(r"/console/uploads/held/{token:[0-9a-f]{32}}", self.decide, name="admin_upload_held"),
+            web.get(r"/console/uploads/{sha256:[0-9a-f]{64}}", self.send_progress, name="admin_upload"),
+        ]
+
+    async def take(self, request: web.Request) -> web.Response:
+        """Put the files of a form into the folder that it names before them."""
+        require_own_form(request)
+        if request.content_type != "multipart/form-data":
+            raise web.HTTPBadRequest
+        try:
+            views = await self._take_all(await request.multipart())
+        except ValueError:  # no browser sends it so
+            raise web.HTTPBadRequest from None
+        return self._show(request, views)
+
+    async def decide(self, request: web.Request) -> web.Response:
+        """What becomes of a file whose name another one has."""
+        require_own_form(request)
+        try:
+            decision = UploadDecision(str((await request.post()).get("decision")))
+        except ValueError:
+            raise web.HTTPBadRequest from None
+        try:
+            upload = await self._uploads.decide(request.match_info["token"], decision)
+        except OSError as error:
+            view = _refused("The file", _why_unwritten(error))
+        else:
+            view = await self._kept(upload) if upload else _refused("The file", "nothing of it is kept")
+        return self._show(request, [view])
+
+    async def send_progress(self, request: web.Request) -> web.Response:
+        """How far the file of a name with these bytes has come: its state, rung and reason."""
+        require_this_machine(request)
+        sha256, file = request.match_info["sha256"], request.query.get("file", "")
+        return json_page(await self._overview.progress_of(sha256, file))
+
+    async def _take_all(self, form: MultipartReader) -> list[Json]:
+        """What became of each file of a form."""
+        place: UploadPlace | None = None
+        views = []
+        while (part := await form.next()) is not None:
+            if not isinstance(part, BodyPartReader):
+                raise web.HTTPBadRequest
+            if part.name == "place":
+                key = (await part.read_chunk(MAX_KEY_BYTES)).decode(errors="replace")
+                place = await self._places.get(key)
+            elif part.name == "file" and part.filename:
+                if place is None:
+                    raise web.HTTPBadRequest
+                views.append(await self._take(place, part))
+            await part.release()  # a browser reads no answer before all of its files have gone
+        return views
+
+    async def _take(self, place: UploadPlace, part: BodyPartReader) -> Json:
+        name = shown_name(part.filename or "")
+        media_type = part.headers.get("Content-Type", "")
+        if place.problem:
+            return _refused(name, f"{place.location}: {place.problem}")
+        try:
+            download = FileDownload(part.filename or "", media_type, 0, _chunks(part))
+            upload = await self._uploads.take(place, download)
+        except UploadRefused as refused:
+            return {"name": name, "state": "refused", "text": str(refused)}
+        except OSError as error:
+            log.warning("an upload cannot be kept: %s", type(error).__name__)
+            return _refused(name, f"{place.location}: {_why_unwritten(error)}")
+        if upload.token is None:
+            return await self._kept(upload)
+        text = f"There is a file “{upload.file}” in {place.location} already."
+        return {"name": name, "state": "held", "text": text, "token": upload.token}
+
+    async def _kept(self, upload: FolderUpload) -> Json:
+        for channel in upload.place.channels:
+            await self._audit.keep(AuditedAction(LOCAL_ASKER, "upload", channel.tenant, upload.sha256))
+        text = f"“{upload.file}” lies in {upload.place.location}, and answers within seconds."
+        return {
+            "name": upload.file,
+            "state": "kept",
+            "text": text,
+            "file": upload.file,
+            "sha256": upload.sha256,
+        }
+
+    def _show(self, request: web.Request, views: list[Json]) -> web.Response:
+        if wants_json(request):
+            return json_page(views)
+        return self._pages.show(request, "uploads.html", uploads=views)
+
+
+async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
+    while chunk := await part.read_chunk(CHUNK_BYTES):
+        yield bytes(chunk)
+
+
+def _why_unwritten(error: OSError) -> str:
+    if error.errno in FULL:
+        return "the disk is full, so nothing of it was kept."
+    why = error.strerror or "the disk does not answer"
+    return f"it cannot be written there ({why}), so nothing of it was kept."
+
+
+def _refused(name: str, why: str) -> Json:
+    return {"name": name, "state": "refused", "text": f"“{name}” was not taken. {why}"}

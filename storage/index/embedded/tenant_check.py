@@ -1,0 +1,41 @@
+"""Notices channels whose file of the embedded index is lost: deleted, or left out of a copy of the home."""
+
+from __future__ import annotations
+
+import logging
+
+from sqlalchemy import exists, select
+from sqlmodel import col
+
+from storage.index.embedded.index import EmbeddedIndex
+from storage.models import TenantName
+from storage.sql.database import Database
+from storage.sql.tables import ChannelRow, PublicationRow
+
+_log = logging.getLogger(__name__)
+
+
+class TenantCheck:
+    """Notices channels whose file of the embedded index is lost; the reconciler then begins at once."""
+
+    def __init__(self, database: Database, index: EmbeddedIndex) -> None:
+        self._database = database
+        self._index = index
+        self._lost: set[TenantName] = set()
+
+    async def has_all(self) -> bool:
+        """Whether every channel that answers has its tenant.
+
+        Raises:
+            DatabaseUnavailable, IndexUnavailable: nobody can say.
+        """
+        live = exists().where(
+            col(PublicationRow.channel_id) == ChannelRow.id, col(PublicationRow.state) == "live"
+        )
+        rows = await self._database.rows(select(col(ChannelRow.tenant)).where(live))
+        lost = {TenantName(row.tenant) for row in rows} - await self._index.tenants()
+        if lost - self._lost:
+            _log.warning("the index has lost %d channels: they are published to it again", len(lost))
+            self._index.note_outage()
+        self._lost = lost
+        return not lost

@@ -1,0 +1,49 @@
+"""PyMuPDF alone, which opens a PDF and draws one page of it, in a program of its own.
+
+Only the limited child of the service loads PyMuPDF, and the benchmarks as little as the service.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+class BareDrawing:
+    """The running program; one page at a time."""
+
+    def __init__(self, file: Path, dpi: int) -> None:
+        program = [sys.executable, __file__, str(file), str(dpi)]
+        self._program = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def draw(self, page: int) -> int:
+        """Bytes of the picture of a page, counted from 1."""
+        if self._program.stdin is None or self._program.stdout is None:
+            raise RuntimeError("started without its pipes")
+        self._program.stdin.write(f"{page}\n")
+        self._program.stdin.flush()
+        length: int = json.loads(self._program.stdout.readline())
+        return length
+
+    def close(self) -> None:
+        """End it."""
+        if self._program.stdin and self._program.stdout:
+            self._program.stdin.close()
+            self._program.stdout.close()
+        self._program.wait(10)
+
+
+def main() -> None:
+    """Draw the pages that are asked for, line by line."""
+    from storage.pdf.child.mupdf import pymupdf  # noqa: PLC0415 - as our child, and not where it is started
+
+    file, dpi = sys.argv[1], int(sys.argv[2])
+    for line in sys.stdin:
+        with pymupdf.open(file) as document:
+            print(len(document[int(line) - 1].get_pixmap(dpi=dpi).tobytes("png")), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Openings of sources: what counts as somebody who opens one, and when it is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from aiohttp.test_utils import TestClient, make_mocked_request
+from fakes.web_house import House, Visit, make_pdf
+from sqlalchemy import select, update
+from sqlmodel import col
+
+from bot.web import source_openings
+from bot.web.source_openings import is_person
+from storage.clock import utc_now
+from storage.errors import DatabaseUnavailable
+from storage.models import CitationRecord
+from storage.sql.tables import CitationRow, SourceOpeningRow
+
+FIREFOX = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+CLICK = FIREFOX | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "cross-site"}
+CUBOT = "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
+
+
+@pytest.mark.parametrize(
+    ("is_counted", "method", "headers"),
+    [
+        (True, "GET", CLICK),
+        (True, "GET", FIREFOX),  # a browser over plain HTTP says no more
+        (True, "GET", CLICK | {"User-Agent": CUBOT}),
+        (True, "GET", CLICK | {"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Site": "same-origin"}),
+        (False, "HEAD", CLICK),
+        (False, "GET", CLICK | {"Sec-Fetch-Site": "same-origin"}),  # from one quote to the next
+        (False, "GET", CLICK | {"Sec-Purpose": "prefetch;prerender"}),
+        (False, "GET", CLICK | {"X-Moz": "prefetch"}),
+        (False, "GET", CLICK | {"Sec-Fetch-Mode": "no-cors"}),
+        (False, "GET", {"User-Agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"}),
+        (False, "GET", {"User-Agent": "Mozilla/5.0 (Windows NT 6.1) SkypeUriPreview Preview/0.5"}),
+        (False, "GET", {"User-Agent": "Mozilla/5.0 (compatible; bingbot/2.0)"}),
+        (False, "GET", {"User-Agent": "curl/8.5"}),
+        (False, "GET", {}),
+    ],
+)
+def test_only_people_open_sources(is_counted: bool, method: str, headers: dict[str, str]) -> None:
+    """Shows browsers that navigate from elsewhere, and everything that opens links for nobody."""
+    assert is_person(make_mocked_request(method, "/v/x", headers=headers)) is is_counted
+
+
+@pytest.fixture
+async def cited(house: House) -> tuple[CitationRecord, str]:
+    """A quote of an answer, and the path of its link."""
+    channel = await house.channel("alpha")
+    backup = await house.shelve(channel, "backup.pdf", make_pdf([["Nightly backups"]]))
+    (record,) = await house.cite_answer(channel, (backup, 1, "backups"))
+    return record, house.links.viewer_path(house.links.page_url(channel, record))
+
+
+async def openings(house: House) -> list[tuple[int, int]]:
+    """(citation, how often it was opened today)."""
+    query = select(col(SourceOpeningRow.citation_id), col(SourceOpeningRow.count)).where(
+        col(SourceOpeningRow.day) == utc_now().date()
+    )
+    async with house.database.snapshot() as session:
+        return [(citation, count) for citation, count in await session.execute(query)]
+
+
+async def test_openings_are_written_later_and_go_with_their_citation(
+    client: TestClient, house: House, cited: tuple[CitationRecord, str]
+) -> None:
+    """Shows that turning pages, pictures, HEAD and forged links count nothing."""
+    record, path = cited
+    for _ in range(2):
+        assert (await client.get(path, headers=CLICK)).status == 200
+    await client.get(f"{path}/1", headers=CLICK)
+    await client.get(f"{path}/p/1@1x", headers=CLICK)
+    await client.head(path, headers=CLICK)
+    assert (await client.get(f"{path}x", headers=CLICK)).status == 404
+    assert await openings(house) == []
+    await client.close()
+    assert await openings(house) == [(record.id, 2)]
+    async with house.database.transaction() as session:
+        old = utc_now() - timedelta(days=31)
+        await session.execute(update(CitationRow).values(created_at=old))
+    await house.stores.retention.delete_expired()
+    assert await openings(house) == []
+
+
+async def test_what_cannot_be_written_is_written_later(
+    visit: Visit, house: House, cited: tuple[CitationRecord, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a database that is away loses no opening and fails no page."""
+    record, path = cited
+    count, failures = house.citations.count_openings, [DatabaseUnavailable("away")]
+
+    async def fail_once(found: dict[tuple[int, object], int]) -> None:
+        if failures:
+            raise failures.pop()
+        await count(found)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(house.citations, "count_openings", fail_once)
+    monkeypatch.setattr(source_openings, "FLUSH_SECONDS", 0.02)
+    client = await visit()
+    await client.get(path, headers=CLICK)
+    async with asyncio.timeout(5):
+        while not await openings(house):
+            await asyncio.sleep(0.01)
+    assert failures == []
+    await client.get(path, headers=CLICK)
+    await client.close()
+    assert await openings(house) == [(record.id, 2)]

@@ -1,0 +1,256 @@
+"""Uploads in the console: what is taken, what is asked first, what is refused, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import FormData
+from aiohttp.test_utils import TestClient
+from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
+
+from bot.core.uploads import folder_uploads
+from bot.core.uploads.upload_folder import PartialFile
+from storage.models import Channel, ChannelKey, Platform
+from storage.sql.audit import AuditLog
+
+OWN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
+PDF, OTHER = make_pdf([["Nightly backups run at two."]]), make_pdf([["Cold"]])
+
+
+@pytest.fixture
+async def folder(house: House) -> Path:
+    """The folder of a local channel, in the inbox."""
+    channel = await house.channel("alpha")
+    place = house.home / "inbox" / "alpha"
+    place.mkdir(parents=True)
+    await house.folders.ensure(channel.id, str(place), watched=True, origin="inbox")
+    return place
+
+
+async def place_of(house: House, location: object) -> str:
+    """What names a watched folder in a form."""
+    return str(next(one.id for one in await house.folders.watched() if one.location == str(location)))
+
+
+async def upload(client: TestClient, place: str, *files: tuple[str, bytes], **headers: str) -> Any:
+    """What became of files; the whole response where it is not JSON."""
+    form = FormData({"place": place}, quote_fields=False)
+    for name, data in files:
+        form.add_field("file", data, filename=name)
+    response = await client.post("/console/uploads", data=form, headers=OWN | headers)
+    return await response.json() if response.content_type == "application/json" else response
+
+
+async def decide(client: TestClient, token: str, decision: str) -> dict[str, str]:
+    """What became of a file that waited."""
+    path = f"/console/uploads/held/{token}"
+    (answer,) = await (await client.post(path, data={"decision": decision}, headers=OWN)).json()
+    said: dict[str, str] = answer
+    return said
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything in a folder, hidden files too."""
+    return {one.name: one.read_bytes() for one in folder.iterdir()}
+
+
+async def test_pdfs_are_taken_and_all_else_is_refused_by_name(
+    client: TestClient, house: House, folder: Path
+) -> None:
+    """Several at once, under safe names; what only calls itself a PDF is none. The audit has what it took."""
+    answers = await upload(
+        client,
+        await place_of(house, folder),
+        ("plan.pdf", PDF),
+        ("notes.docx", PDF),
+        ("page.pdf", b"<html>"),
+        ("empty.pdf", b""),
+        ("../../evil\u202e.pdf", OTHER),
+    )
+    assert [one["state"] for one in answers] == ["kept", "refused", "refused", "refused", "kept"]
+    assert "“notes.docx” was not taken: it is no PDF" in answers[1]["text"]
+    assert "“page.pdf” was not taken: it is no PDF" in answers[2]["text"]
+    assert files(folder) == {"plan.pdf": PDF, "evil.pdf": OTHER}
+    taken = [one.subject for one in await AuditLog(house.database).latest() if one.action == "upload"]
+    assert set(taken) == {hashlib.sha256(one).hexdigest() for one in (PDF, OTHER)}
+
+
+@pytest.mark.parametrize(
+    ("decision", "left"),
+    [
+        ("replace", {"Plan.PDF": OTHER}),
+        ("both", {"Plan.PDF": PDF, "plan (2).pdf": OTHER}),
+        ("cancel", {"Plan.PDF": PDF}),
+    ],
+)
+async def test_nothing_is_overwritten_unasked(
+    client: TestClient, house: House, folder: Path, decision: str, left: dict[str, bytes]
+) -> None:
+    """A name that differs in its letters' case only is the same; the word counts once."""
+    (folder / "Plan.PDF").write_bytes(PDF)
+    (held,) = await upload(client, await place_of(house, folder), ("plan.pdf", OTHER))
+    assert held["state"] == "held"
+    assert files(folder)["Plan.PDF"] == PDF
+    said = await decide(client, held["token"], decision)
+    assert said["state"] == ("refused" if decision == "cancel" else "kept")
+    assert files(folder) == left
+    assert (await decide(client, held["token"], "replace"))["state"] == "refused"
+    assert files(folder) == left
+
+
+async def test_without_javascript_a_page_asks(client: TestClient, house: House, folder: Path) -> None:
+    """It names the file and has a button for each answer, with the token of what waits."""
+    (folder / "plan.pdf").write_bytes(PDF)
+    response = await upload(
+        client, await place_of(house, folder), ("plan.pdf", OTHER), ("notes.txt", b"x"), Accept="text/html"
+    )
+    text = await response.text()
+    assert "There is a file “plan.pdf” in" in text
+    assert "“notes.txt” was not taken: it is no PDF" in text
+    for decision in ("replace", "both", "cancel"):
+        assert f'name="decision" value="{decision}"' in text
+    assert f'action="../console/uploads/held/{text.partition("/held/")[2][:32]}"' in text
+
+
+async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
+    visit: Visit, house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next upload tidies up after the last; so does the end."""
+    client = await visit()
+    (folder / "plan.pdf").write_bytes(PDF)
+    place = await place_of(house, folder)
+    await upload(client, place, ("plan.pdf", OTHER))
+    monkeypatch.setattr(folder_uploads, "MAX_HELD_SECONDS", -1.0)
+    await upload(client, place, ("plan.pdf", OTHER))
+    assert len(files(folder)) == 2
+    await client.close()
+    assert files(folder) == {"plan.pdf": PDF}
+
+
+async def test_a_full_disk_is_said_and_leaves_nothing(
+    client: TestClient, house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is full while the bytes come, or when they are to be safe."""
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for step in ("write", "sync"):
+        with monkeypatch.context() as full:
+            full.setattr(PartialFile, step, fail)
+            (said,) = await upload(client, await place_of(house, folder), ("plan.pdf", PDF))
+        assert said["state"] == "refused"
+        assert "the disk is full, so nothing of it was kept" in said["text"]
+        assert files(folder) == {}
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing(
+    client: TestClient, house: House, folder: Path
+) -> None:
+    """The browser was closed while it sent: the hidden file was there, and goes. A form that is none: 400."""
+    head = (
+        b'--x\r\nContent-Disposition: form-data; name="place"\r\n\r\n%b\r\n'
+        % (await place_of(house, folder)).encode()
+    )
+    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="plan.pdf"\r\n\r\n'
+    reader, writer = await asyncio.open_connection(client.host, client.port)
+    lines = (
+        "POST /console/uploads HTTP/1.1",
+        f"Host: 127.0.0.1:{client.port}",
+        *(f"{name}: {value}" for name, value in SIGNED_IN.items()),
+        "Sec-Fetch-Site: same-origin",
+        "Content-Type: multipart/form-data; boundary=x",
+        "Content-Length: 9000000",
+    )
+    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + head + file + PDF + b" " * 1_000_000)
+    await wait_for(lambda: files(folder))
+    writer.close()
+    await wait_for(lambda: not files(folder))
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    for body in (b"", b"--y\r\n", b"--x\r\n\r\nno end"):
+        response = await client.post("/console/uploads", data=body, headers=OWN | form)
+        assert response.status in {200, 400}
+    assert reader
+
+
+async def wait_for(is_so: Callable[[], object]) -> None:
+    """Wait for seconds at most."""
+    async with asyncio.timeout(5):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_file_may_be_as_large_as_ingestion_reads(
+    client: TestClient, house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More is refused by name while it comes, and the next file of the form is taken all the same."""
+    monkeypatch.setattr("bot.core.uploads.file_checks.MEGABYTE", 10)  # 200 megabytes, in small
+    large = PDF.ljust(2001)
+    answers = await upload(client, await place_of(house, folder), ("large.pdf", large), ("plan.pdf", PDF))
+    assert [one["state"] for one in answers] == ["refused", "kept"]
+    assert "“large.pdf” was not taken: it has more than 200 MB" in answers[0]["text"]
+    assert list(files(folder)) == ["plan.pdf"]
+
+
+async def test_only_folders_of_this_machine_take_uploads_and_the_page_says_why(
+    client: TestClient, house: House, folder: Path
+) -> None:
+    """Of a share, a link, one that is away: the reason, in the page and to whoever asks all the same."""
+    channel = await house.channel("alpha")
+    link = house.home / "link"
+    link.symlink_to(folder)
+    for location in ("s3://bucket/hr", str(link), str(house.home / "away")):
+        await house.folders.ensure(channel.id, location, watched=True, origin="map")
+        (said,) = await upload(client, await place_of(house, location), ("plan.pdf", PDF))
+        assert (said["state"], location in said["text"]) == ("refused", True)
+    text = await (await client.get("/console/documents")).text()
+    assert "3 folders take no uploads" in text
+    for why in ("only reads there", "It is a link", "It is missing"):
+        assert why in text
+    assert files(folder) == {}
+
+
+async def test_a_channel_without_a_folder_gets_one(client: TestClient, house: House) -> None:
+    """Also the first one; a chat's channel has its tenant's name. Direct chats take nothing."""
+    (house.home / "inbox").mkdir()
+    await upload(client, "first", ("plan.pdf", PDF))
+    assert files(house.home / "inbox" / "documents") == {"plan.pdf": PDF}
+    chat: Channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
+    await upload(client, f"c{chat.id}", ("plan.pdf", PDF))
+    assert files(house.home / "inbox" / "sl_T1ABC_C1ABC") == {"plan.pdf": PDF}
+    direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
+    for place in ("first", f"c{direct.id}", "99"):
+        assert (await upload(client, place, ("plan.pdf", PDF))).status == 400
+
+
+async def test_only_our_own_pages_upload(client: TestClient, house: House, folder: Path) -> None:
+    """A foreign page, another name for this machine and a form without files change nothing."""
+    place = await place_of(house, folder)
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Host": "evil.example"},
+        {"X-Forwarded-For": "1.2.3.4"},
+    ):
+        assert (await upload(client, place, ("plan.pdf", PDF), **headers)).status == 403
+    assert (await client.post("/console/uploads", data={"place": place}, headers=OWN)).status == 400
+    assert (await client.post(f"/console/uploads/held/{'0' * 32}", headers=OWN)).status == 400
+    assert files(folder) == {}
+
+
+async def test_progress_is_that_of_the_bytes(client: TestClient, house: House) -> None:
+    """A file waits until a scan takes it; one whose name holds older bytes still is not live."""
+    local = await house.channel("alpha")
+    path = "/console/uploads/{}?file=plan.pdf"
+    old, new = (hashlib.sha256(one).hexdigest() for one in (PDF, OTHER))
+    assert (await (await client.get(path.format(old))).json())["state"] == "waiting"
+    first = await house.shelve(local, "plan.pdf", PDF)
+    shown = await (await client.get(path.format(old))).json()
+    assert (shown["state"], shown["rung"], shown["is_last"]) == ("live", "full", True)
+    assert (await (await client.get(path.format(new))).json())["state"] == "waiting"
+    await house.shelve(local, "plan.pdf", OTHER, replaces=first)
+    assert (await (await client.get(path.format(new))).json())["state"] == "live"

@@ -1,0 +1,220 @@
+"""firefox: Debian's own browser, driven over WebDriver BiDi, which it speaks itself.
+
+Playwright's driver for it asks for commands that a long-term release does not have. Each browser starts with
+a profile of its own, speaks to nobody but the tests, and is closed by the fixture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import os
+import re
+import shutil
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, ClientWebSocketResponse
+
+from engines import apt_install
+
+NAME = "firefox"
+REMEDY = "sudo apt-get install -y firefox-esr"
+BINDS_EVERYWHERE = False
+
+START_SECONDS, ANSWER_SECONDS = 60, 30
+QUIET = {
+    "app.update.disabledForTesting": "true",
+    "browser.safebrowsing.update.enabled": "false",
+    "browser.shell.checkDefaultBrowser": "false",
+    "datareporting.policy.dataSubmissionEnabled": "false",
+    "extensions.systemAddon.update.enabled": "false",
+    "network.captive-portal-service.enabled": "false",
+    "network.connectivity-service.enabled": "false",
+    "services.settings.server": '"data:,"',
+    "toolkit.telemetry.enabled": "false",
+}
+"""Preferences that keep it from asking its makers for anything."""
+DARK = {"layout.css.prefers-color-scheme.content-override": "0"}
+_LISTENS = re.compile(rb"WebDriver BiDi listening on (ws://127\.0\.0\.1:\d+)")
+
+Json = dict[str, Any]
+OpenFirefox = Callable[..., AbstractAsyncContextManager["FirefoxPage"]]
+
+
+def program() -> str | None:
+    """Where the browser lies."""
+    return shutil.which("firefox-esr") or shutil.which("firefox")
+
+
+def missing() -> str | None:
+    """Whether it is installed."""
+    return None if program() else "Debian's firefox-esr is not installed"
+
+
+def fetch() -> None:
+    """Install it, which needs root."""
+    if not program():
+        apt_install("firefox-esr")
+
+
+class FirefoxPage:
+    """The only page of a browser; ``complaints`` keeps what its console says and what a policy refuses."""
+
+    def __init__(self, socket: ClientWebSocketResponse) -> None:
+        self.complaints: list[str] = []
+        self._socket = socket
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Json]] = {}
+        self._context = ""
+
+    async def begin(self) -> None:
+        """Start the session, listen to the console, and find the page."""
+        await self._send("session.new", capabilities={})
+        await self._send("session.subscribe", events=["log.entryAdded"])
+        tree = await self._send("browsingContext.getTree")
+        self._context = tree["contexts"][0]["context"]
+
+    async def listen(self) -> None:
+        """Hand on what the browser says, until it is closed."""
+        async for message in self._socket:
+            said: Json = message.json()
+            if said.get("type") == "event":
+                self.complaints.append(str(said["params"].get("text")))
+            elif (waiting := self._waiting.pop(said.get("id", 0), None)) and not waiting.done():
+                waiting.set_result(said)
+
+    async def goto(self, url: str) -> None:
+        """Open an address, until all of it was loaded."""
+        await self._send("browsingContext.navigate", context=self._context, url=url, wait="complete")
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the page a window of this size."""
+        viewport = {"width": width, "height": height}
+        await self._send("browsingContext.setViewport", context=self._context, viewport=viewport)
+
+    async def evaluate(self, script: str) -> Any:
+        """The value of a script, past the page's policy, which stays as it is; a promise is waited for.
+
+        Raises:
+            AssertionError: the script failed.
+        """
+        done = await self._send(
+            "script.evaluate", expression=script, target={"context": self._context}, awaitPromise=True
+        )
+        assert done["type"] == "success", done
+        return _plain(done["result"])
+
+    async def wait_for(self, selector: str) -> None:
+        """Wait until something is there that a CSS selector names."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while not await self._is_there(selector):
+                await asyncio.sleep(0.05)
+
+    async def _is_there(self, selector: str) -> bool:
+        try:
+            return bool(await self.evaluate(f"document.querySelector({selector!r}) !== null"))
+        except AssertionError:  # the page is just being left
+            return False
+
+    async def click(self, selector: str) -> None:
+        """Click what a CSS selector names, as a mouse does."""
+        x, y = await self.evaluate(
+            f"(() => {{ const one = document.querySelector({selector!r});"
+            " one.scrollIntoView({ block: 'center', behavior: 'instant' });"
+            " const box = one.getClientRects()[0];"
+            " return [Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2)]; })()"
+        )
+        steps = [{"type": "pointerMove", "x": x, "y": y}]
+        steps += [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
+        await self._act({"type": "pointer", "id": "mouse", "actions": steps})
+
+    async def type(self, text: str) -> None:
+        """Press these keys; U+E007 is Enter."""
+        steps = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        await self._act({"type": "key", "id": "keys", "actions": steps})
+
+    async def screenshot(self, *, path: Path, full_page: bool = False) -> None:
+        """Keep a picture of what is seen, or of the whole page."""
+        origin = "document" if full_page else "viewport"
+        taken = await self._send("browsingContext.captureScreenshot", context=self._context, origin=origin)
+        path.write_bytes(base64.b64decode(taken["data"]))
+
+    async def _act(self, source: Json) -> None:
+        await self._send("input.performActions", context=self._context, actions=[source])
+
+    async def _send(self, method: str, **params: Any) -> Json:
+        number = next(self._numbers)
+        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        await self._socket.send_json({"id": number, "method": method, "params": params})
+        async with asyncio.timeout(ANSWER_SECONDS):
+            said = await waiting
+        assert said["type"] == "success", said
+        result: Json = said["result"]
+        return result
+
+
+def _plain(value: Json) -> Any:
+    """A value as JSON would have it."""
+    match value["type"]:
+        case "array":
+            return [_plain(one) for one in value["value"]]
+        case "object":
+            return {name: _plain(one) for name, one in value["value"]}
+        case "string" | "number" | "boolean":
+            return value["value"]
+    return None
+
+
+@pytest.fixture
+def firefox(tmp_path: Path) -> OpenFirefox:
+    """Opens fresh headless browsers: ``firefox(is_dark=...)`` gives the page of one."""
+
+    @asynccontextmanager
+    async def open_page(*, is_dark: bool = False) -> AsyncIterator[FirefoxPage]:
+        profile = tmp_path / f"firefox-{is_dark}"
+        profile.mkdir()
+        preferences = QUIET | (DARK if is_dark else {})
+        lines = [f'user_pref("{name}", {value});' for name, value in preferences.items()]
+        (profile / "user.js").write_text("\n".join(lines))
+        async with _running(profile) as address, ClientSession() as http:
+            async with http.ws_connect(f"{address}/session", max_msg_size=0) as socket:
+                page = FirefoxPage(socket)
+                listening = asyncio.create_task(page.listen())
+                try:
+                    await page.begin()
+                    yield page
+                finally:
+                    listening.cancel()
+
+    return open_page
+
+
+@asynccontextmanager
+async def _running(profile: Path) -> AsyncIterator[str]:
+    """The browser's process; where it listens."""
+    process = await asyncio.create_subprocess_exec(
+        program() or NAME,
+        *("--headless", "--remote-debugging-port=0", "--profile", str(profile), "about:blank"),
+        env={**os.environ, "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while not (found := _LISTENS.search(line := await process.stderr.readline())):
+                assert line, "it ended before it listened"
+        draining = asyncio.create_task(process.stderr.read())
+        yield found[1].decode()
+        draining.cancel()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with its helpers, which are of its group
+        await process.wait()

@@ -1,0 +1,104 @@
+"""An answer in Slack and one in Teams as README.md shows them; `make pictures` takes them anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from engines.playground import PERSONAL, TENANT, StartPlayground
+from engines.slack import BOT, IT, TEAM, StartSlack, slack_settings
+from harness.program import SAMPLES, Program
+from playwright.async_api import Browser, FloatRect, Locator, Page
+
+from storage.models import ChannelKey, Platform
+
+SLACK_QUESTION, SLACK_WORDS = "How is a backup checked every day?", "form IT-04-A"
+TEAMS_QUESTION, TEAMS_WORDS = "Who tests the backups, and how often?", "Once in every quarter"
+MAX_BYTES = 150_000
+MARGIN = 8
+"""Pixels around what is shown."""
+SHARPNESS = 1.5
+"""Pixels of a picture for one of the page."""
+HIDE_EXCUSES = """() => [...document.querySelectorAll("*")]
+    .filter(one => !one.children.length && /context_actions|not supported yet/.test(one.textContent))
+    .forEach(one => { one.style.display = "none" })"""
+"""What these servers say of blocks that they cannot draw, and the platforms can."""
+WIDE_THREAD = """() => { document.querySelector(".thread-pane").style.width = "520px" }"""
+
+
+async def picture(page: Page, shown: Sequence[Locator], file: Path) -> None:
+    """Take the part of a page that these elements stand in; the folder that `PICTURES` names gets it."""
+    await page.evaluate(HIDE_EXCUSES)
+    boxes = [box for one in shown if (box := await one.bounding_box())]
+    left, top = min(one["x"] for one in boxes), min(one["y"] for one in boxes)
+    right = max(one["x"] + one["width"] for one in boxes)
+    bottom = max(one["y"] + one["height"] for one in boxes)
+    height = page.viewport_size["height"] if page.viewport_size else 0
+    assert len(boxes) == len(shown)
+    assert bottom + MARGIN < height, "it does not fit into the window"
+    size = (right - left + 2 * MARGIN, bottom - top + 2 * MARGIN)
+    clip: FloatRect = {"x": left - MARGIN, "y": top - MARGIN, "width": size[0], "height": size[1]}
+    await page.screenshot(path=file, clip=clip)
+    assert file.stat().st_size < MAX_BYTES
+    if kept := os.environ.get("PICTURES"):
+        shutil.copy(file, kept)
+
+
+@pytest.mark.long
+@pytest.mark.engine("slack")
+@pytest.mark.engine("chromium")
+async def test_an_answer_in_slack(
+    program: Program, start_slack: StartSlack, tmp_path: Path, browser: Browser
+) -> None:
+    """A thread: the question, the steps that the document lists, and the button of their page."""
+    slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.environment = slack_settings(slack.api_url)
+    async with program.serving():
+        for sample in SAMPLES.glob("*.pdf"):
+            program.drop(f"sl_{TEAM}_{IT}", sample)
+        await program.until_live(f"sl_{TEAM}_{IT}", 2, "full")
+        await slack.say(IT, f"<@{BOT}> {SLACK_QUESTION}")
+        await slack.replies(IT)
+        window = {"width": 1280, "height": 1000}
+        page = await browser.new_page(viewport=window, device_scale_factor=SHARPNESS)  # type: ignore[arg-type]
+        await page.goto(slack.url)
+        await page.get_by_text("1 reply").click()
+        await page.get_by_text(SLACK_WORDS).last.wait_for()
+        await page.evaluate(WIDE_THREAD)
+        messages = page.locator(".thread-body .msg")
+        await picture(page, [messages.nth(0), messages.nth(1)], tmp_path / "slack.png")
+
+
+@pytest.mark.long
+@pytest.mark.engine("playground")
+@pytest.mark.engine("chromium")
+async def test_an_answer_in_teams(
+    program: Program, start_playground: StartPlayground, tmp_path: Path, browser: Browser
+) -> None:
+    """A personal chat: the question, the answer with its native citation, and the card of its source."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
+    chat = ChannelKey(Platform.TEAMS, TENANT, PERSONAL).tenant
+    async with program.serving():
+        for sample in SAMPLES.glob("*.pdf"):
+            program.drop(chat, sample)
+        await program.until_live(chat, 2, "full")
+        window = {"width": 1700, "height": 1400}
+        page = await browser.new_page(viewport=window, device_scale_factor=SHARPNESS)  # type: ignore[arg-type]
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        await page.goto(playground.url)
+        await page.get_by_text("Connected.").wait_for()
+        box = page.locator('[contenteditable="true"]').first
+        await box.fill(TEAMS_QUESTION)
+        await box.press("Enter")
+        await page.get_by_text(TEAMS_WORDS).last.wait_for()
+        await playground.answered()
+        await page.wait_for_timeout(1500)  # the welcome follows, and the chat scrolls
+        await page.screenshot(path=tmp_path / "all.png")
+        cards = page.locator(".fai-OutputCard")
+        avatar = page.locator('.fui-Avatar[aria-label="Footnote"]').first
+        shown = [page.get_by_text(TEAMS_QUESTION).first, avatar, cards.nth(0), cards.nth(1)]
+        await picture(page, shown, tmp_path / "teams.png")

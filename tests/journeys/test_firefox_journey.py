@@ -1,0 +1,84 @@
+"""The console's pages, and the page behind a source, in Firefox: as sound as in Chromium."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from engines.axe import violations
+from engines.firefox import FirefoxPage, OpenFirefox
+from harness.program import Program
+
+QUESTION = "When do the nightly backups run?"
+LOOKS = {"light": (1400, 900, False), "phone": (390, 844, False), "dark": (1400, 900, True)}
+"""Name -> width and height of the window, and whether its reader wants it dark."""
+ENTER = "\ue007"
+
+
+@pytest.mark.long
+@pytest.mark.engine("firefox")
+@pytest.mark.engine("axe")
+async def test_firefox_shows_every_page(firefox: OpenFirefox, with_samples: Program, tmp_path: Path) -> None:
+    """Each by its own links and forms; axe finds nothing, the browser complains of nothing, in every look."""
+    async with with_samples.serving():
+        answered = json.loads(await with_samples.ask_console("it", QUESTION))
+        for look, (width, height, is_dark) in LOOKS.items():
+            (tmp_path / look).mkdir()
+            async with firefox(is_dark=is_dark) as page:
+                await page.resize(width, height)
+                await visit_console(page, with_samples.url, tmp_path / look)
+                await visit_source(page, answered["citations"][0]["url"], tmp_path / look)
+                assert page.complaints == []
+
+
+async def visit_console(page: FirefoxPage, home: str, pictures: Path) -> None:
+    """Every page of the console; a record leads from a passage to its page with its boxes drawn."""
+    await page.goto(home)
+    await page.wait_for("#documents li")
+    await require_sound(page, pictures / "ask.png")
+    for name in ("quality", "documents", "search", "conversations"):
+        await page.goto(f"{home}/console/{name}")
+        await require_sound(page, pictures / f"{name}.png")
+    await page.click("form.choose button")
+    await page.wait_for("article a")
+    await require_sound(page, pictures / "conversation.png")
+    await page.click("article a")
+    await page.wait_for(".candidates")
+    await require_sound(page, pictures / "record.png")
+    await page.click(".candidates tbody a")
+    await page.wait_for("#hit")
+    await require_sound(page, pictures / "page.png")
+
+
+async def visit_source(page: FirefoxPage, source: str, pictures: Path) -> None:
+    """The quote is copied; a word is searched and opened where it stands; the contents are there."""
+    await page.goto(source)
+    await page.wait_for("#hit")
+    assert await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == (
+        pictures.name == "dark"
+    )
+    await require_sound(page, pictures / "source.png")
+    await page.click("#copy")
+    await page.wait_for("#copied:not(:empty)")
+    assert await page.evaluate("document.querySelector('#copied').textContent") == "Copied"
+    await page.click("#find")
+    await page.type(f"backup{ENTER}")
+    await page.wait_for(".hits mark")
+    await require_sound(page, pictures / "hits.png")
+    await page.click(".hits li li a")
+    await page.wait_for("#found-1")
+    marked = ".text mark.searched" if pictures.name == "phone" else "#found-1"
+    top = await page.evaluate(f"document.querySelector({marked!r}).getBoundingClientRect().top")
+    assert 0 < top < 900
+    await require_sound(page, pictures / "found.png")
+    await page.click(".contents")
+    await page.wait_for(".outline li")
+    await require_sound(page, pictures / "contents.png")
+
+
+async def require_sound(page: FirefoxPage, picture: Path) -> None:
+    """Nothing is wrong for who cannot see it well, and nothing hangs over the side; keeps a picture."""
+    await page.screenshot(path=picture, full_page=True)
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
