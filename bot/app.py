@@ -19,7 +19,6 @@ from bot.bootstrap import (
     build_reviser,
     build_uploads,
     embedding_key,
-    make_links,
     open_feedback,
     open_home,
     open_slack,
@@ -28,6 +27,7 @@ from bot.bootstrap import (
 from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
+from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
 from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
@@ -41,6 +41,7 @@ from bot.core.trace_writer import CountQuestion
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
+from bot.public_links import open_links
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
@@ -100,22 +101,17 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         index = await stack.enter_async_context(open_index(stores, patiently=True))
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
-        links = make_links(settings)
+        links = await open_links(settings, stores.database)
+        await stack.enter_async_context(_repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
         metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
         count = await _with_traces(metrics.count_question, ingestion, stack)
         answering = await stack.enter_async_context(
             build_answering(settings, stores, embedder, index, links, fetch_pages=fetch, count=count)
         )
-        stack.push_async_callback(ingestion.stop)
-        if settings.bot.reads_folders:
-            await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        else:
-            copies = LocalCopies(stores.database, stores.blobs, stores.files)
-            await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS))
-        images = PageImages(
-            settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024, stores.blobs.fetch
-        )
+        await _start_reading(settings, stores, ingestion, stack)
+        most = settings.bot.page_images_mb * 1024 * 1024
+        images = PageImages(settings.home / "images", pdf, most, stores.blobs.fetch)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None
@@ -160,6 +156,18 @@ async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncE
         spans.write_question(record)
 
     return count_and_trace
+
+
+async def _start_reading(
+    settings: Settings, stores: Stores, ingestion: Ingestion, stack: AsyncExitStack
+) -> None:
+    """Watch folders and read PDFs; where other processes do, forget copies of what they erased."""
+    stack.push_async_callback(ingestion.stop)
+    if settings.bot.reads_folders:
+        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
+        return
+    copies = LocalCopies(stores.database, stores.blobs, stores.files)
+    await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS, "local copies"))
 
 
 class ChatPlatforms:
@@ -260,7 +268,7 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+async def _repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
     """Do something every so many seconds until the context ends; an outage leaves it to the next time."""
 
     async def run() -> None:
@@ -269,7 +277,7 @@ async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> Asy
                 await work()
             await asyncio.sleep(seconds)
 
-    running = asyncio.create_task(run(), name="forgetting copies")
+    running = asyncio.create_task(run(), name=name)
     try:
         yield
     finally:

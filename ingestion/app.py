@@ -386,8 +386,7 @@ class Ingestion:
 
     async def _erase_left(self) -> None:
         """Erase the channels that the bot was taken out of long ago."""
-        left_days = timedelta(days=self._settings.left_days)
-        await self._eraser.erase_left(self._channels, utc_now() - left_days)
+        await self._eraser.erase_left(self._channels, utc_now() - timedelta(days=self._settings.left_days))
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""
