@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -20,7 +19,6 @@ from bot.bootstrap import (
     build_reviser,
     build_uploads,
     embedding_key,
-    make_links,
     open_feedback,
     open_home,
     open_slack,
@@ -29,6 +27,7 @@ from bot.bootstrap import (
 from bot.console_secret import console_address, read_console_secret
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
+from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
 from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
@@ -42,6 +41,7 @@ from bot.core.trace_writer import CountQuestion
 from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
+from bot.public_links import open_links
 from bot.server_socket import ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
@@ -66,9 +66,6 @@ from storage.stores import (
     open_store,
 )
 from storage.task_group import cancel_and_wait
-
-if TYPE_CHECKING:
-    from bot.metrics.otel_spans import SpanWriter
 
 DRAIN_SECONDS = 10.0
 TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
@@ -104,30 +101,17 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         index = await stack.enter_async_context(open_index(stores, patiently=True))
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
-        links = make_links(settings)
-        metrics, spans = ServiceMetrics(), await _open_spans(stack)
-        on_step = spans.write_step if spans else None
-        ingestion = build_ingestion(settings, stores, embedder, index, pdf, on_step=on_step)
+        links = await open_links(settings, stores.database)
+        await stack.enter_async_context(_repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
+        ingestion = build_ingestion(settings, stores, embedder, index, pdf)
+        metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
+        count = await _with_traces(metrics.count_question, ingestion, stack)
         answering = await stack.enter_async_context(
-            build_answering(
-                settings,
-                stores,
-                embedder,
-                index,
-                links,
-                fetch_pages=ingestion.fetch_web_pages,
-                count=_each_of(metrics.count_question, *([spans.write_question] if spans else [])),
-            )
+            build_answering(settings, stores, embedder, index, links, fetch_pages=fetch, count=count)
         )
-        stack.push_async_callback(ingestion.stop)
-        if settings.bot.reads_folders:
-            await ingestion.start(settings.inbox, settings.home / MAP_NAME)
-        else:
-            copies = LocalCopies(stores.database, stores.blobs, stores.files)
-            await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS))
-        images = PageImages(
-            settings.home / "images", pdf, settings.bot.page_images_mb * 1024 * 1024, stores.blobs.fetch
-        )
+        await _start_reading(settings, stores, ingestion, stack)
+        most = settings.bot.page_images_mb * 1024 * 1024
+        images = PageImages(settings.home / "images", pdf, most, stores.blobs.fetch)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None
@@ -155,24 +139,35 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         yield Service(stores, greeting(settings, console_address(server_socket.url, secret), platforms.names))
 
 
-async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
-    """What sends traces, where the environment says where to; nothing of it is loaded elsewhere."""
+async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
+    """Have questions and steps traced, too, where the environment names a collector; else load nothing."""
     if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
-        return None
+        return count
     try:
         from bot.metrics.otel_spans import open_spans
     except ImportError:
         _log.warning("no traces are sent: their packages come with `make install TRACES=1`")
-        return None
-    return await stack.enter_async_context(open_spans())
+        return count
+    spans = await stack.enter_async_context(open_spans())
+    ingestion.on_step = spans.write_step
+
+    def count_and_trace(record: QuestionRecord) -> None:
+        count(record)
+        spans.write_question(record)
+
+    return count_and_trace
 
 
-def _each_of(*counts: CountQuestion) -> CountQuestion:
-    def count(record: QuestionRecord) -> None:
-        for one in counts:
-            one(record)
-
-    return count
+async def _start_reading(
+    settings: Settings, stores: Stores, ingestion: Ingestion, stack: AsyncExitStack
+) -> None:
+    """Watch folders and read PDFs; where other processes do, forget copies of what they erased."""
+    stack.push_async_callback(ingestion.stop)
+    if settings.bot.reads_folders:
+        await ingestion.start(settings.inbox, settings.home / MAP_NAME)
+        return
+    copies = LocalCopies(stores.database, stores.blobs, stores.files)
+    await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS, "local copies"))
 
 
 class ChatPlatforms:
@@ -273,7 +268,7 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+async def _repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
     """Do something every so many seconds until the context ends; an outage leaves it to the next time."""
 
     async def run() -> None:
@@ -282,7 +277,7 @@ async def _repeating(work: Callable[[], Awaitable[None]], seconds: float) -> Asy
                 await work()
             await asyncio.sleep(seconds)
 
-    running = asyncio.create_task(run(), name="forgetting copies")
+    running = asyncio.create_task(run(), name=name)
     try:
         yield
     finally:

@@ -11,14 +11,13 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.relocation import PassageLocator
-from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import LinklessAnnouncer, LinklessAnswering, LinklessNotes
 from bot.core.commands.admin_commands import AdminCommands
 from bot.core.commands.chat_commands import ChatCommands
@@ -64,7 +63,7 @@ from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
 from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
-from bot.server_socket import base_url, read_server_url
+from bot.public_links import open_links
 from bot.settings import BotSettings, Settings, revealed
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
@@ -103,7 +102,6 @@ if TYPE_CHECKING:
     from bot.slack.adapter import SlackAdapter
     from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
-    from ingestion.jobs.worker import OnStep
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
@@ -264,9 +262,10 @@ async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answ
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,
         open_index(stores) as index,
-        build_answering(settings, stores, embedder, index, make_links(settings)) as answering,
     ):
-        yield stores, answering
+        links = await open_links(settings, stores.database)
+        async with build_answering(settings, stores, embedder, index, links) as answering:
+            yield stores, answering
 
 
 @asynccontextmanager
@@ -354,25 +353,6 @@ def _models(settings: BotSettings) -> list[ModelGenerator]:
     return configured_models(settings)
 
 
-def make_links(settings: Settings) -> Links:
-    """Links under the public URL, else under where this home's ``serve`` listens.
-
-    Raises:
-        SettingsError: the file of the signing keys is damaged.
-    """
-    bot = settings.bot
-    keys = KeyRing(settings.home / "link_keys.json")
-    try:
-        keys.keys()
-    except (ValueError, KeyError, TypeError):
-        raise SettingsError(
-            f"{settings.home / 'link_keys.json'} is damaged: put back a copy, or delete it; links made "
-            "until now then end"
-        ) from None
-    public = bot.public_url or read_server_url(settings.home) or base_url(bot.host, bot.port)
-    return Links(keys, public, timedelta(days=bot.link_days), lambda: datetime.now(UTC), bot.button_opens)
-
-
 def build_conversation(
     settings: BotSettings,
     stores: Stores,
@@ -447,7 +427,7 @@ def open_slack(
         return None
     from bot.slack.adapter import SlackAdapter
     from bot.slack.installations.oauth import SlackOAuth
-    from bot.slack.installations.sealed_tokens import TokenSeal
+    from bot.slack.installations.sealed_tokens import open_token_seal
     from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
@@ -473,7 +453,7 @@ def open_slack(
     )
     oauth = None
     if settings.has_slack_oauth:
-        seal = TokenSeal(stores.settings.home_path / "token_keys.json")
+        seal = open_token_seal(settings, stores.settings.home_path)
         oauth = SlackOAuth(settings, SlackInstallations(stores.database), OAuthStates(stores.database), seal)
     return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
 
@@ -558,15 +538,9 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
 
 
 def build_ingestion(
-    settings: Settings,
-    stores: Stores,
-    embedder: Embedder,
-    index: Index,
-    pdf: PdfProcess,
-    *,
-    on_step: OnStep | None = None,
+    settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
 ) -> Ingestion:
-    """Put ingestion together; nothing runs yet. ``on_step`` gets each step of it that ended."""
+    """Put ingestion together; nothing runs yet."""
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -585,7 +559,6 @@ def build_ingestion(
         web_sources=stores.web_sources,
         web_pages=stores.web_pages,
         contact=settings.bot.public_url,
-        on_step=on_step,
     )
 
 

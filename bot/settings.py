@@ -68,6 +68,16 @@ class BotSettings(FootnoteSettings):
         256, ge=8, le=100_000, description="Those of one address, as of a proxy."
     )
     link_days: float = Field(7, gt=0, le=365, description="Days a link lives.")
+    link_keys: Path | None = Field(
+        None,
+        description="File with the keys that sign links, as `footnote links rotate --file` makes it, on "
+        "every machine; unset: they are in SQL.",
+    )
+    token_keys: Path | None = Field(
+        None,
+        description="File with the keys that seal Slack's tokens, the same on every machine; unset: "
+        "token_keys.json in the home.",
+    )
     button_opens: str = Field(
         "viewer",
         pattern="^(viewer|pdf)$",

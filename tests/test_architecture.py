@@ -154,6 +154,7 @@ MAY_IMPORT = {
         "storage.folders.folders",
         "storage.index.base",
         "storage.index.live_index",
+        "storage.installations.link_keys",
         "storage.models",
         "storage.mounts",
         "storage.queues.reading_repair",

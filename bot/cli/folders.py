@@ -16,10 +16,11 @@ from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
 
-from bot.bootstrap import make_links, open_home, open_ingestion
+from bot.bootstrap import open_home, open_ingestion
 from bot.cli.home import channel_option, is_confirmed, open_existing_home
 from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.core.models import LOCAL_ASKER
+from bot.public_links import links_url
 from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import check_map
 from ingestion.sources.scan_report import why_passed_over
@@ -163,7 +164,7 @@ async def list_folders(options: argparse.Namespace) -> int:
         print(f"Nothing was watched yet; footnote serve watches {settings.inbox}", file=sys.stderr)
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
-    if dead_links := settings.bot.links_problem(make_links(settings).public_url):
+    if dead_links := settings.bot.links_problem(links_url(settings)):
         print(_in_red(f"problem: {dead_links}"), file=sys.stderr)
     print(*map(_workspace, installed), sep="\n", end="\n" if installed else "", file=sys.stderr)
     if library or any(one.platform is not Platform.LOCAL for one in channels):

@@ -200,6 +200,7 @@ def _add_security(commands: Any) -> None:
     whose.add_argument("--person", metavar="ID", help="those of what they were answered: slack:T…:U…")
     revoke.set_defaults(run="bot.cli.security.links:revoke_links")
     rotate = ends.add_parser("rotate", help="sign with a new key; done twice, all links of today end")
+    rotate.add_argument("--file", type=Path, help="in this file, which is made and then mounted everywhere")
     rotate.set_defaults(run="bot.cli.security.links:rotate_key")
     for action in (revoke, rotate):
         action.add_argument("--yes", action="store_true", help="do not ask")

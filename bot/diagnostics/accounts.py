@@ -14,7 +14,7 @@ from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
 from bot.llm.chat_model import ChatModel, ChatRequest, in_time
 from bot.settings import BotSettings, revealed
-from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal
+from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal, open_token_seal
 from bot.slack.web_api import call, web_client
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials, app_credentials
@@ -94,8 +94,9 @@ async def _check_workspaces(installation: Installation) -> list[Finding]:
     installed = await SlackInstallations(database).all() if database else []
     if not installed:
         return [warn("no workspace installed the app", "open /slack/install there", TOKEN_PAGE)]
-    ring = installation.settings.home / "token_keys.json"
-    seal = TokenSeal(ring) if ring.exists() else None
+    seal = None
+    if (installation.settings.bot.token_keys or installation.settings.home / "token_keys.json").exists():
+        seal = open_token_seal(installation.settings.bot, installation.settings.home)
     api_url = installation.settings.bot.slack_api_url
     asked = [_check_workspace(one, seal, api_url) for one in installed[:MAX_WORKSPACES]]
     return list(await asyncio.gather(*asked))
@@ -111,7 +112,9 @@ async def _check_workspace(held: SlackInstallation, seal: TokenSeal | None, api_
         tokens = seal.open(held.installation, held.sealed)
     except SealBroken:
         text = f"{held.name}: its token is not sealed by this home's keys"
-        return fail(text, f"put token_keys.json back, or {mend}", TOKEN_PAGE)
+        return fail(
+            text, f"put token_keys.json (or what FOOTNOTE_TOKEN_KEYS names) back, or {mend}", TOKEN_PAGE
+        )
     if held.expires_at and held.expires_at <= utc_now():
         return warn(f"{held.name}: its token is due to be renewed", "start `footnote serve`", TOKEN_PAGE)
     return await _check_token(tokens.bot, api_url, held.name)

@@ -8,16 +8,17 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
 
-from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.citations.shared_keys import SharedKeyRing
+from bot.core.citations.signed_links import KeyRing, KeySource, Links
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
 from storage.clock import utc_now
 from storage.errors import StorageError
+from storage.installations.link_keys import LinkKeyStore
 
 REQUEST_SECONDS = 4.0
 CERTIFICATE_WARN = timedelta(days=14)
@@ -54,20 +55,33 @@ async def check_public_url(installation: Installation) -> Finding:
         return ok("where `footnote serve` listens, when it runs")
     if problem := bot.links_problem(url):
         return fail(problem, "set FOOTNOTE_PUBLIC_URL", LINKS_PAGE)
-    keys = installation.settings.home / "link_keys.json"
-    if not keys.exists():
-        return warn("this home has no keys yet that sign links", "start `footnote serve`", LINKS_PAGE)
+    try:
+        keys = await _keys(installation)
+    except (KeyError, OSError, TypeError, ValueError):
+        text = f"{bot.link_keys} cannot be read, or is damaged"
+        return fail(text, "mount the file that the other machines have: docs/machines.md", LINKS_PAGE)
+    if keys is None:
+        return warn("there are no keys yet that sign links", "start `footnote serve`", LINKS_PAGE)
     return await _open_ended_link(url, keys, is_served=installation.server_url is not None)
 
 
-async def _open_ended_link(url: str, keys: Path, *, is_served: bool) -> Finding:
+async def _keys(installation: Installation) -> KeySource | None:
+    """Those that the running service has; None: there are none yet."""
+    if (mounted := installation.settings.bot.link_keys) is not None:
+        ring = KeyRing(mounted, is_ours=False)
+        ring.keys()
+        return ring
+    database = await installation.database_for("where links lead")
+    store = LinkKeyStore(database) if database else None
+    held = await store.keys() if store else []
+    return SharedKeyRing(store, held) if store and held else None
+
+
+async def _open_ended_link(url: str, keys: KeySource, *, is_served: bool) -> Finding:
     try:
-        link = Links(KeyRing(keys), url, timedelta(), utc_now).ended_url()
+        link = Links(keys, url, timedelta(), utc_now).ended_url()
         async with _session() as session, session.get(link, allow_redirects=False) as response:
             return _leads_here(url, response.status)
-    except (KeyError, TypeError, ValueError):
-        text = "link_keys.json is damaged"
-        return fail(text, "put back a copy, or delete it, which ends all links", LINKS_PAGE)
     except aiohttp.ClientConnectorCertificateError as error:
         text = f"{url}: {_tls_fault(error.certificate_error)}"
         return fail(text, "see the line tls", f"{PAGES}#the-certificate-ends-soon")
@@ -85,7 +99,9 @@ def _leads_here(url: str, status: int) -> Finding:
         return ok(f"{url} leads here")
     if status == HTTPStatus.NOT_FOUND:
         text = f"{url} leads to another installation, or /v/ is not passed on"
-        return fail(text, "point it here, pass /v/ on, give replicas the same link_keys.json", LINKS_PAGE)
+        return fail(
+            text, "point it here, pass /v/ on, give replicas the same keys: docs/machines.md", LINKS_PAGE
+        )
     return fail(
         f"{url} answers links by status {status}", "see what the proxy says: docs/proxy.md", LINKS_PAGE
     )

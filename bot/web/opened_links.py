@@ -86,6 +86,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
         LinkForged: we never signed this.
         LinkEnded: it has expired, was revoked, or its document is gone.
     """
+    await links.refresh_keys()
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:

@@ -97,6 +97,7 @@ TABLES: dict[str, KeptText] = {
         None,
         "until the app is removed there",
     ),
+    "link_key": KeptText("the keys that sign links", (), None, "until they are rotated twice"),
     "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
     "audit": KeptText("who did what: ids, no words of anybody", (), "FOOTNOTE_AUDIT_DAYS"),
     "fact": KeptText(
@@ -134,7 +135,7 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "glossary.toml": KeptText("how people say what documents say", (), None, ADMINS),
     "web_sources.toml": KeptText("approved web pages", (), None, ADMINS),
     "footnote.toml": KeptText("settings", (), None, ADMINS),
-    "link_keys.json": KeptText("the keys that sign links", (), None, FOREVER),
+    "link_keys.json": KeptText("an earlier release's keys that sign links", (), None, FOREVER),
     "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
     "console_secret": KeptText("what opens the console", (), None, FOREVER),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),

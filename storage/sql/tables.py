@@ -541,6 +541,18 @@ class FactRow(SQLModel, table=True):
     value: str
 
 
+class LinkKeyRow(SQLModel, table=True):
+    """A key that signs links, or signed them until the last one came; the one before is gone."""
+
+    __tablename__ = "link_key"
+    __table_args__ = AUTOINCREMENT
+    id: int = Field(default=None, primary_key=True)
+    number: int
+    """0 to 255, as the links carry it that it signed."""
+    secret: bytes
+    made_at: datetime = moment(default_factory=utc_now)
+
+
 class SlackInstallationRow(SQLModel, table=True):
     """A Slack workspace, or a whole organisation, that installed the app; it goes when they remove it."""
 

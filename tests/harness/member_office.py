@@ -24,6 +24,7 @@ from bot.app import ChatPlatforms
 from bot.core.citations.signed_links import Links
 from bot.core.models import AnswerFigure
 from bot.core.ports import PageImage
+from bot.public_links import open_links
 from bot.settings import BotSettings, Settings
 from harness.empty_homes import make_sqlite
 from harness.lasting_pool import LastingPdf, lasting_side
@@ -241,7 +242,7 @@ async def open_office(path: Path) -> AsyncIterator[MemberOffice]:
         stores = await stack.enter_async_context(bootstrap.open_home(settings))
         embedder = await stack.enter_async_context(open_embedder(settings.storage, None))
         index = await stack.enter_async_context(open_index(stores))
-        links = bootstrap.make_links(settings)
+        links = await open_links(settings, stores.database)
         answering = await stack.enter_async_context(
             bootstrap.build_answering(settings, stores, embedder, index, links)
         )

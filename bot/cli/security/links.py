@@ -7,15 +7,16 @@ import json
 import re
 import sys
 
-from bot.bootstrap import make_links
 from bot.cli.home import chosen_channel, is_confirmed, open_existing_home
+from bot.core.citations.shared_keys import SharedKeyRing
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.errors import LinkForged
 from bot.core.models import LOCAL_ASKER
+from bot.public_links import open_link_keys, open_links
 from bot.settings import load_settings
 from storage.errors import SettingsError
 from storage.models import Channel
-from storage.sql.audit import AuditedAction, AuditLog
+from storage.sql.audit import AuditedAction
 from storage.stores import Stores
 
 _TOKEN = re.compile(r"/[vf]/([A-Za-z0-9_-]{112})(?![A-Za-z0-9_-])", re.ASCII)
@@ -31,7 +32,7 @@ async def revoke_links(options: argparse.Namespace) -> int:
     async with open_existing_home(settings) as stores:
         if options.channel:
             return await _revoke_channel(stores, await chosen_channel(stores, options.channel), options)
-        links = make_links(settings)
+        links = await open_links(settings, stores.database)
         if options.link:
             found, subject = await _of_answer(stores, links, options.link), "answer of a link"
         else:
@@ -45,18 +46,40 @@ async def revoke_links(options: argparse.Namespace) -> int:
 
 
 async def rotate_key(options: argparse.Namespace) -> int:
-    """Sign with a new key; links of the key before it still open, those of older keys do not."""
+    """Sign with a new key; links of the key before it still open, those of older keys do not.
+
+    Raises:
+        SettingsError: the keys are a mounted file, which is made elsewhere, or one that is damaged.
+    """
     settings = load_settings()
     async with open_existing_home(settings) as stores:
-        make_links(settings)  # says what is wrong with a damaged ring
+        ring = await open_link_keys(settings, stores.database)
+        if options.file is None and not isinstance(ring, SharedKeyRing):
+            raise SettingsError(
+                f"the keys are in {settings.bot.link_keys}: say --file with a copy of it, and mount that one"
+            )
         if not options.yes and not await is_confirmed(
             "End the links that the key before this one signed? [y/N] "
         ):
             return 1
-        await AuditLog(stores.database).keep(AuditedAction(LOCAL_ASKER, "rotate key", "", "link_keys.json"))
-        KeyRing(settings.home / "link_keys.json").rotate()
-    print("New links are signed with a new key. Once more, and all links of today end.", file=sys.stderr)
+        if options.file is not None:
+            _rotate_file(KeyRing(options.file))
+        elif isinstance(ring, SharedKeyRing):
+            await ring.rotate(LOCAL_ASKER)
+    said = "Once it is mounted everywhere, new" if options.file else "New"
+    print(f"{said} links are signed with a new key. Once more, and all links of today end.", file=sys.stderr)
     return 0
+
+
+def _rotate_file(ring: KeyRing) -> None:
+    """One that is not there yet is made, with one key."""
+    try:
+        if ring.is_made:
+            ring.rotate()
+        else:
+            ring.keys()
+    except (ValueError, KeyError, TypeError):
+        raise SettingsError("that file holds no keys, and was left as it is") from None
 
 
 async def _revoke_channel(stores: Stores, channel: Channel, options: argparse.Namespace) -> int:

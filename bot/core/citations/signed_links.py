@@ -3,8 +3,8 @@
 A link's token is packed bytes and their MAC in base64url: it holds no name and no word of a document, which
 stay in SQL under the citation's id. Whoever holds a link may open it until it ends.
 
-The keys lie in one 0600 file of the home. The newest one signs, all of the ring verify; rotating twice ends
-every link signed before.
+The keys lie in SQL (``shared_keys``), or in a file that is mounted. The newest one signs, all of the ring
+verify; rotating twice ends every link signed before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -29,7 +29,7 @@ from bot.core.errors import LinkEnded, LinkForged
 from storage.models import Channel, CitationRecord
 
 ACTIVE_KEYS = 2
-_KEY_BYTES = 32
+KEY_BYTES = 32
 
 MAX_LIFE = timedelta(days=30)
 """After its first signing no renewal makes a link live on, whoever holds it."""
@@ -53,17 +53,34 @@ class LinkKey(NamedTuple):
     secret: bytes
 
 
+class KeySource(Protocol):
+    """Active keys, wherever they are kept."""
+
+    def keys(self) -> tuple[LinkKey, ...]:
+        """The one that signs, then those that only verify."""
+
+    async def refresh(self) -> None:
+        """Notice what other processes changed."""
+
+
 class KeyRing:
-    """The active keys, newest first, made at first use.
+    """The active keys in a file, newest first, made at first use.
 
     Several processes may share the file: it appears and changes in one step, and a change made by
     another process is noticed at the next use.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_ours: bool = True) -> None:
+        """``is_ours``: False for a file that is mounted, or was another release's: it is only read."""
         self._path = path
+        self._is_ours = is_ours
         self._stat: tuple[int, int, int] | None = None
         self._keys: tuple[LinkKey, ...] = ()
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the file is there."""
+        return self._path.exists()
 
     def keys(self) -> tuple[LinkKey, ...]:
         """The active keys, newest first: one before the first rotation, then two.
@@ -72,23 +89,26 @@ class KeyRing:
             OSError: the file can be neither read nor made.
             ValueError: the file is not a key ring.
         """
-        if not self._path.exists():
+        if self._is_ours and not self._path.exists():
             self._create()
         stat = _stat_of(self._path)
         if stat != self._stat:
             self._keys, self._stat = _parse_keys(self._path.read_bytes()), stat
         return self._keys
 
+    async def refresh(self) -> None:
+        """Nothing to do: ``keys`` looks at the file each time."""
+
     def rotate(self) -> None:
         """Sign with a new key from now on; links of the key before it still open, older ones end."""
         kept = self.keys()[: ACTIVE_KEYS - 1]
-        newest = LinkKey((kept[0].id + 1) % 256, secrets.token_bytes(_KEY_BYTES))
+        newest = LinkKey((kept[0].id + 1) % 256, secrets.token_bytes(KEY_BYTES))
         self._temporary((newest, *kept)).replace(self._path)
 
     def _create(self) -> None:
         """Make the first ring; when another process was faster, its ring stands."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._temporary((LinkKey(1, secrets.token_bytes(_KEY_BYTES)),))
+        temporary = self._temporary((LinkKey(1, secrets.token_bytes(KEY_BYTES)),))
         try:
             os.link(temporary, self._path)
         except FileExistsError:
@@ -120,7 +140,7 @@ def _format_keys(keys: tuple[LinkKey, ...]) -> bytes:
 def _parse_keys(data: bytes) -> tuple[LinkKey, ...]:
     rows = json.loads(data)["keys"]
     keys = tuple(LinkKey(int(row["id"]), base64.b64decode(row["secret"], validate=True)) for row in rows)
-    if not keys or any(len(key.secret) < _KEY_BYTES for key in keys):
+    if not keys or any(len(key.secret) < KEY_BYTES for key in keys):
         raise ValueError("a ring without keys, or a key that anybody can guess")
     return keys
 
@@ -161,7 +181,7 @@ class Links:
 
     def __init__(
         self,
-        keys: KeyRing,
+        keys: KeySource,
         public_url: str,
         lifetime: timedelta,
         clock: Callable[[], datetime],
@@ -172,6 +192,10 @@ class Links:
         self.clock = clock
         self._keys = keys
         self._opens = opens
+
+    async def refresh_keys(self) -> None:
+        """Notice what other processes changed; raises as the keys' source."""
+        await self._keys.refresh()
 
     def ended_url(self) -> str:
         """A URL of a link that ended long ago: whoever has our keys answers it by 410, everybody else by 404.

@@ -1,4 +1,4 @@
-"""Encrypts the tokens of installations with a key ring of the home, which no database holds.
+"""Encrypts the tokens of installations with keys of the home, or of a mounted file, which no database holds.
 
 A sealed pair names its installation inside: moved to another row it opens nothing. The newest key of the ring
 seals, all of them open; rotating twice ends what was never sealed again meanwhile.
@@ -14,6 +14,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from bot.core.citations.signed_links import KeyRing
+from bot.settings import BotSettings
 from storage.errors import SettingsError
 
 
@@ -30,18 +31,27 @@ class Tokens:
     """What the next token is got for, once; None: this one never ends."""
 
 
+def open_token_seal(settings: BotSettings, home: Path) -> TokenSeal:
+    """The seal whose keys the settings name, else that of the home; raises as ``TokenSeal``."""
+    if settings.token_keys is not None:
+        return TokenSeal(settings.token_keys, is_ours=False)
+    return TokenSeal(home / "token_keys.json")
+
+
 class TokenSeal:
     """Seals and opens."""
 
-    def __init__(self, path: Path) -> None:
-        """``path``: of the key ring, made at first use.
+    def __init__(self, path: Path, *, is_ours: bool = True) -> None:
+        """``path``: of the key ring, made at first use; not where it is mounted (``is_ours`` False).
 
         Raises:
-            SettingsError: there is a file that is no key ring.
+            SettingsError: there is a file that is no key ring, or one that is mounted is not there.
         """
-        self._ring = KeyRing(path)
+        self._ring = KeyRing(path, is_ours=is_ours)
         try:
             self._ring.keys()
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError):
             raise SettingsError(
                 f"{path} is damaged: put back a copy, or delete it; every Slack workspace then has to "

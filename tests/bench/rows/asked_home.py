@@ -21,8 +21,9 @@ from sqlalchemy import select, update
 from sqlmodel import col
 
 from bot import bootstrap
-from bot.bootstrap import build_answering, build_ingestion, make_links
+from bot.bootstrap import build_answering, build_ingestion
 from bot.core.answering import Answering
+from bot.public_links import open_links
 from bot.settings import BotSettings, Settings
 from ingestion.settings import IngestionSettings
 from storage.documents.progress import Progress
@@ -139,7 +140,9 @@ async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[Asked
         bootstrap.open_home(settings) as stores,
         open_embedder(settings.storage, bootstrap.embedding_key(settings)) as embedder,
         open_index(stores) as index,
-        build_answering(settings, stores, embedder, index, make_links(settings)) as answering,
+        build_answering(
+            settings, stores, embedder, index, await open_links(settings, stores.database)
+        ) as answering,
     ):
         yield AskedHome(path, settings, stores, embedder, index, answering)
 

@@ -12,8 +12,9 @@ from statistics import median
 from figures import Figure
 from timing import middle_and_slow, take_turns
 
-from bot.bootstrap import build_answering, make_links
+from bot.bootstrap import build_answering
 from bot.core.models import Question
+from bot.public_links import open_links
 from rows.asked_home import AskedHome, open_home
 from storage.clock import utc_now
 from storage.web_pages.page_store import WebText, WebTextChunk
@@ -45,7 +46,7 @@ async def _figure(home: AskedHome, pages: int, asked: Sequence[str], name: str, 
     await _approve(home, pages)
     channel = await home.channel("asked")
     bare = replace(home.stores, web_sources=WebSourcesFile(home.path / "nowhere"))
-    links = make_links(home.settings)
+    links = await open_links(home.settings, home.stores.database)
     async with build_answering(home.settings, bare, home.embedder, home.index, links) as without:
 
         async def ask(number: int) -> None:

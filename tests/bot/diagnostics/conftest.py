@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 import pytest
@@ -13,22 +13,25 @@ from aiohttp.test_utils import TestServer
 from harness.doctor import Answer, Doctor, Serve
 from harness.empty_homes import make_sqlite
 
-from bot.core.citations.signed_links import KeyRing
+from bot.core.citations.shared_keys import SharedKeyRing
+from storage.installations.link_keys import LinkKeyStore
+from storage.sql.database import Database
 
 OURS = ("FOOTNOTE_", "SLACK_", "OPENAI_", "WEAVIATE_", "DATABASE_URL", "MicrosoftApp", "AWS_")
 
 
 @pytest.fixture
-def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+async def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """A home with tables, keys and an inbox and nothing in them; no settings but where it is."""
     for name in [name for name in os.environ if name.startswith(OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
-    make_sqlite(home)
+    url = make_sqlite(home)
     (home / "inbox").mkdir()
-    KeyRing(home / "link_keys.json").keys()
     monkeypatch.setenv("FOOTNOTE_HOME", str(home))
+    async with aclosing(await Database.open(url)) as database:
+        await SharedKeyRing.open(LinkKeyStore(database), home / "link_keys.json")
     return Doctor(home, monkeypatch)
 
 

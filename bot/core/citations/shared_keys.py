@@ -1,0 +1,69 @@
+"""The signing keys of all machines of a database: kept in SQL, and held in memory for a moment.
+
+Whoever opens a link reads them again first: a key that another process made verifies at once, and one that is
+out verifies nothing any more.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, KeyRing, LinkKey
+from storage.clock import steady_seconds
+from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
+
+REFRESH_SECONDS = 10.0
+"""How often a process that opens no link reads them, so that it signs with the newest."""
+HELD_SECONDS = 0.1
+"""Forged links, however many, have SQL asked no more often."""
+
+
+class SharedKeyRing:
+    """The active keys as SQL has them; ``open`` is the way in."""
+
+    def __init__(self, store: LinkKeyStore, held: Sequence[StoredLinkKey]) -> None:
+        self._store = store
+        self._held = held
+        self._read_at = steady_seconds()
+
+    @classmethod
+    async def open(cls, store: LinkKeyStore, file: Path) -> SharedKeyRing:
+        """The keys in SQL; where there are none, those of an earlier release's file, else a new one.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+            OSError: the file cannot be read.
+            ValueError, KeyError, TypeError: the file is not a key ring.
+        """
+        held = await store.keys()
+        if not held:
+            first = [LinkKey(1, secrets.token_bytes(KEY_BYTES))]
+            with suppress(FileNotFoundError):
+                first = [*reversed(KeyRing(file, is_ours=False).keys())]
+            held = await store.begin(first)
+        return cls(store, held)
+
+    def keys(self) -> tuple[LinkKey, ...]:
+        """The active keys, newest first."""
+        return tuple(LinkKey(one.number, one.secret) for one in self._held[:ACTIVE_KEYS])
+
+    async def refresh(self) -> None:
+        """Read them again, unless that was done a moment ago.
+
+        Raises:
+            DatabaseUnavailable: the database does not work; the keys stay as they are.
+        """
+        if steady_seconds() - self._read_at >= HELD_SECONDS:
+            await self._read()
+
+    async def rotate(self, actor: str) -> None:
+        """Sign with a new key; links of the key before it still open, older ones end."""
+        await self._store.add(secrets.token_bytes(KEY_BYTES), ACTIVE_KEYS, actor)
+        await self._read()
+
+    async def _read(self) -> None:
+        self._held = await self._store.keys() or self._held
+        self._read_at = steady_seconds()

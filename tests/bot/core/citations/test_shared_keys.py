@@ -1,0 +1,131 @@
+"""Keys of links in SQL: one machine signs, another one verifies, and new keys are known at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from harness.empty_homes import make_sqlite
+
+from bot.core.citations.shared_keys import HELD_SECONDS, SharedKeyRing
+from bot.core.citations.signed_links import KeyRing, Links
+from bot.core.errors import LinkForged
+from storage.clock import utc_now
+from storage.installations.link_keys import LinkKeyStore
+from storage.models import Channel, ChannelKey, CitationRecord, Platform
+from storage.sql.audit import AuditLog
+from storage.sql.database import Database
+
+KEY = ChannelKey(Platform.LOCAL, "", "it")
+CHANNEL = Channel(1, KEY.tenant, KEY.platform, "it", epoch=0)
+QUOTE = CitationRecord(1, CHANNEL.id, 1, 1, "A quote.", (), utc_now())
+LATER = timedelta(hours=1)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.engine("postgres"))])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """A fresh database, of each engine in turn."""
+    is_server = request.param == "postgres"
+    url = request.getfixturevalue("postgres_url") if is_server else make_sqlite(tmp_path / "sql")
+    opened = await Database.open(url)
+    yield opened
+    await opened.aclose()
+
+
+class Machine:
+    """A process with its own look at the keys, and a clock."""
+
+    def __init__(self, ring: SharedKeyRing) -> None:
+        self.ring = ring
+        self.links = Links(ring, "https://docs.example.org", timedelta(days=7), lambda: datetime.now(UTC))
+
+    @classmethod
+    async def start(cls, database: Database, home: Path) -> Machine:
+        """One with an empty home."""
+        return cls(await SharedKeyRing.open(LinkKeyStore(database), home / "keys.json"))
+
+    def sign(self) -> str:
+        """The token of a new link."""
+        return self.links.page_url(CHANNEL, QUOTE).rpartition("/")[2]
+
+    def opens(self, token: str) -> bool:
+        """Whether it verifies a token."""
+        try:
+            self.links.read(token)
+        except LinkForged:
+            return False
+        return True
+
+
+async def test_a_machine_opens_what_another_one_signed(database: Database, tmp_path: Path) -> None:
+    """Shows that machines which start at once agree on one key, and that neither writes a file."""
+    machines = await asyncio.gather(*(Machine.start(database, tmp_path / str(n)) for n in range(3)))
+    assert all(one.opens(other.sign()) for one in machines for other in machines)
+    assert not list(tmp_path.rglob("keys.json"))
+
+
+async def test_the_keys_of_an_earlier_release_are_taken_over_once(database: Database, tmp_path: Path) -> None:
+    """Shows that old links open, that its newest key signs, and that a second file is left alone."""
+    homes = [tmp_path / "first", tmp_path / "second"]
+    rings = [KeyRing(home / "keys.json") for home in homes]
+    for ring in rings:
+        ring.rotate()
+    signing = [Links(ring, "https://docs.example.org", LATER, utc_now) for ring in rings]
+    old = [links.page_url(CHANNEL, QUOTE).rpartition("/")[2] for links in signing]
+    machines = [await Machine.start(database, home) for home in homes]
+    assert machines[0].ring.keys() == rings[0].keys()
+    assert [machine.opens(old[0]) for machine in machines] == [True, True]
+    assert [machine.opens(old[1]) for machine in machines] == [False, False]
+
+
+async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database, tmp_path: Path) -> None:
+    """Shows what another process made a moment ago, that links of the last key open, and the audit."""
+    one, other = [await Machine.start(database, tmp_path) for _ in range(2)]
+    before = one.sign()
+    await one.ring.rotate("local")
+    assert not other.opens(one.sign()), "it has not read the keys again"
+    await asyncio.sleep(HELD_SECONDS)
+    await other.links.refresh_keys()
+    assert other.opens(one.sign())
+    assert other.opens(before)
+    assert other.ring.keys() == one.ring.keys()
+    assert [(entry.actor, entry.action) for entry in await AuditLog(database).latest()] == [
+        ("local", "rotate key")
+    ]
+
+
+async def test_rotating_twice_ends_every_link(database: Database, tmp_path: Path) -> None:
+    """Shows that a key that is out verifies nothing on any machine, and that numbers begin anew."""
+    one, other = [await Machine.start(database, tmp_path) for _ in range(2)]
+    before = one.sign()
+    for _ in range(2):
+        await one.ring.rotate("local")
+    await asyncio.sleep(HELD_SECONDS)
+    await other.ring.refresh()
+    assert [machine.opens(before) for machine in (one, other)] == [False, False]
+    assert other.opens(one.sign())
+    first = one.ring.keys()
+    for _ in range(254):
+        await one.ring.rotate("local")
+    assert {key.id for key in one.ring.keys()} == {0, 1}
+    assert not {key.secret for key in first} & {key.secret for key in one.ring.keys()}
+
+
+def test_a_mounted_file_is_only_read(tmp_path: Path) -> None:
+    """Shows that nothing is made where it is missing, and that another file in its place is noticed."""
+    place = tmp_path / "mounted.json"
+    with pytest.raises(FileNotFoundError):
+        KeyRing(place, is_ours=False).keys()
+    assert not place.exists()
+    files = [tmp_path / "1.json", tmp_path / "2.json"]
+    rings = [KeyRing(file) for file in files]
+    made = [ring.keys() for ring in rings]
+    place.symlink_to(files[0])
+    mounted = KeyRing(place, is_ours=False)
+    assert mounted.keys() == made[0]
+    place.unlink()
+    place.symlink_to(files[1])
+    assert mounted.keys() == made[1]

@@ -1,0 +1,65 @@
+"""A home whose PDFs and readings lie in S3: read, asked, cut off and moved there, by the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from engines.s3 import RealS3
+from engines.support.ports import free_port
+from harness.program import SAMPLES, Program
+
+QUESTION = "When do backups run?"
+
+pytestmark = [pytest.mark.engine("s3"), pytest.mark.long]
+
+
+def settings(server: RealS3, location: str) -> dict[str, str]:
+    """What chooses the bucket."""
+    account = {name.upper(): value for name, value in server.settings.items()}
+    return {"FOOTNOTE_BLOBS": location, **account}
+
+
+def forget(program: Program) -> None:
+    """The machine's disk is another one."""
+    for name in ("blobs", "readings", "images"):
+        shutil.rmtree(program.home / name, ignore_errors=True)
+
+
+def test_a_machine_without_copies_answers_from_the_store(program: Program, s3_server: RealS3) -> None:
+    """Shows reading into S3, an answer on an empty disk, one without the store, and what doctor says."""
+    bucket = s3_server.place()
+    program.environment |= settings(s3_server, bucket.location)
+    read = program.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full")
+    assert read.returncode == 0, read.stderr
+    kinds = [key.partition("/")[0] for key in bucket.keys()]
+    assert {"blobs", "readings", "footnote-home.txt"} == set(kinds)
+    forget(program)
+    answer = program.ask(QUESTION, "it")
+    assert (answer["state"], "2:00" in answer["text"]) == ("grounded", True), answer
+    nowhere = {**program.environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
+    cut_off = Program(program.home, nowhere)
+    assert cut_off.ask(QUESTION, "it")["text"] == answer["text"], "what was copied answers"
+    forget(program)
+    failed = cut_off.run("ask", QUESTION, "--channel", "it", "--json")
+    assert (failed.returncode, json.loads(failed.stdout)["state"]) == (1, "failed"), failed.stderr
+    told = [json.loads(line) for line in cut_off.run("doctor", "blobs", "--json").stdout.splitlines()]
+    assert [(one["name"], one["state"]) for one in told] == [("blobs", "fail")]
+    told = [json.loads(line) for line in program.run("doctor", "blobs", "--json").stdout.splitlines()]
+    assert [(one["name"], one["state"]) for one in told] == [("blobs", "ok")]
+
+
+def test_a_home_moves_into_a_store_by_itself(with_samples: Program, s3_server: RealS3) -> None:
+    """Shows that a comparison sends what lies on the disk, and that no home goes back by chance."""
+    program, bucket = with_samples, s3_server.place()
+    documents = len(program.documents("it"))
+    program.environment |= settings(s3_server, bucket.location)
+    compared = program.run("reconcile")
+    assert compared.returncode == 0, compared.stderr
+    assert len(bucket.keys()) >= 1 + 2 * documents, compared.stdout
+    forget(program)
+    assert program.ask(QUESTION, "it")["state"] == "grounded"
+    del program.environment["FOOTNOTE_BLOBS"]
+    refused = program.run("reconcile")
+    assert (refused.returncode, "set it back" in refused.stderr) == (1, True)
