@@ -97,10 +97,10 @@ class CountingRenderer:
 async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path) -> None:
     """Shows that another holder's page is the next one to be drawn, and that two of them share evenly."""
     renderer = CountingRenderer()
-    images = PageImages(tmp_path, renderer, limit_bytes=1000)
+    images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
 
     def ask(page: int, holder: int) -> asyncio.Task[PageImage]:
-        return asyncio.create_task(images.image("f00d", tmp_path / "blob", page, 132, holder=holder))
+        return asyncio.create_task(images.image(SHA256, page, 132, holder=holder))
 
     greedy = [ask(page, 1) for page in range(120)]
     await asyncio.sleep(0.02)
