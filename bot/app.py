@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -68,9 +67,6 @@ from storage.stores import (
 )
 from storage.task_group import cancel_and_wait
 
-if TYPE_CHECKING:
-    from bot.metrics.otel_spans import SpanWriter
-
 DRAIN_SECONDS = 10.0
 TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """OpenTelemetry's own variables, either of which has traces sent."""
@@ -107,19 +103,11 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(expiring(stores.retention))
         links = await open_links(settings, stores.database)
         await stack.enter_async_context(_repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
-        metrics, spans = ServiceMetrics(), await _open_spans(stack)
-        on_step = spans.write_step if spans else None
-        ingestion = build_ingestion(settings, stores, embedder, index, pdf, on_step=on_step)
+        ingestion = build_ingestion(settings, stores, embedder, index, pdf)
+        metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
+        count = await _with_traces(metrics.count_question, ingestion, stack)
         answering = await stack.enter_async_context(
-            build_answering(
-                settings,
-                stores,
-                embedder,
-                index,
-                links,
-                fetch_pages=ingestion.fetch_web_pages,
-                count=_each_of(metrics.count_question, *([spans.write_question] if spans else [])),
-            )
+            build_answering(settings, stores, embedder, index, links, fetch_pages=fetch, count=count)
         )
         await _start_reading(settings, stores, ingestion, stack)
         most = settings.bot.page_images_mb * 1024 * 1024
@@ -151,24 +139,23 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         yield Service(stores, greeting(settings, console_address(server_socket.url, secret), platforms.names))
 
 
-async def _open_spans(stack: AsyncExitStack) -> SpanWriter | None:
-    """What sends traces, where the environment says where to; nothing of it is loaded elsewhere."""
+async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
+    """Have questions and steps traced, too, where the environment names a collector; else load nothing."""
     if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
-        return None
+        return count
     try:
         from bot.metrics.otel_spans import open_spans
     except ImportError:
         _log.warning("no traces are sent: their packages come with `make install TRACES=1`")
-        return None
-    return await stack.enter_async_context(open_spans())
+        return count
+    spans = await stack.enter_async_context(open_spans())
+    ingestion.on_step = spans.write_step
 
+    def count_and_trace(record: QuestionRecord) -> None:
+        count(record)
+        spans.write_question(record)
 
-def _each_of(*counts: CountQuestion) -> CountQuestion:
-    def count(record: QuestionRecord) -> None:
-        for one in counts:
-            one(record)
-
-    return count
+    return count_and_trace
 
 
 async def _start_reading(

@@ -102,7 +102,6 @@ if TYPE_CHECKING:
     from bot.slack.adapter import SlackAdapter
     from bot.teams.adapter import TeamsAdapter
     from ingestion.app import Ingestion
-    from ingestion.jobs.worker import OnStep
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
@@ -539,15 +538,9 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
 
 
 def build_ingestion(
-    settings: Settings,
-    stores: Stores,
-    embedder: Embedder,
-    index: Index,
-    pdf: PdfProcess,
-    *,
-    on_step: OnStep | None = None,
+    settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
 ) -> Ingestion:
-    """Put ingestion together; nothing runs yet. ``on_step`` gets each step of it that ended."""
+    """Put ingestion together; nothing runs yet."""
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -566,7 +559,6 @@ def build_ingestion(
         web_sources=stores.web_sources,
         web_pages=stores.web_pages,
         contact=settings.bot.public_url,
-        on_step=on_step,
     )
 
 

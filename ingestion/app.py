@@ -99,10 +99,11 @@ def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
 
 
 class Ingestion:
-    """Keeps the index equal to the folders; several of them may share a home."""
+    """Keeps the index equal to the folders; several may share a home. ``on_step`` gets steps that ended."""
 
     generations: Generations
     """The readings that are wanted."""
+    on_step: OnStep | None = None
     _schedule: Scheduler | None = None
     _worker: Worker[Any] | None = None
     """Both only between ``start`` and ``stop``."""
@@ -126,7 +127,6 @@ class Ingestion:
         contact: str | None = None,
         vision: VisionEndpoint | None = None,
         compute_pool: ComputePool | None = None,
-        on_step: OnStep | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
         make_worker: type[Worker[Any]] = Worker,
     ) -> None:
@@ -141,7 +141,6 @@ class Ingestion:
             contact: what web servers are told, where the settings name nothing else.
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
-            on_step: gets each step of reading and publishing that ended.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
         self._settings, self._channels = settings, channels
@@ -170,7 +169,7 @@ class Ingestion:
             contact=contact,
             html=html,
         )
-        self._make_schedule, self._make_worker, self._on_step = make_schedule, make_worker, on_step
+        self._make_schedule, self._make_worker = make_schedule, make_worker
         publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
@@ -341,7 +340,7 @@ class Ingestion:
     def _begin(self, rung: Rung) -> tuple[Worker[Any], Scheduler]:
         idle = asyncio.Event()
         steps = self._make_lanes(rung, idle)
-        self._worker = worker = self._make_worker(steps, self._leases, idle, self._on_step)
+        self._worker = worker = self._make_worker(steps, self._leases, idle, self.on_step)
         self._schedule = schedule = self._make_schedule()
 
         async def wake() -> None:

@@ -100,7 +100,7 @@ class FootnoteSettings(BaseSettings):
         env_ignore_empty=True,
     )
 
-    spoken: ClassVar[frozenset[str]] = frozenset({"database_url", "pdf_passwords"})
+    spoken: ClassVar[frozenset[str]] = frozenset({"blobs", "database_url", "pdf_passwords"})
     """Secrets that are no keys: they may hold any letter."""
 
     @model_validator(mode="after")

@@ -2,8 +2,9 @@
 
 The whole program runs beside a Slack Web API that only counts. Each event is a question of its own; every
 tenth comes twice, as Slack repeats what it thinks was lost. A bare aiohttp server that checks the same
-signatures and keeps nothing gets the same events in the same run, and posts a bare message for each: what any
-bot does before a person sees that the question was heard.
+signatures and keeps nothing gets as many events in the same run, and posts a bare message for each, as many
+at once as the program: what any bot does before a person sees that the question was heard, and the most that
+sender and Web API of this bench can take.
 
 After the steady rate over many channels comes the flood: one channel asks 400 questions at once, then a few
 people ask in another one. It comes twice; the second time Slack takes one message a second from that channel.
@@ -33,6 +34,8 @@ from figures import Figure, table
 from harness.program import SAMPLES, Program
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.conversation.conversation import MAX_PLACED_AT_ONCE
 
 SECRET, TEAM, BOT, BOT_ID = "secret-of-the-benchmark", "T0BENCH01", "U0BENCH01", "B0BENCH01"
 CHANNELS = [f"C{number:02}BENCH01" for number in range(20)]
@@ -126,6 +129,7 @@ class BareBot:
     """Checks who sent an event, acknowledges it, and posts one message; nothing is kept."""
 
     slack: AsyncWebClient
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PLACED_AT_ONCE))
     posting: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -134,11 +138,14 @@ class BareBot:
         if not SignatureVerifier(SECRET).is_valid_request(body, dict(request.headers)):
             return web.Response(status=401)
         event = json.loads(body)["event"]
-        post = self.slack.chat_postMessage(channel=event["channel"], thread_ts=event["ts"], text="…")
-        task = asyncio.ensure_future(post)
+        task = asyncio.create_task(self._post(event["channel"], event["ts"]))
         self.posting.add(task)
         task.add_done_callback(self.posting.discard)
         return web.Response()
+
+    async def _post(self, channel: str, thread: str) -> None:
+        async with self.slots:
+            await self.slack.chat_postMessage(channel=channel, thread_ts=thread, text="…")
 
 
 @dataclass(frozen=True)
@@ -250,7 +257,9 @@ class Bench:
 
     async def steady(self, rate: int, seconds: int) -> list[Figure]:
         """So many events a second over many channels."""
-        bare = await send_all(self._bare_url, rate, self._numbers(rate * min(seconds, 10)))
+        bare = await send_all(self._bare_url, rate, self._numbers(rate * seconds))
+        while self._bare_slack.posted.keys() < bare.sent_at.keys():
+            await asyncio.sleep(0.1)
         asked = await send_all(self._url, rate, self._numbers(rate * seconds))
         await until_answered(self._slack, asked.sent_at)
         took = time.monotonic() - min(asked.sent_at.values())
@@ -312,7 +321,7 @@ class Bench:
         return Figure(f"{what}: lost, doubled", "0, 0", measured, "", "", not (lost or doubled))
 
 
-async def run(rate: int, seconds: int) -> list[Figure]:
+async def run(rate: int, seconds: int, *, is_flooded: bool = True) -> list[Figure]:
     """Send to the bare bot and to the program, and wait until every question has its answer."""
     slack, bare_slack = CountingSlack(), CountingSlack()
     async with AsyncExitStack() as stack:
@@ -337,7 +346,7 @@ async def run(rate: int, seconds: int) -> list[Figure]:
             await program.until_live(tenant, len(samples), "full")
         bench = Bench(f"{program.url}/slack/events", slack, f"{bare_url}/slack/events", bare_slack)
         figures = await bench.steady(rate, seconds)
-        for is_limited in (False, True):
+        for is_limited in (False, True) if is_flooded else ():
             print(table(figures), flush=True)
             figures += await bench.flood(is_limited=is_limited)
         return figures
@@ -348,8 +357,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=RATE, help="events a second")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="so long")
+    parser.add_argument("--steady", action="store_true", help="without the floods")
     options = parser.parse_args()
-    figures = asyncio.run(run(options.rate, options.seconds))
+    figures = asyncio.run(run(options.rate, options.seconds, is_flooded=not options.steady))
     print(f"\n{table(figures)}")
     sys.exit(any(figure.is_met is False for figure in figures))
 

@@ -241,5 +241,6 @@ def test_a_password_that_people_type_may_have_any_letter(monkeypatch: pytest.Mon
     """Shows databases and shares: their passwords stand in no header."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://footnote:pässword@host/db")
     monkeypatch.setenv("FOOTNOTE_SMB_PASSWORD", "grüne Bäume")
+    monkeypatch.setenv("FOOTNOTE_BLOBS", "s3://büro/alle pdfs")
     assert load(StorageSettings).database_url
     assert load(ShareSettings).smb_password

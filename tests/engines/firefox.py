@@ -16,6 +16,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -111,14 +112,15 @@ class FirefoxPage:
         return _plain(done["result"])
 
     async def wait_for(self, selector: str) -> None:
-        """Wait until something is there that a CSS selector names."""
+        """Wait until something is there that a CSS selector names, on a page of which all was loaded."""
         async with asyncio.timeout(ANSWER_SECONDS):
             while not await self._is_there(selector):
                 await asyncio.sleep(0.05)
 
     async def _is_there(self, selector: str) -> bool:
         try:
-            return bool(await self.evaluate(f"document.querySelector({selector!r}) !== null"))
+            there = f"document.readyState === 'complete' && document.querySelector({selector!r}) !== null"
+            return bool(await self.evaluate(there))
         except AssertionError:  # the page is just being left
             return False
 
@@ -177,8 +179,7 @@ def firefox(tmp_path: Path) -> OpenFirefox:
 
     @asynccontextmanager
     async def open_page(*, is_dark: bool = False) -> AsyncIterator[FirefoxPage]:
-        profile = tmp_path / f"firefox-{is_dark}"
-        profile.mkdir()
+        profile = Path(mkdtemp(prefix="firefox-", dir=tmp_path))
         preferences = QUIET | (DARK if is_dark else {})
         lines = [f'user_pref("{name}", {value});' for name, value in preferences.items()]
         (profile / "user.js").write_text("\n".join(lines))

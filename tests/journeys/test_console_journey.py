@@ -90,8 +90,8 @@ async def test_every_page_is_sound_in_every_look(
 
 async def source_of(program: Program) -> str:
     """The link of an answer's first source."""
-    link: str = json.loads(await program.ask_console("it", QUESTION))["citations"][0]["url"]
-    return link
+    answered = json.loads(await program.ask_console("it", QUESTION))
+    return f"{program.url}{answered['citations'][0]['view']}"
 
 
 async def visit_source(page: Page, source: str, pictures: Path) -> None:

@@ -470,4 +470,32 @@ MUTATIONS = (
         "assert request.host",
         "tests/bot/metrics/test_metrics.py::test_beside_the_console_only_this_machine_reads_it",
     ),
+    Mutation(
+        "whoever is on this machine uses the console",
+        "bot/web/security.py",
+        "        raise ConsoleLocked\n",
+        "        pass\n",
+        "tests/bot/web/test_console_secret.py::test_no_question_is_asked_without_it",
+    ),
+    Mutation(
+        "an entry of the audit may be changed",
+        "storage/sql/audit.py",
+        "if entry.digest != digest_of(entry):",
+        "if not entry.digest:",
+        "tests/storage/sql/test_audit_chain.py::test_whatever_is_done_to_the_table_shows",
+    ),
+    Mutation(
+        "a revoked link opens",
+        "bot/web/opened_links.py",
+        "if citation is not None and citation.revoked_at is not None:",
+        "if citation is not None and citation.id < 0:",
+        "tests/bot/web/test_revoked_links.py::test_the_links_of_one_answer_end_and_no_others",
+    ),
+    Mutation(
+        "half a request is waited for",
+        "bot/web/connections.py",
+        "now - self._head_began > limits.head_seconds",
+        "now - self._head_began > 3600",
+        "tests/bot/web/test_connections.py::test_half_a_request_is_closed_in_time",
+    ),
 )

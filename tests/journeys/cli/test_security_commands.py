@@ -48,7 +48,7 @@ async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> N
     listed = [json.loads(line) for line in program.run("audit", "--json").stdout.splitlines()]
     assert [one["action"] for one in listed] == ["revoke links"] * 2 + ["rotate key"] * 2
     exported = [json.loads(line) for line in program.run("audit", "export").stdout.splitlines()]
-    assert [one["action"] for one in exported].count("open link") == 3
+    assert [one["action"] for one in exported].count("open link") == 4
     verified = program.run("audit", "verify", exported[1]["digest"])
     assert (verified.returncode, exported[-1]["digest"] in verified.stdout) == (0, True)
     assert program.run("audit", "verify", "f" * 64).returncode == 1

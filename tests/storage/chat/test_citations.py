@@ -1,16 +1,20 @@
 """Citations outlive what they were made from, and their ids are never given again."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
+from sqlmodel import col
 
 from storage.chat.channels import Channels
 from storage.chat.citations import Citations
+from storage.documents.catalog import Catalog
+from storage.documents.document_overview import DocumentOverview
 from storage.models import Box, ChannelKey, Platform, Shown
 from storage.sql.database import Database
-from storage.sql.tables import BlobRow, CitationRow, DocumentRow, FolderRow, VersionRow
+from storage.sql.tables import BlobRow, CitationRow, DocumentRow, FolderRow, SourceOpeningRow, VersionRow
 
 QUOTE = "Backups run daily at 2:00 AM — “full” on Sundays."
 BOXES = [Box(0.1, 0.2, 0.9, 0.22), Box(0.1, 0.23, 0.4, 0.25)]
@@ -82,3 +86,25 @@ async def test_a_citation_of_nothing_is_refused(citations: Citations, version_id
         await citations.add(1, [Shown(version_id + 1, 1, QUOTE)])
     with pytest.raises(IntegrityError):
         await citations.add(2, [Shown(version_id, 1, QUOTE)])
+
+
+async def test_openings_are_added_up_by_day_and_go_with_their_citation(
+    citations: Citations, database: Database, version_id: int
+) -> None:
+    """Shows that one of which nothing is kept counts nothing; the other new queries run on both engines."""
+    one, other = await citations.add(1, [Shown(version_id, 2, QUOTE, BOXES), Shown(version_id, 3, QUOTE, [])])
+    today, before = date(2026, 3, 2), date(2026, 3, 1)
+    await citations.count_openings({(one.id, before): 1, (one.id, today): 2, (99, today): 5})
+    await citations.count_openings({(one.id, today): 3, (other.id, today): 1})
+    query = select(col(SourceOpeningRow.citation_id), col(SourceOpeningRow.day), col(SourceOpeningRow.count))
+    async with database.snapshot() as session:
+        kept = {(id_, day): count for id_, day, count in await session.execute(query)}
+    assert kept == {(one.id, before): 1, (one.id, today): 5, (other.id, today): 1}
+    async with database.transaction() as session:
+        await session.execute(delete(CitationRow).where(col(CitationRow.id) == one.id))
+    async with database.snapshot() as session:
+        assert [row[0] for row in await session.execute(query)] == [other.id]
+    overview = DocumentOverview(database, Catalog(database))
+    assert (await overview.progress_of("ab", "a.pdf"))["state"] == "waiting"
+    assert [(found.status.file, found.live) for found in await overview.of([1])] == [("a.pdf", None)]
+    assert await citations.shown_in(other.id) is None
