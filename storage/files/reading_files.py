@@ -137,11 +137,11 @@ class ReadingFiles:
 
     async def page_texts(self, reading_id: UUID) -> list[str]:
         """The text of every page, in order; the places of its words stay packed."""
-        return await _in_thread(self._read_all, reading_id, "pages", page_text_of)
+        return await self._read([reading_id], self._read_all, reading_id, "pages", page_text_of)
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
         """(heading path, first page) of every chunk, in order."""
-        return await _in_thread(self._read_all, reading_id, "chunks", section_of)
+        return await self._read([reading_id], self._read_all, reading_id, "chunks", section_of)
 
     async def figures(self, reading_id: UUID) -> list[Figure]:
         """All figures in order; lost where the reading has none."""
