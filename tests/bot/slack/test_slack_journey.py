@@ -123,7 +123,7 @@ async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     await page.screenshot(path=tmp_path / "slack.png")
     buttons = page.locator(".bk-actions button")
     labels = [f"[{n}] p. {n + 1} · {n}.pdf" for n in range(1, 6)]
-    assert await buttons.all_inner_texts() == [*labels, "Why?"]
+    assert await buttons.all_inner_texts() == [*labels, "Why?", "New links"]
     marks = page.locator('a[href^="http://127.0.0.1:8765/v/"]')
     assert (await marks.all_inner_texts())[:7] == [f"[{n}]" for n in range(1, 8)]
     await buttons.first.click()

@@ -109,7 +109,8 @@ async def test_a_question_is_answered_with_citations_and_buttons(
     assert claim["position"] == 1
     assert claim["appearance"]["url"].startswith("http://127.0.0.1:8765/v/")
     row, *others = card["attachments"][0]["content"]["body"]
-    assert [one["actions"][0]["title"] for one in others] == [WORDS.why] * (conversation == PERSONAL)
+    below = [WORDS.new_links] + [WORDS.why] * (conversation == PERSONAL)
+    assert [one["actions"][0]["title"] for one in others] == below
     assert row["actions"][0]["type"] == "Action.OpenUrl"
     assert row["actions"][0]["url"] == claim["appearance"]["url"]
     (message,) = tenant.inbox.kept.values()

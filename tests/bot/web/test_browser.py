@@ -65,7 +65,9 @@ async def cite(client: TestClient, house: House, channel_name: str, answer: str 
 
 async def marked(page: Page) -> Rectangle:
     """The mark in points of the page, from where the browser put mark and picture."""
-    mark, picture = await box_of(page, "#hit"), await box_of(page, ".paper img")
+    picture, mark = await box_of(page, ".paper img"), await box_of(page, "#hit")
+    while picture != (now := await box_of(page, ".paper img")):  # the page is still scrolling
+        picture, mark = now, await box_of(page, "#hit")
     across, down = WIDTH / picture["width"], HEIGHT / picture["height"]
     left, top = (mark["x"] - picture["x"]) * across, (mark["y"] - picture["y"]) * down
     return Rectangle(left, top, left + mark["width"] * across, top + mark["height"] * down)
@@ -160,15 +162,16 @@ async def test_words_are_searched_without_javascript(browser: Browser, link: str
     await page.keyboard.press("Enter")
     assert await page.inner_text(".hits mark") == "daily at 2:00"
     await page.click(".hits li li a")
-    mark = await box_of(page, "#found-1")
+    await page.wait_for_load_state()
+    place = await marked(page)
+    mark, picture = await box_of(page, "#found-1"), await box_of(page, ".paper img")
     assert mark["y"] < 700
-    place, picture = await marked(page), await box_of(page, ".paper img")
     left = (mark["x"] - picture["x"]) * WIDTH / picture["width"]
     assert left == pytest.approx(LEFT + LINES[LINE].index("daily") * ADVANCE, abs=2)
     assert place.holds(QUOTED)
     await page.fill("#go", "3")
     await page.keyboard.press("Enter")
-    assert "Page 3 of 3" in await page.inner_text(".turn .number")
+    await page.wait_for_selector(".turn .number >> text=Page 3 of 3")
     await context.close()
 
 

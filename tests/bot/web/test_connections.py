@@ -15,7 +15,7 @@ from bot.web.connections import ConnectionLimits, Runner, connections_that_fit
 from bot.web.middleware import answer_failures
 from bot.web.templates import Assets, Templates
 
-LIMITS = ConnectionLimits(in_all=8, per_address=6, head_seconds=0.4, body_seconds=0.4, idle_seconds=2)
+LIMITS = ConnectionLimits(in_all=8, per_address=6, head_seconds=0.4, body_seconds=0.4, idle_seconds=60)
 GET = b"GET /ok HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF = b"GET /ok HTTP/1.1\r\nHo"
 HALF_BODY = b"POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf"

@@ -131,7 +131,7 @@ async def test_a_kill_amid_streamed_follow_ups_leaves_each_its_answer(
                 await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
             program.environment = settings | {VARIABLE: f"{point}:2"}
             async with program.serving() as process:
-                for asked in ("when do backups run exactly?", "how often do backups run?"):
+                for asked in ("when do the backups run?", "how often do backups run?"):
                     await slack.say(IT, asked, root)
                 await asyncio.to_thread(process.wait, 60)
             end_leases(program)
