@@ -6,6 +6,7 @@ hold a password.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -127,6 +128,7 @@ class ObjectStore:
         return {
             name.rpartition("/")[2]: StoredFile(int(info["size"] or 0), _age(info, now))
             for name, info in found.items()
+            if not name.rpartition("/")[2].startswith(".")  # a draft that is being written
         }
 
     def copy_to(self, name: str, target: Path) -> str:
@@ -140,23 +142,21 @@ class ObjectStore:
         return hash_file(target)
 
     def put(self, file: Path, name: str) -> None:
-        """Keep a copy of a file: a store shows it when it is whole, in a folder that takes a rename."""
+        """Keep a copy of a file: a store shows it when it is whole, in a folder that takes a rename.
+
+        Raises:
+            FileNotFoundError: there is no such file to copy.
+        """
         with self._translated_errors("be written"):
-            if not self._is_local:
-                self._system.put_file(str(file), self._path(name))
-                return
-            place = Path(self._path(name))
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft = place.with_name(f"{place.name}.part")
             try:
-                with file.open("rb") as source, draft.open("wb") as target:
-                    draft.chmod(0o600)
-                    shutil.copyfileobj(source, target, BLOCK)
-                    target.flush()
-                    os.fsync(target.fileno())
-                draft.replace(place)
-            finally:
-                draft.unlink(missing_ok=True)
+                if self._is_local:
+                    _copy_whole(file, Path(self._path(name)))
+                else:
+                    self._system.put_file(str(file), self._path(name))
+            except FileNotFoundError as error:
+                if not file.exists():
+                    raise
+                raise OSError(errno.ENXIO, "there is no such bucket or folder") from error
 
     def remove(self, names: Collection[str]) -> None:
         """Remove files; those that are not there stay so."""
@@ -205,6 +205,21 @@ class ObjectStore:
     def _rest(self) -> None:
         if self._is_impatient:
             self._rests_until = steady_seconds() + REST_SECONDS
+
+
+def _copy_whole(file: Path, place: Path) -> None:
+    """Copy to a draft of its own, which takes the place when it is on the disk."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = place.with_name(f".{place.name}.{uuid4().hex}")
+    try:
+        with file.open("rb") as source, draft.open("wb") as target:
+            draft.chmod(0o600)
+            shutil.copyfileobj(source, target, BLOCK)
+            target.flush()
+            os.fsync(target.fileno())
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _s3_options(account: AwsSettings | None, is_impatient: bool) -> dict[str, Any]:

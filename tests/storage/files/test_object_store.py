@@ -1,0 +1,51 @@
+"""A store in a folder: what it lists is whole, and a place that is not there is an outage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from storage.errors import BlobsUnavailable
+from storage.files.object_store import ObjectStore
+
+
+def store_at(url: str) -> ObjectStore:
+    """The blob store at an address."""
+    return ObjectStore(url, BlobsUnavailable, "the blob store")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A file to keep."""
+    file = tmp_path / "source.pdf"
+    file.write_bytes(b"%PDF-1.7 " * 10)
+    return file
+
+
+def test_two_writers_of_one_content_do_not_share_a_draft(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that one which is amid its copy loses nothing to another, and that drafts are not listed."""
+    store, replace = store_at(f"file://{tmp_path}/store"), Path.replace
+
+    def interrupted(draft: Path, place: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", replace)
+        assert store.listed("blobs") == {}
+        store.put(source, "blobs/ab/abc")
+        return replace(draft, place)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    store.put(source, "blobs/ab/abc")
+    assert store.read("blobs/ab/abc") == source.read_bytes()
+    assert [path.name for path in (tmp_path / "store").rglob("*") if path.is_file()] == ["abc"]
+
+
+def test_a_place_that_is_not_there_is_an_outage(tmp_path: Path, source: Path) -> None:
+    """Shows the store's own error where a package says FileNotFoundError, as S3's does of a wrong bucket."""
+    missing = store_at(f"dir://missing::file://{tmp_path}")
+    assert missing.read("footnote-home.txt") is None
+    with pytest.raises(BlobsUnavailable, match="no such bucket or folder"):
+        missing.put(source, "footnote-home.txt")
+    with pytest.raises(FileNotFoundError):
+        missing.put(tmp_path / "gone", "footnote-home.txt")
