@@ -6,11 +6,12 @@ say the same; machines that share the database share the store.
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from pathlib import Path
 from uuid import uuid4
 
-from storage.errors import ChangedBlobs
+from storage.errors import BlobsUnavailable, ChangedBlobs
 from storage.files.object_store import ObjectStore
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
@@ -23,28 +24,40 @@ _ELSEWHERE = (
     "this home's PDFs are in another store than FOOTNOTE_BLOBS names now: set it back, or move them by "
     "`footnote backup` and `footnote restore`"
 )
-_TAKEN = "the store that FOOTNOTE_BLOBS names holds another home's PDFs: choose an empty prefix"
+_TAKEN = (
+    "the store that FOOTNOTE_BLOBS names is another home's: choose an empty prefix. Where that home is no "
+    f"more and nothing else lies there, remove its {OWNER_FILE}"
+)
+_MISSING = (
+    "the store that FOOTNOTE_BLOBS names does not hold this home's PDFs, it is missing or empty: set "
+    "FOOTNOTE_BLOBS back to theirs, or mount it; if they are lost, `footnote restore` a backup"
+)
+_STARTING_SECONDS = 0.1
+"""Longer than other machines of ours are between the two steps that make a store their own."""
 
 
 async def store_fault(database: Database, store: ObjectStore | None) -> str | None:
-    """Why the store cannot be this home's, as a sentence; None: it is, or it is empty.
+    """Why the store cannot be this home's, as a sentence; None: it is, or it is empty and the home has none.
 
     Raises:
-        BlobsUnavailable: the store does not answer.
+        BlobsUnavailable: the store does not answer, or has nothing of the home that it is to hold.
         DatabaseUnavailable: the database does not work.
     """
-    async with database.snapshot() as session:
-        fact = await session.get(FactRow, BLOBS_FACT)
     if store is None:
-        return _ELSEWHERE if fact else None
-    owner = await _owner(store)
-    if (fact and fact.value == owner) or (owner is None and not await is_filled(store)):
-        return None
-    return _ELSEWHERE if fact else _TAKEN
+        return _ELSEWHERE if await _own_name(database) else None
+    owner, ours = await _owner(store), await _own_name(database)
+    if owner is not None and owner != ours:
+        await asyncio.sleep(_STARTING_SECONDS)
+        owner, ours = await _owner(store), await _own_name(database)
+    if ours is None:
+        return _TAKEN if owner is not None or await is_filled(store) else None
+    if owner is None:
+        raise BlobsUnavailable(_MISSING)
+    return None if ours == owner else _ELSEWHERE
 
 
 async def require_own_store(database: Database, store: ObjectStore | None) -> None:
-    """Make sure that the store is this home's; an empty one becomes so.
+    """Make sure that the store is this home's; an empty one becomes so where the home has none yet.
 
     Raises:
         ChangedBlobs: it is another home's, or ours are elsewhere.
@@ -52,23 +65,39 @@ async def require_own_store(database: Database, store: ObjectStore | None) -> No
     """
     if fault := await store_fault(database, store):
         raise ChangedBlobs(fault)
-    if store and await _owner(store) is None:
+    if store and await _own_name(database) is None:
         await take_store(database, store)
 
 
 async def take_store(database: Database, store: ObjectStore) -> None:
-    """Make it this home's, whoever had it; of machines that do so at once one decides."""
+    """Make it this home's, whoever had it; of machines that do so at once one decides.
+
+    The store comes first: one that takes no file leaves the home as it was.
+
+    Raises:
+        BlobsUnavailable: it takes none.
+        DatabaseUnavailable: the database does not work.
+    """
+    name = await _own_name(database) or uuid4().hex
+    await _write(store, name)
     async with database.transaction() as session:
         fact = await session.get(FactRow, BLOBS_FACT)
         if fact is None:
-            fact = FactRow(name=BLOBS_FACT, value=uuid4().hex)
-            session.add(fact)
-    await _write(store, fact.value)
+            session.add(FactRow(name=BLOBS_FACT, value=name))
+        decided = fact.value if fact else name
+    if decided != name:
+        await _write(store, decided)
 
 
 async def is_filled(store: ObjectStore) -> bool:
     """Whether it holds PDFs or readings."""
     return bool(await run_in_thread(lambda: store.listed("blobs") or store.listed("readings")))
+
+
+async def _own_name(database: Database) -> str | None:
+    async with database.snapshot() as session:
+        fact = await session.get(FactRow, BLOBS_FACT)
+    return fact.value if fact else None
 
 
 async def _owner(store: ObjectStore) -> str | None:
