@@ -28,13 +28,15 @@ from storage.backup.table_dump import Row, load_table, set_last_ids
 from storage.erasure.kept_texts import HOME_ENTRIES
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
 from storage.files.blobs import Blobs
+from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
-from storage.files.store_owner import BLOBS_FACT, is_filled, take_store
+from storage.files.store_owner import BLOBS_FACT, OWNER_FILE, is_filled, own_name, store_owner, take_store
 from storage.queues.inventory import RECONCILE_FACT
 from storage.settings import StorageSettings
 from storage.sql.database import Database
 from storage.sql.migrations.revisions import is_known
 from storage.stores import INDEX_FACTS, open_blob_store
+from storage.threads import run_in_thread
 
 _ENGINE_LINE = re.compile(r"^(?=\s*\"?(DATABASE_URL|WEAVIATE_\w+|FOOTNOTE_BLOBS)\"?\s*=)", re.MULTILINE)
 _OUT = "# taken out by `footnote restore`: "
@@ -124,8 +126,11 @@ class HomeRestore:
             BlobsUnavailable: the store at FOOTNOTE_BLOBS does not answer.
             DamagedBackup: a file of it is damaged; the message names it.
             DatabaseUnavailable: the database does not work.
+            SettingsError: that store is another home's; nothing was changed.
         """
         started = time.monotonic()
+        if self._store:
+            await self._release(self._store)
         try:
             await asyncio.to_thread(self._clear)
             await self._fetch_files(manifest)
@@ -141,6 +146,25 @@ class HomeRestore:
             warnings=warnings,
             seconds=round(time.monotonic() - started, 1),
         )
+
+    async def _release(self, store: ObjectStore) -> None:
+        """Our store is nobody's until the tables are there again, so that a restore can be repeated."""
+        owner = await store_owner(store)
+        if owner is None:
+            return
+        if owner != await self._own_name():
+            raise SettingsError(
+                "the store at FOOTNOTE_BLOBS is another home's, also by --force: choose an empty prefix, or, "
+                f"where that home is no more, remove its {OWNER_FILE}"
+            )
+        await run_in_thread(lambda: store.remove([OWNER_FILE]))
+
+    async def _own_name(self) -> str | None:
+        if self._settings.database_url is None and not (self._home / "footnote.db").exists():
+            return None
+        database = await Database.open(self._url)
+        async with aclosing(database):
+            return await own_name(database)
 
     def _clear(self) -> None:
         """Remove a home's entries and nothing else; what our Weaviate holds is compared away afterwards."""

@@ -44,11 +44,11 @@ async def store_fault(database: Database, store: ObjectStore | None) -> str | No
         DatabaseUnavailable: the database does not work.
     """
     if store is None:
-        return _ELSEWHERE if await _own_name(database) else None
-    owner, ours = await _owner(store), await _own_name(database)
+        return _ELSEWHERE if await own_name(database) else None
+    owner, ours = await store_owner(store), await own_name(database)
     if owner is not None and owner != ours:
         await asyncio.sleep(_STARTING_SECONDS)
-        owner, ours = await _owner(store), await _own_name(database)
+        owner, ours = await store_owner(store), await own_name(database)
     if ours is None:
         return _TAKEN if owner is not None or await is_filled(store) else None
     if owner is None:
@@ -65,7 +65,7 @@ async def require_own_store(database: Database, store: ObjectStore | None) -> No
     """
     if fault := await store_fault(database, store):
         raise ChangedBlobs(fault)
-    if store and await _own_name(database) is None:
+    if store and await own_name(database) is None:
         await take_store(database, store)
 
 
@@ -78,7 +78,7 @@ async def take_store(database: Database, store: ObjectStore) -> None:
         BlobsUnavailable: it takes none.
         DatabaseUnavailable: the database does not work.
     """
-    name = await _own_name(database) or uuid4().hex
+    name = await own_name(database) or uuid4().hex
     await _write(store, name)
     async with database.transaction() as session:
         fact = await session.get(FactRow, BLOBS_FACT)
@@ -94,13 +94,23 @@ async def is_filled(store: ObjectStore) -> bool:
     return bool(await run_in_thread(lambda: store.listed("blobs") or store.listed("readings")))
 
 
-async def _own_name(database: Database) -> str | None:
+async def own_name(database: Database) -> str | None:
+    """The name of the home by which it knows its store; None: it has had none.
+
+    Raises:
+        DatabaseUnavailable: the database does not work.
+    """
     async with database.snapshot() as session:
         fact = await session.get(FactRow, BLOBS_FACT)
     return fact.value if fact else None
 
 
-async def _owner(store: ObjectStore) -> str | None:
+async def store_owner(store: ObjectStore) -> str | None:
+    """The name of the home whose store it is; None: it is nobody's.
+
+    Raises:
+        BlobsUnavailable: the store does not answer.
+    """
     said = await run_in_thread(lambda: store.read(OWNER_FILE))
     return said.decode(errors="replace") if said is not None else None
 

@@ -24,6 +24,7 @@ from storage.backup.manifest import BackupEntry, BackupManifest
 from storage.backup.place import BackupPlace
 from storage.chat.channels import Channels
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
+from storage.files.store_owner import OWNER_FILE
 from storage.models import ChannelKey, Chunk, Page, Platform
 from storage.settings import StorageSettings
 from storage.sql.tables import (
@@ -293,6 +294,28 @@ async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path)
     async with open_stores(other) as stores:
         assert (await rows_of(stores))["citation"] == (await rows_of(home))["citation"]
     assert not (tmp_path / "other" / "glossary.toml").exists()
+
+
+async def test_a_store_of_another_home_is_never_restored_into(home: Stores, tmp_path: Path) -> None:
+    """Shows the refusal, also by force; and that an interrupted restore into our own can be repeated."""
+    place = await back_up(home, tmp_path / "1")
+    ours = settings_of(tmp_path / "ours", blobs=f"file://{tmp_path}/store")
+    await restore(place, ours)
+    kept = files_of(tmp_path / "store", "blobs", "readings", OWNER_FILE)
+    other = settings_of(tmp_path / "other", blobs=f"file://{tmp_path}/store")
+    with pytest.raises(SettingsError, match="another home's"):
+        await HomeRestore(other, place, lambda *_: None).restore(read_backup(place))
+    assert files_of(tmp_path / "store", "blobs", "readings", OWNER_FILE) == kept
+    assert not (tmp_path / "other").exists()
+    manifest = read_backup(place)
+    lost = replace(
+        manifest, tables={name: replace(one, sha256="0" * 64) for name, one in manifest.tables.items()}
+    )
+    with pytest.raises(DamagedBackup):
+        await HomeRestore(ours, place, lambda *_: None).restore(lost)
+    await HomeRestore(ours, place, lambda *_: None).restore(manifest)
+    async with open_stores(ours) as stores:
+        await open_store(stores)
 
 
 def rewrite(folder: Path, **changes: Any) -> None:
