@@ -116,8 +116,9 @@ class LocalCache:
                     if excess <= 0 or one.used > recent:
                         return
                     self._secure(one.path.name)
-                    remove_entry(one.path)
-                    excess -= one.size
+                    if _entry(one.path).used <= recent:  # the store took its time: somebody may open it now
+                        remove_entry(one.path)
+                        excess -= one.size
             except BlobsUnavailable as error:
                 _log.warning("the copies on this disk take more than they may: %s", error)
 

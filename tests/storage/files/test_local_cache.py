@@ -1,0 +1,28 @@
+"""Room is made for new copies without taking away what somebody opens."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from storage.files.local_cache import LocalCache
+
+
+def test_what_is_opened_while_room_is_made_stays(tmp_path: Path) -> None:
+    """Shows that a copy which is touched while the store is asked about it is passed over for the next."""
+    names = ["aa1", "aa2", "aa3"]
+    for age, name in enumerate(names):
+        copy = tmp_path / "aa" / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(bytes(100))
+        os.utime(copy, (time.time() - 3600 + age,) * 2)
+
+    def secure(name: str) -> None:
+        """The store's answer; meanwhile somebody asks for the oldest copy."""
+        if name == "aa1":
+            cache.touch(name)
+
+    cache = LocalCache(tmp_path, 250, secure)
+    cache.make_room(100)
+    assert cache.names() == {"aa1", "aa3"}
