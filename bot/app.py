@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -52,7 +52,7 @@ from bot.web.page_images import PageImages
 from bot.web.readiness import Check, Readiness
 from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
-from storage.errors import InfrastructureError
+from storage.errors import InfrastructureError, raised_at
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.embedded.tenant_check import TenantCheck
@@ -102,7 +102,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         server_socket.write_note()
         await stack.enter_async_context(expiring(stores.retention))
         links = await open_links(settings, stores.database)
-        await stack.enter_async_context(_repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
+        await stack.enter_async_context(repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
         metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
         count = await _with_traces(metrics.count_question, ingestion, stack)
@@ -167,7 +167,7 @@ async def _start_reading(
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
         return
     copies = LocalCopies(stores.database, stores.blobs, stores.files)
-    await stack.enter_async_context(_repeating(copies.drop_unknown, TICK_SECONDS, "local copies"))
+    await stack.enter_async_context(repeating(copies.drop_unknown, TICK_SECONDS, "local copies"))
 
 
 class ChatPlatforms:
@@ -268,13 +268,17 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def _repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
-    """Do something every so many seconds until the context ends; an outage leaves it to the next time."""
+async def repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
+    """Do something every so many seconds until the context ends; what fails is left to the next time."""
 
     async def run() -> None:
         while True:
-            with suppress(InfrastructureError):
+            try:
                 await work()
+            except InfrastructureError:
+                pass  # an outage, which is said where it is waited for
+            except Exception as error:  # or the work would have ended for good, and nobody knew
+                _log.warning("%s: left to the next time: %s", name, raised_at(error))
             await asyncio.sleep(seconds)
 
     running = asyncio.create_task(run(), name=name)

@@ -6,7 +6,7 @@ import asyncio
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -64,8 +64,16 @@ class ReadingArchive:
         return {name.removesuffix(_SUFFIX): one for name, one in found.items()}
 
     def copies(self) -> set[UUID]:
-        """Readings that lie in the folders."""
-        return {UUID(name) for name in self._cache.names()}
+        """Readings that lie in the folders; what else lies there is passed over."""
+        try:
+            names = self._cache.names()
+        except OSError as error:
+            raise BlobsUnavailable(f"the copies of readings cannot be listed: {error.strerror}") from error
+        found = set()
+        for name in names:
+            with suppress(ValueError):
+                found.add(UUID(name))
+        return found
 
     def _is_copied(self, reading_id: UUID) -> bool:
         return (self._folder(reading_id) / STORED_MARK).exists() and self._cache.touch(str(reading_id))

@@ -1,0 +1,30 @@
+"""What `serve` does every so many seconds goes on whatever befalls one round."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.app import repeating
+from storage.errors import BlobsUnavailable
+
+
+async def test_a_fault_that_nobody_foresaw_is_logged_and_the_next_round_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Shows that neither an outage nor a fault ends the work, and that the fault is said with its name."""
+    faults = [BlobsUnavailable("away"), ValueError("badly formed"), None]
+    done = asyncio.Event()
+
+    async def work() -> None:
+        if fault := faults.pop(0):
+            raise fault
+        done.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5), repeating(work, 0.0, "local copies"):
+        await done.wait()
+    (said,) = caplog.messages
+    assert "local copies" in said
+    assert "ValueError" in said
