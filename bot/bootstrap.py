@@ -453,7 +453,7 @@ def open_slack(
     )
     oauth = None
     if settings.has_slack_oauth:
-        seal = open_token_seal(settings, stores.settings.home_path)
+        seal = open_token_seal(settings, stores.settings)
         oauth = SlackOAuth(settings, SlackInstallations(stores.database), OAuthStates(stores.database), seal)
     return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
 

@@ -96,7 +96,10 @@ async def _check_workspaces(installation: Installation) -> list[Finding]:
         return [warn("no workspace installed the app", "open /slack/install there", TOKEN_PAGE)]
     seal = None
     if (installation.settings.bot.token_keys or installation.settings.home / "token_keys.json").exists():
-        seal = open_token_seal(installation.settings.bot, installation.settings.home)
+        try:
+            seal = open_token_seal(installation.settings.bot, installation.settings.storage)
+        except SettingsError as error:
+            return [fail(str(error), "do what the sentence says", TOKEN_PAGE)]
     api_url = installation.settings.bot.slack_api_url
     asked = [_check_workspace(one, seal, api_url) for one in installed[:MAX_WORKSPACES]]
     return list(await asyncio.gather(*asked))

@@ -16,6 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from bot.core.citations.signed_links import KeyRing
 from bot.settings import BotSettings
 from storage.errors import SettingsError
+from storage.settings import StorageSettings
 
 
 class SealBroken(Exception):
@@ -31,11 +32,21 @@ class Tokens:
     """What the next token is got for, once; None: this one never ends."""
 
 
-def open_token_seal(settings: BotSettings, home: Path) -> TokenSeal:
-    """The seal whose keys the settings name, else that of the home; raises as ``TokenSeal``."""
+def open_token_seal(settings: BotSettings, stored: StorageSettings) -> TokenSeal:
+    """The seal whose keys the settings name, else that of the home.
+
+    Raises:
+        SettingsError: as ``TokenSeal``; or machines share a store, and each would make its own keys.
+    """
     if settings.token_keys is not None:
         return TokenSeal(settings.token_keys, is_ours=False)
-    return TokenSeal(home / "token_keys.json")
+    if stored.blobs is not None:
+        raise SettingsError(
+            "FOOTNOTE_TOKEN_KEYS: with FOOTNOTE_BLOBS all machines need the keys that seal Slack's tokens. "
+            "Mount token_keys.json of the home that has it, or one that `footnote links rotate --file "
+            "token_keys.json` makes, and name it there"
+        )
+    return TokenSeal(stored.home_path / "token_keys.json")
 
 
 class TokenSeal:

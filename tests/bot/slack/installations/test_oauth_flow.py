@@ -12,13 +12,17 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fakes.oauth_slack import CLIENT_ID, ORGANISATION, OAuthSlack
 from harness.oauth_house import House, oauth_settings
+from pydantic import SecretStr
 from sources import ROOT
 
 from bot.cli.log_format import QUIET
+from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations import oauth
+from bot.slack.installations.sealed_tokens import Tokens, open_token_seal
 from storage.clock import clock_ahead
 from storage.errors import SettingsError
 from storage.models import ChannelKey, Platform
+from storage.settings import StorageSettings
 
 ACME, BETA = "T0ACME001", "T0BETA001"
 
@@ -179,6 +183,20 @@ def test_settings_that_do_not_go_together_are_refused(others: dict[str, Any], na
     with pytest.raises(SettingsError, match=named) as refusal:
         oauth.require_oauth_settings(settings)
     assert "CANARY" not in str(refusal.value)
+
+
+def test_machines_that_share_a_store_need_one_file_of_keys(tmp_path: Path) -> None:
+    """Shows that no machine makes keys by itself, and that the file which the sentence names is taken."""
+    stored = StorageSettings(home=tmp_path / "home", blobs=SecretStr("s3://CANARY/prod"))
+    addresses = ("https://slack.com/api/", "https://footnote.example.com")
+    with pytest.raises(SettingsError, match="`footnote links rotate --file") as refusal:
+        open_token_seal(oauth_settings(*addresses), stored)
+    assert "CANARY" not in str(refusal.value)
+    assert not (tmp_path / "home" / "token_keys.json").exists()
+    file = tmp_path / "token_keys.json"
+    KeyRing(file).keys()
+    seal = open_token_seal(oauth_settings(*addresses, token_keys=file), stored)
+    assert seal.open("T1", seal.seal("T1", Tokens("xoxb-1"))) == Tokens("xoxb-1")
 
 
 def test_what_goes_together_is_taken() -> None:
