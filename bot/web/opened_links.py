@@ -11,8 +11,8 @@ from urllib.parse import quote
 from aiohttp import web
 
 from bot.core.citations.citations import DocumentNames
-from bot.core.citations.signed_links import LinkClaims, Links, Purpose
-from bot.core.errors import LinkEnded, LinkError
+from bot.core.citations.signed_links import LinkClaims, Links, Purpose, is_token
+from bot.core.errors import LinkEnded, LinkError, LinkForged
 from bot.core.models import Language
 from bot.core.ports import LinkPreview
 from bot.core.wording import reply_words
@@ -85,8 +85,9 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     Raises:
         LinkForged: we never signed this.
         LinkEnded: it has expired, was revoked, or its document is gone.
+        storage.errors.InfrastructureError: SQL cannot be reached, and the link is of a key that we know.
     """
-    await links.refresh_keys()
+    await _refresh_keys(token, links, purpose)
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:
@@ -107,6 +108,17 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
     return OpenLink(claims, source, citation, channel.tenant)
+
+
+async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
+    """Read the keys again, for tokens only; where that fails the known keys say what is forged."""
+    if not is_token(token):
+        raise LinkForged("not a token")
+    try:
+        await links.refresh_keys()
+    except InfrastructureError:
+        links.read(token, purpose)
+        raise
 
 
 async def _ended(ended: LinkEnded, stores: Stores) -> LinkEnded:
