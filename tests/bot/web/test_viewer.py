@@ -239,7 +239,7 @@ async def test_a_forged_link_is_none_while_sql_is_away(
     client: TestClient, house: House, cited: Cited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The keys that are known say so; for what has no token's form they are not even read again."""
-    asked = []
+    asked: list[int] = []
 
     async def refresh() -> None:
         asked.append(1)
