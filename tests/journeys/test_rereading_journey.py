@@ -159,6 +159,7 @@ async def test_an_endpoint_that_is_down_ends_in_try_again_never_in_not_in_your_d
         await ask(program)
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_home_on_a_real_embedding_server_answers(
     program: Program, sop: Path, embedding_model: LanguageModel

@@ -95,6 +95,7 @@ async def test_fifty_kills_cost_nothing_but_time(
     assert set(POINTS) - {row["point"] for row in table.rows()} == set(), "nobody died there"
 
 
+@pytest.mark.long
 async def test_an_index_that_loses_chunks_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

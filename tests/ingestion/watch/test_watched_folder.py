@@ -234,6 +234,7 @@ async def test_a_file_above_the_limit_is_quarantined_before_it_is_copied(home: H
     await home.until_found("hr", "marzipan", "leave.pdf")
 
 
+@pytest.mark.long
 async def test_a_refused_file_is_tried_again_by_a_service_with_other_limits(home: Home) -> None:
     """Shows that raising the limit, as the refusal says, helps although the file itself does not change."""
     serving = home.ingestion(max_file_mb=1, stop_at="quick")
