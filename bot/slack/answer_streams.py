@@ -26,11 +26,14 @@ from bot.slack.blocks import render_sentences
 from bot.slack.web_api import MAX_TRIES, call
 from storage.chat_models import STREAM, UPLOAD
 from storage.clock import steady_seconds
+from storage.recent_items import RecentItems
 
 Json = dict[str, Any]
 
 QUIET_SECONDS = 300.0
-"""No stream is begun for so long after Slack refused one."""
+"""No stream is begun for so long after Slack refused one of the same workspace."""
+MAX_QUIET = 1000
+"""Installations of which that is known."""
 MAX_BLOCKS = 40
 """Sentences that are streamed; Slack takes 50 blocks."""
 
@@ -43,7 +46,8 @@ class AnswerStreams:
     def __init__(self, *, is_wanted: bool) -> None:
         """``is_wanted``: a model writes answers, so that there is something to stream."""
         self._is_wanted = is_wanted
-        self._quiet_until = 0.0
+        self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
+        """By installation: what one workspace refuses, another one may take."""
         self._shown: dict[str, list[str] | None] = {}
         """What was shown in the streams that this process began, by their ts; None: it has ended."""
 
@@ -63,7 +67,9 @@ class AnswerStreams:
             DeliveryUnclear: nobody knows whether it began.
             ChannelClosed: we may not write there.
         """
-        if not self._is_wanted or not self.may_hold(address) or steady_seconds() < self._quiet_until:
+        installation = str(address["key"]).partition(":")[0]
+        is_quiet = steady_seconds() < self._quiet_until.get(installation, 0.0)
+        if not self._is_wanted or not self.may_hold(address) or is_quiet:
             return None
         try:
             reply = await call(
@@ -78,7 +84,7 @@ class AnswerStreams:
         except (DeliveryUnclear, ChannelClosed):
             raise
         except DeliveryError as error:
-            self._quiet_until = steady_seconds() + QUIET_SECONDS
+            self._quiet_until[installation] = steady_seconds() + QUIET_SECONDS
             log.info("answers are not streamed for a while: %s", error)
             return None
         self._shown[reply["ts"]] = []

@@ -102,7 +102,7 @@ def build_web(
     app.cleanup_ctx.append(openings.running)
     viewer = Viewer(links, stores, images, pages, search=search, openings=openings)
     app.add_routes(viewer.routes())
-    app.on_cleanup.append(viewer.audit.aclose)
+    app.cleanup_ctx.append(viewer.audit.running)
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     if console_secret is not None:
         app[CONSOLE_SECRET] = console_secret

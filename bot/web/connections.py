@@ -32,6 +32,8 @@ SERVER = {"Server": "footnote"}
 """In place of the names and versions that aiohttp tells."""
 
 SWEEP_SECONDS = 1
+BODY_STEP = 1024
+"""Bytes, fewer at a body's end: a large file may take its time, single bytes now and then may not."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +47,7 @@ class ConnectionLimits:
     """Of an IPv6 address all those that begin alike, up to /64, count as one."""
     head_seconds: float = 15
     body_seconds: float = 30
+    """For each ``BODY_STEP`` of a body, however many there are; while we do not read nothing has to come."""
     idle_seconds: float = 75
     """Between two requests, and before the first one."""
 
@@ -52,7 +55,7 @@ class ConnectionLimits:
 class Connection(RequestHandler):
     """One connection, on which requests come one after the other."""
 
-    __slots__ = ("_body", "_body_began", "_head_began", "_headers", "made")
+    __slots__ = ("_body", "_body_began", "_body_bytes", "_head_began", "_headers", "made")
 
     def __init__(self, server: web.Server, headers: Mapping[str, str], **options: Any) -> None:
         super().__init__(server, **options)
@@ -61,6 +64,8 @@ class Connection(RequestHandler):
         self._head_began: float | None = None
         self._body: StreamReader | None = None
         self._body_began = 0.0
+        """When the step of it that comes now began, and what came of that."""
+        self._body_bytes = 0
 
     @property
     def is_waiting(self) -> bool:
@@ -81,7 +86,9 @@ class Connection(RequestHandler):
         now = self._loop.time()
         if self._head_began is not None and now - self._head_began > limits.head_seconds:
             return True
-        return self._has_half_a_body and now - self._body_began > limits.body_seconds
+        if self._reading_paused or not self._has_half_a_body:
+            return False
+        return now - self._body_began > limits.body_seconds
 
     async def start(self) -> None:
         """Serve requests; none where the connection was closed before it began."""
@@ -94,9 +101,23 @@ class Connection(RequestHandler):
         super().data_received(data)
         if self._request_count > requests:
             self._head_began = None
-            self._body, self._body_began = self._messages[-1][1], self._loop.time()
-        elif not is_body and self._head_began is None:
+            self._body = self._messages[-1][1]
+            self._begin_step()
+        elif is_body:
+            self._body_bytes += len(data)
+            if self._body_bytes >= BODY_STEP:
+                self._begin_step()
+        elif data and self._head_began is None:
             self._head_began = self._loop.time()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Read on; nobody could send anything meanwhile."""
+        if self._reading_paused:
+            self._begin_step()
+        super().resume_reading(resume_parser)
+
+    def _begin_step(self) -> None:
+        self._body_began, self._body_bytes = self._loop.time(), 0
 
     def handle_error(
         self,

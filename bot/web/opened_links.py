@@ -5,27 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from aiohttp import web
 
 from bot.core.citations.citations import DocumentNames
-from bot.core.citations.signed_links import LinkClaims, Links, Purpose
-from bot.core.errors import LinkEnded, LinkError
+from bot.core.citations.signed_links import LinkClaims, Links, Purpose, is_token
+from bot.core.errors import LinkEnded, LinkError, LinkForged
 from bot.core.models import Language
 from bot.core.ports import LinkPreview
 from bot.core.wording import reply_words
 from storage.chat.citations import ShownIn
+from storage.clock import steady_seconds
 from storage.errors import InfrastructureError, UnknownChannel, raised_at
 from storage.models import CitationRecord, Platform, TenantName, VersionSource
+from storage.recent_items import RecentItems
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
+from storage.task_group import cancel_and_wait
 
 BEARER = "link"
 """Who opens a link, as the audit calls them: whoever has it."""
 MAX_WAITING = 200
-"""Openings that are being kept at a time."""
+"""Openings that wait to be kept; others are not."""
+ENTRY_SECONDS = 60.0
+"""Openings of one citation within a minute are one entry."""
+MAX_NOTED = 10_000
+"""Citations of which the last entry is known."""
+CLOSE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
 _SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
@@ -49,33 +59,56 @@ class OpenLink:
 
 
 class LinkAudit:
-    """Keeps in the audit which link was opened when, by its citation's id; no page waits for that."""
+    """Keeps in the audit which link was opened when, by its citation's id; no page waits for that.
+
+    One entry is written after the other, and one a minute of each citation: under a flood the audit may miss
+    some, but nothing else waits for the database.
+    """
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
-        self._keeping: set[asyncio.Task[None]] = set()
+        self._waiting: asyncio.Queue[OpenLink] = asyncio.Queue(MAX_WAITING)
+        self._noted: RecentItems[int, float] = RecentItems(MAX_NOTED)
+        """When the last entry of a citation was noted."""
 
     def note(self, request: web.Request, link: OpenLink) -> None:
         """Keep that a link was opened; the further pieces of a file are of the same opening."""
         if request.method != "GET" or "Range" in request.headers:
             return
-        if len(self._keeping) >= MAX_WAITING:
-            _log.warning("an opened link is not in the audit: too many at once")
+        now, citation = steady_seconds(), link.claims.citation_id
+        noted = self._noted.get(citation)
+        if noted is not None and now - noted < ENTRY_SECONDS:
             return
-        task = asyncio.create_task(self._keep(link), name="link-audit")
-        self._keeping.add(task)
-        task.add_done_callback(self._keeping.discard)
+        try:
+            self._waiting.put_nowait(link)
+        except asyncio.QueueFull:
+            _log.warning("an opened link is not in the audit: too many at once")
+        else:
+            self._noted[citation] = now
 
-    async def aclose(self, _: web.Application) -> None:
-        """Let what was begun end."""
-        await asyncio.gather(*self._keeping)
+    async def running(self, _app: web.Application) -> AsyncIterator[None]:
+        """Write for as long as the application serves, and what is left at its end."""
+        keeping = asyncio.create_task(self._keep_all(), name="link-audit")
+        yield
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._waiting.join()
+        await cancel_and_wait(keeping)
+
+    async def _keep_all(self) -> None:
+        while True:
+            link = await self._waiting.get()
+            try:
+                await self._keep(link)
+            finally:
+                self._waiting.task_done()
 
     async def _keep(self, link: OpenLink) -> None:
+        citation = link.claims.citation_id
         try:
-            await self._audit.keep(
-                AuditedAction(BEARER, OPEN_LINK, link.tenant, f"citation {link.claims.citation_id}")
-            )
+            await self._audit.keep(AuditedAction(BEARER, OPEN_LINK, link.tenant, f"citation {citation}"))
         except InfrastructureError as error:
+            self._noted.pop(citation, None)
             _log.warning("an opened link is not in the audit: %s", raised_at(error))
 
 
@@ -85,8 +118,9 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     Raises:
         LinkForged: we never signed this.
         LinkEnded: it has expired, was revoked, or its document is gone.
+        storage.errors.InfrastructureError: SQL cannot be reached, and the link is of a key that we know.
     """
-    await links.refresh_keys()
+    await _refresh_keys(token, links, purpose)
     try:
         claims = links.read(token, purpose)
     except LinkEnded as ended:
@@ -107,6 +141,17 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
     if citation is None or (citation.channel_id, citation.version_id, citation.page) != signed:
         raise LinkEnded("its citation is gone")
     return OpenLink(claims, source, citation, channel.tenant)
+
+
+async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
+    """Read the keys again, for tokens only; where that fails the known keys say what is forged."""
+    if not is_token(token):
+        raise LinkForged("not a token")
+    try:
+        await links.refresh_keys()
+    except InfrastructureError:
+        links.read(token, purpose)
+        raise
 
 
 async def _ended(ended: LinkEnded, stores: Stores) -> LinkEnded:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import os
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from bot.core.ports import PageImage
+from bot.web.viewer.fair_turns import FairTurns
 from storage.models import Box
 from storage.pdf.models import RenderedPage
 
@@ -42,57 +42,6 @@ class PageRenderer(Protocol):
             storage.errors.DocumentError: this page cannot be drawn.
             storage.errors.InfrastructureError: the child could not be started.
         """
-
-
-class FairTurns:
-    """Lets so many tasks go on at a time, those of each holder in turn; one holder never has all places."""
-
-    def __init__(self, places: int) -> None:
-        self._free = places
-        self._share = max(1, places - 1)
-        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
-        """By holder, the one whose turn is next first."""
-        self._busy: Counter[Hashable] = Counter()
-
-    @asynccontextmanager
-    async def turn(self, holder: Hashable) -> AsyncIterator[None]:
-        """Wait for a place, and keep it."""
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(holder, deque()).append(place)
-        self._grant()
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # it was granted just now
-                self._release(holder)
-            raise
-        try:
-            yield
-        finally:
-            self._release(holder)
-
-    def _release(self, holder: Hashable) -> None:
-        self._free += 1
-        self._busy[holder] -= 1
-        if not self._busy[holder]:
-            del self._busy[holder]
-        self._grant()
-
-    def _grant(self) -> None:
-        is_granted = True
-        while is_granted:
-            is_granted = False
-            for holder, places in list(self._waiting.items()):
-                while places and places[0].done():  # whoever waited there went away
-                    places.popleft()
-                if not places:
-                    del self._waiting[holder]
-                elif self._free and self._busy[holder] < self._share:
-                    self._free -= 1
-                    self._busy[holder] += 1
-                    places.popleft().set_result(None)
-                    self._waiting[holder] = self._waiting.pop(holder)  # behind all others
-                    is_granted = True
 
 
 class PageImages:
@@ -132,17 +81,23 @@ class PageImages:
         """
         part = "".join(f"-{round(share * _STEPS)}" for share in clip or ()) + (f"-{side}" if side else "")
         name = f"{sha256}-{page}-{dpi}{part}"
-        async with self._locks.setdefault(name, asyncio.Lock()):
-            if cached := await asyncio.to_thread(self._cached, name):
-                self.hits += 1
+        if cached := await self._hit(name):
+            return cached
+        blob = await self._fetch(sha256)
+        # The turn comes first: whoever waits for a picture's lock waits for a drawing that goes on.
+        async with self._turns.turn(holder), self._locks.setdefault(name, asyncio.Lock()):
+            if cached := await self._hit(name):
                 return cached
             self.misses += 1
-            blob = await self._fetch(sha256)
-            async with self._turns.turn(holder):
-                drawing = await self._renderer.render(blob, page, dpi, clip, side)
+            drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
             await asyncio.to_thread(self._keep, name, image)
             return image
+
+    async def _hit(self, name: str) -> PageImage | None:
+        if cached := await asyncio.to_thread(self._cached, name):
+            self.hits += 1
+        return cached
 
     def _cached(self, name: str) -> PageImage | None:
         """A picture from disk, marked as just used."""

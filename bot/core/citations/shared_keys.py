@@ -6,6 +6,7 @@ out verifies nothing any more.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +29,8 @@ class SharedKeyRing:
         self._store = store
         self._held = held
         self._read_at = steady_seconds()
+        """When SQL was last asked, whether it answered or not."""
+        self._reading = asyncio.Lock()
 
     @classmethod
     async def open(cls, store: LinkKeyStore, file: Path) -> SharedKeyRing:
@@ -56,14 +59,23 @@ class SharedKeyRing:
         Raises:
             DatabaseUnavailable: the database does not work; the keys stay as they are.
         """
-        if steady_seconds() - self._read_at >= HELD_SECONDS:
-            await self._read()
+        if self._is_fresh():
+            return
+        async with self._reading:
+            if not self._is_fresh():
+                await self._read()
 
     async def rotate(self, actor: str) -> None:
         """Sign with a new key; links of the key before it still open, older ones end."""
         await self._store.add(secrets.token_bytes(KEY_BYTES), ACTIVE_KEYS, actor)
-        await self._read()
+        async with self._reading:
+            await self._read()
+
+    def _is_fresh(self) -> bool:
+        return steady_seconds() - self._read_at < HELD_SECONDS
 
     async def _read(self) -> None:
-        self._held = await self._store.keys() or self._held
-        self._read_at = steady_seconds()
+        try:
+            self._held = await self._store.keys() or self._held
+        finally:
+            self._read_at = steady_seconds()

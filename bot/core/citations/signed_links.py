@@ -46,6 +46,11 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
 """84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
 
 
+def is_token(text: str) -> bool:
+    """Whether a text has the form of a token, whoever made it."""
+    return _TOKEN.fullmatch(text) is not None
+
+
 class LinkKey(NamedTuple):
     """One signing key; the id (0-255) travels in every link that it signed."""
 
@@ -286,7 +291,7 @@ class Links:
 
     def _verify(self, token: str) -> tuple[LinkKey, bytes]:
         """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
-        if not _TOKEN.fullmatch(token):
+        if not is_token(token):
             raise LinkForged("not a token")
         data = base64.urlsafe_b64decode(token)
         body, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]

@@ -24,6 +24,7 @@ from bot.core.plaintext import shorten, tame
 from bot.slack.web_api import MAX_TRIES, call
 from storage.chat_models import STREAM, UPLOAD
 from storage.clock import steady_seconds
+from storage.recent_items import RecentItems
 
 Json = Mapping[str, Any]
 
@@ -35,7 +36,9 @@ DECORATION_SECONDS, REST_SECONDS = 1.0, 4.0
 MAX_OPENED, OPENED_SECONDS = 20, 60.0
 """Sessions that are begun within a minute: Slack takes 50 such calls, and each wants a second one."""
 QUIET_SECONDS = 300.0
-"""No session is begun for so long after Slack refused one."""
+"""No session is begun for so long after Slack refused one of the same workspace."""
+MAX_QUIET = 1000
+"""Installations of which that is known."""
 
 log = logging.getLogger(__name__)
 
@@ -44,17 +47,19 @@ class AgentSessions:
     """Begins sessions, names them, and ends them."""
 
     def __init__(self) -> None:
-        self._quiet_until = 0.0
+        self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
+        """By installation: what one workspace refuses, another one may take."""
         self._opened: dict[str, deque[float]] = {}
         """When sessions were begun, the last of them, by installation."""
 
     async def open(self, client: AsyncWebClient, address: Json, asked: str) -> bool:
         """Say in a direct chat that its question is being answered; whether it may have to be ended."""
-        if not is_typed_to_us_alone(address) or not self._may_open(address["key"].partition(":")[0]):
+        if not is_typed_to_us_alone(address) or not self._may_open(_installation(address)):
             return False
         title = {"title": title_of(asked)} if title_of(asked) else {}
         return await self._decorate(
             client.agents_sessions_setStatus,
+            _installation(address),
             channel_id=address["channel"],
             thread_ts=thread_of(address),
             status="processing",
@@ -87,23 +92,29 @@ class AgentSessions:
     def _may_open(self, installation: str) -> bool:
         now = steady_seconds()
         opened = self._opened.setdefault(installation, deque(maxlen=MAX_OPENED))
-        if now < self._quiet_until or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
+        if self._is_quiet(installation) or (len(opened) == MAX_OPENED and now - opened[0] < OPENED_SECONDS):
             return False
         opened.append(now)
         return True
 
     async def _rename(self, client: AsyncWebClient, address: Json, title: str) -> None:
-        if steady_seconds() >= self._quiet_until:
+        installation = _installation(address)
+        if not self._is_quiet(installation):
             place = {"channel_id": address["channel"], "thread_ts": thread_of(address)}
-            await self._decorate(client.agents_sessions_rename, **place, title=title)
+            await self._decorate(client.agents_sessions_rename, installation, **place, title=title)
 
-    async def _decorate(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> bool:
+    def _is_quiet(self, installation: str) -> bool:
+        return steady_seconds() < self._quiet_until.get(installation, 0.0)
+
+    async def _decorate(
+        self, method: Callable[..., Awaitable[Any]], installation: str, **arguments: Any
+    ) -> bool:
         """Whether Slack did it, or may have."""
         try:
             async with asyncio.timeout(DECORATION_SECONDS):
                 await method(**arguments)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-            self._quiet_until = steady_seconds() + QUIET_SECONDS
+            self._quiet_until[installation] = steady_seconds() + QUIET_SECONDS
             log.info("no agent sessions for a while: %s", type(error).__name__)
             return not isinstance(error, SlackClientError | aiohttp.ClientConnectorError)
         return True
@@ -122,3 +133,7 @@ def thread_of(address: Json) -> str:
 def title_of(asked: str) -> str:
     """A question as a title, on one line; '' where nothing was asked in words."""
     return shorten(tame(asked), MAX_TITLE_CHARS)
+
+
+def _installation(address: Json) -> str:
+    return str(address["key"]).partition(":")[0]

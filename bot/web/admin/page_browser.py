@@ -22,6 +22,8 @@ from storage.models import Box, VersionSource, self_description
 from storage.stores import Stores
 from storage.text.word_boxes import rectangles
 
+CONSOLE = "console"
+"""Who asks for pictures and searches here, beside the holders of links."""
 _BASE = r"/console/pages/{version:\d{1,18}}{chunk:(?:/[0-9a-f]{32}-\d{1,6})?}"
 """A version, or a chunk of one of its readings."""
 
@@ -69,7 +71,7 @@ class PageBrowser:
             with suppress(InfrastructureError, LookupError):  # the picture says it, too
                 page = await self._stores.readings.page(source.reading_id, number)
         boxes = chunk.boxes.get(number, ()) if chunk else ()
-        found = await self._search.found(request, source)
+        found = await self._search.found(request, source, CONSOLE)
         root, base = _root_and_base(request, source)
         return self._templates.page(
             "viewer.html",
@@ -96,7 +98,7 @@ class PageBrowser:
         home = chunk.page if chunk else 1
         root, base = _root_and_base(request, source)
         values = {"root": root, "base": base, "home": home, "last": max(source.pages, home)}
-        return await self._search.show(request, source, is_linked=False, **values)
+        return await self._search.show(request, source, CONSOLE, is_linked=False, **values)
 
     async def go_to_page(self, request: web.Request) -> web.Response:
         """Lead to the page of the query's ``n``.
@@ -112,7 +114,7 @@ class PageBrowser:
         source = await self._source(request)
         number, (dpi, part) = int(request.match_info["page"]), PICTURES[request.match_info["picture"]]
         try:
-            image = await self._images.image(source.sha256, number, dpi, clip=part, holder="console")
+            image = await self._images.image(source.sha256, number, dpi, clip=part, holder=CONSOLE)
         except (DocumentError, InfrastructureError, OSError):
             return self._templates.refusal(503)
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 from uuid import UUID
 
+from bot.web.viewer.fair_turns import FairTurns
 from storage.queues.reading_repair import RepairingReadings
 from storage.recent_items import RecentItems
 from storage.text.analyzer import fold
@@ -108,34 +109,39 @@ class OutlineHeading:
 
 
 class DocumentSearch:
-    """Searches readings, one at a time: however many people search, they delay no answer by more than one."""
+    """Searches readings, one at a time: however many people search, they delay no answer by more than one.
+
+    Holders take turns; what was found before waits for nobody. ``holder`` is whoever asks.
+    """
 
     def __init__(self, readings: RepairingReadings) -> None:
         self._readings = readings
-        self._turn = asyncio.Lock()
+        self._turns = FairTurns(1)
         self._results: RecentItems[tuple[UUID, str], SearchResult] = RecentItems(REMEMBERED)
         self._outlines: RecentItems[UUID, Sequence[OutlineHeading]] = RecentItems(REMEMBERED)
 
-    async def find(self, reading_id: UUID, query: str) -> SearchResult:
+    async def find(self, reading_id: UUID, query: str, *, holder: Hashable) -> SearchResult:
         """Where the document says it.
 
         Raises:
             storage.errors.InfrastructureError: what was read of it is not there just now.
         """
         key = reading_id, query
-        async with self._turn:
-            if (result := self._results.get(key)) is None:
-                texts = await self._readings.page_texts(reading_id)
-                result = await asyncio.to_thread(search_pages, texts, query)
-            self._results[key] = result
+        if (result := self._results.get(key)) is None:
+            async with self._turns.turn(holder):
+                if (result := self._results.get(key)) is None:
+                    texts = await self._readings.page_texts(reading_id)
+                    result = await asyncio.to_thread(search_pages, texts, query)
+        self._results[key] = result
         return result
 
-    async def outline(self, reading_id: UUID) -> Sequence[OutlineHeading]:
+    async def outline(self, reading_id: UUID, *, holder: Hashable) -> Sequence[OutlineHeading]:
         """The document's headings, where each of them begins; raises as ``find``."""
-        async with self._turn:
-            if (outline := self._outlines.get(reading_id)) is None:
-                outline = outline_of(await self._readings.sections(reading_id))
-            self._outlines[reading_id] = outline
+        if (outline := self._outlines.get(reading_id)) is None:
+            async with self._turns.turn(holder):
+                if (outline := self._outlines.get(reading_id)) is None:
+                    outline = outline_of(await self._readings.sections(reading_id))
+        self._outlines[reading_id] = outline
         return outline
 
 

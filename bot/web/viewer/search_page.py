@@ -6,6 +6,7 @@ Whoever calls has checked what the request may see.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -24,27 +25,34 @@ class SearchPage:
         self._search = search
         self._templates = templates
 
-    async def found(self, request: web.Request, source: VersionSource) -> SearchResult | None:
-        """What the request's ``q`` finds; None without one, and where the text cannot be looked through."""
+    async def found(
+        self, request: web.Request, source: VersionSource, holder: Hashable
+    ) -> SearchResult | None:
+        """What the request's ``q`` finds; None without one, and where the text cannot be looked through.
+
+        ``holder`` is whoever asks, as ``DocumentSearch`` has it.
+        """
         query = asked_for(request)
         if not query or source.reading_id is None:
             return None
         try:
-            return await self._search.find(source.reading_id, query)
+            return await self._search.find(source.reading_id, query, holder=holder)
         except InfrastructureError:
             return None
 
-    async def show(self, request: web.Request, source: VersionSource, **values: object) -> web.Response:
+    async def show(
+        self, request: web.Request, source: VersionSource, holder: Hashable, **values: object
+    ) -> web.Response:
         """The places of the request's ``q`` by page, else the document's headings.
 
         ``values`` are ``root``, ``base``, ``home``, the page to go back to, ``last``, the last page, and
         what the viewer's template wants of a page that is linked.
         """
         query, outline = asked_for(request), None
-        found = await self.found(request, source)
+        found = await self.found(request, source, holder)
         if not query and source.reading_id is not None:
             try:
-                outline = await self._search.outline(source.reading_id)
+                outline = await self._search.outline(source.reading_id, holder=holder)
             except InfrastructureError:
                 outline = None
         return self._templates.page(

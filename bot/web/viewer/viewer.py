@@ -111,7 +111,7 @@ class Viewer:
             "last": last,
             "seconds": self._seconds_left(link.claims),
         }
-        return await self._search.show(request, link.source, is_linked=True, **values)
+        return await self._search.show(request, link.source, link.holder, is_linked=True, **values)
 
     async def go_to_page(self, request: web.Request) -> web.Response:
         """Lead to the page of the query's ``n``.
@@ -215,7 +215,7 @@ class Viewer:
         if link.source.reading_id is not None:
             with suppress(InfrastructureError, LookupError):  # picture and marks show what was quoted, too
                 page = await self._stores.readings.page(link.source.reading_id, number)
-        found = await self._search.found(request, link.source)
+        found = await self._search.found(request, link.source, link.holder)
         return self._pages.page(
             "viewer.html",
             security.VIEWER,

@@ -19,6 +19,7 @@ from fakes.slack_events import envelope
 from bot.core.models import Answer, AnswerState, Language
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
+from bot.slack.answer_streams import AnswerStreams
 from bot.slack.messenger import SlackMessenger
 from bot.slack.surfaces.agent_sessions import MAX_OPENED, NAMELESS, AgentSessions
 from bot.slack.web_api import web_client
@@ -51,7 +52,7 @@ class Slack:
         body = await request.json() if request.content_type == "application/json" else {}
         body |= dict(request.query) | dict(await request.post())
         self.calls.append((method, body))
-        if method.startswith("agents."):
+        if method.startswith("agents.") or (self.refusal and method == "chat.startStream"):
             await asyncio.sleep(60 if self.hangs else 0)
             if error := self.refusal or self._session(method, body):
                 return web.json_response({"ok": False, "error": error})
@@ -194,6 +195,20 @@ async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
         await one.deliver(DIRECT, placed, ANSWER)
     assert slack.methods().count("agents.sessions.setStatus") == (2 if hangs else 1)
     assert slack.methods().count("chat.update") == 2
+
+
+async def test_what_one_workspace_refuses_another_one_still_gets(slack: Slack) -> None:
+    """Sessions and streams alike; the one that refused is left alone."""
+    sessions, streams = AgentSessions(), AnswerStreams(is_wanted=True)
+    client = web_client("xoxb-test", slack.url)
+    slack.refusal = "feature_disabled"
+    assert not await sessions.open(client, DIRECT, ASKED)
+    assert await streams.begin(client, IN_CHANNEL, "Searching") is None
+    slack.refusal = ""
+    assert not await sessions.open(client, DIRECT, ASKED)
+    assert await sessions.open(client, DIRECT | {"key": "T2:D1:17.1"}, ASKED)
+    assert await streams.begin(client, IN_CHANNEL, "Searching") is None
+    assert await streams.begin(client, IN_CHANNEL | {"key": "T2:C1:17.1"}, "Searching")
 
 
 async def test_no_more_sessions_are_begun_than_can_be_ended(slack: Slack) -> None:

@@ -43,12 +43,13 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TestClient]:
     async def read(request: web.Request) -> web.Response:
         return web.Response(text=str(len(await request.read())))
 
-    async def work(_: web.Request) -> web.Response:
+    async def work(request: web.Request) -> web.Response:
+        await request.read()
         await free.wait()
         return web.Response(text="done")
 
     app = web.Application(middlewares=[answer_failures(Templates(Assets(), None, 7))])
-    app.add_routes([web.get("/ok", ok), web.post("/read", read), web.get("/work", work)])
+    app.add_routes([web.get("/ok", ok), web.post("/read", read), web.route("*", "/work", work)])
     async with TestClient(Limited(app)) as client:
         yield client
         free.set()
@@ -107,11 +108,25 @@ async def test_half_a_request_is_closed_in_time(
 async def test_a_slow_answer_is_not_a_slow_request(server: TestClient) -> None:
     """Shows that work takes as long as it takes, and that a body which comes in pieces is read."""
     working = await opened(server, GET.replace(b"/ok", b"/work"))
+    posted = await opened(server, HALF_BODY.replace(b"/read", b"/work") + b"x" * 96)
     slow = await opened(server, HALF_BODY)
     await asyncio.sleep(0.2)
     slow[1].write(b"x" * 96)
     assert b"100" in await slow[0].read(500)
     assert not await is_closed(working, 0.6)
+    assert not await is_closed(posted, 0.1)
+
+
+async def test_a_large_body_may_take_its_time_and_single_bytes_may_not(server: TestClient) -> None:
+    """Shows that a file over a slow line is read whole, and that a byte now and then keeps nothing open."""
+    large = HALF_BODY.replace(b": 100", b": 20000")
+    flowing, dripping = await opened(server, large), await opened(server, large)
+    for piece in [b"x" * 2000] * 9 + [b"x" * 1996]:
+        await asyncio.sleep(0.08)
+        flowing[1].write(piece)
+        dripping[1].write(b"x")
+    assert b"20000" in await asyncio.wait_for(flowing[0].read(500), 1)
+    assert await is_closed(dripping, 1)
 
 
 async def test_whoever_sends_half_requests_closes_his_own(server: TestClient) -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import timedelta
+from typing import cast
 from urllib.parse import urljoin
+from uuid import UUID, uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, make_pdf
 
-from bot.web.viewer.document_search import MAX_LISTED_PAGES, MAX_QUERY_CHARS, outline_of, search_pages
+from bot.web.viewer.document_search import (
+    MAX_LISTED_PAGES,
+    MAX_QUERY_CHARS,
+    DocumentSearch,
+    outline_of,
+    search_pages,
+)
 from storage.models import Channel
+from storage.queues.reading_repair import RepairingReadings
 
 PAGES = [
     ["Backup policy", "Backups run daily"],
@@ -164,3 +174,43 @@ async def test_a_document_whose_text_is_gone_says_so(
     assert "cannot be searched" in await (await client.get(f"{link}/search?q=a")).text()
     assert "not there just now" in await (await client.get(f"{link}/search")).text()
     assert (await client.get(f"{link}?q=a")).status == 200
+
+
+class GatedReadings:
+    """Texts that come when the gate opens; remembers whose were read."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.read: list[UUID] = []
+
+    async def page_texts(self, reading_id: UUID) -> list[str]:
+        """One page."""
+        self.read.append(reading_id)
+        await self.gate.wait()
+        return ["Backups run daily"]
+
+    async def sections(self, _: UUID) -> list[tuple[tuple[str, ...], int]]:
+        """One heading."""
+        await self.gate.wait()
+        return [(("A",), 1)]
+
+
+async def test_what_was_found_waits_for_nobody_and_holders_take_turns() -> None:
+    """A hundred searches of one holder delay another's by two, and what is in memory not at all."""
+    readings = GatedReadings()
+    search = DocumentSearch(cast(RepairingReadings, readings))
+    known, wanted = uuid4(), uuid4()
+    await search.find(known, "daily", holder=1)
+    await search.outline(known, holder=1)
+    readings.gate.clear()
+    many = [asyncio.create_task(search.find(uuid4(), "daily", holder=2)) for _ in range(100)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(1):
+        assert (await search.find(known, "daily", holder=1)).places == 1
+        assert len(await search.outline(known, holder=1)) == 1
+    one = asyncio.create_task(search.find(wanted, "daily", holder=1))
+    await asyncio.sleep(0)
+    readings.gate.set()
+    await asyncio.gather(one, *many)
+    assert readings.read.index(wanted) <= 3

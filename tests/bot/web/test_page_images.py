@@ -114,3 +114,16 @@ async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path) -> None
     assert sorted(renderer.order)[:120] == list(range(120))
     assert 900 not in renderer.order[drawn + 4 :]
     await asyncio.wait_for(asyncio.gather(*(ask(2000 + n, n) for n in range(6))), 2)
+
+
+async def test_the_last_of_120_pictures_is_drawn_next_for_whoever_else_wants_it(tmp_path: Path) -> None:
+    """Shows that nobody waits for another holder's turn, of the same page; it is drawn once."""
+    renderer = CountingRenderer()
+    images = PageImages(tmp_path / "images", renderer, 10_000, Blobs(tmp_path / "blobs").fetch)
+    greedy = [asyncio.create_task(images.image(SHA256, page, 132, holder=1)) for page in range(120)]
+    await asyncio.sleep(0.02)
+    drawn = len(renderer.order)
+    await images.image(SHA256, 119, 132, holder=2)
+    assert 119 in renderer.order[drawn : drawn + 4]
+    await asyncio.gather(*greedy)
+    assert sorted(renderer.order) == list(range(120))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
-from aiohttp.test_utils import TestClient
+from aiohttp import web
+from aiohttp.test_utils import TestClient, make_mocked_request
 from fakes.web_house import House, make_pdf
 
 from bot.core.errors import LinkForged
+from bot.web.opened_links import MAX_WAITING, LinkAudit, open_link
+from storage.clock import time_passed
 from storage.models import Channel, CitationRecord
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 
@@ -66,17 +73,54 @@ async def test_the_links_of_a_channel_end(
 async def test_the_audit_has_each_opening_once_and_no_text(
     client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:
-    """The cited page and the file count; a HEAD, pieces of a file and what does not open do not."""
+    """The cited page or the file counts once a minute; a HEAD, a file's pieces, what does not open never."""
     channel, records = cited
     path = paths(house, channel, records)[0]
     for asked, headers in ((path, {}), (f"{path}/file.pdf", {}), (f"{path}/file.pdf", {"Range": "bytes=9-"})):
         assert (await client.get(asked, headers=headers)).ok
     assert (await client.head(path)).status == 200
     assert (await client.get(path[:-1] + ("A" if path[-1] != "A" else "B"))).status == 404
+    with time_passed(timedelta(minutes=2)):
+        assert (await client.get(path)).ok
     await client.close()
     kept = await AuditLog(house.database).latest(with_links=True)
     said = {(one.actor, one.action, one.channel, one.subject) for one in kept}
     assert (len(kept), said) == (2, {("link", OPEN_LINK, channel.tenant, f"citation {records[0].id}")})
+
+
+class SlowAudit(AuditLog):
+    """Takes a moment for each action, and knows how many came at once."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.busy = self.busiest = 0
+
+    async def keep(self, action: AuditedAction) -> None:
+        """Keep it in memory."""
+        self.busy += 1
+        self.busiest = max(self.busiest, self.busy)
+        await asyncio.sleep(0)
+        self.kept.append(action.subject)
+        self.busy -= 1
+
+
+async def test_a_flood_of_openings_is_written_one_by_one_and_has_a_bound(
+    house: House, cited: tuple[Channel, list[CitationRecord]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those that are too many are not kept, and the log says so; the others are, until the last one."""
+    channel, records = cited
+    token = paths(house, channel, records)[0].rpartition("/")[2]
+    link, log = await open_link(token, house.links, house.stores), SlowAudit()
+    audit = LinkAudit(log)
+    serving = audit.running(web.Application())
+    await anext(serving)
+    for number in range(MAX_WAITING + 5):
+        for _ in range(2):
+            one = replace(link, claims=replace(link.claims, citation_id=number))
+            audit.note(make_mocked_request("GET", "/v/x"), one)
+    assert await anext(serving, None) is None
+    assert log.kept == [f"citation {number}" for number in range(MAX_WAITING)]
+    assert (log.busiest, len(caplog.records)) == (1, 10)
 
 
 async def test_a_token_is_known_whatever_became_of_it(

@@ -18,6 +18,7 @@ from sqlmodel import col
 from bot.core.ports import LinkPreview
 from bot.web.opened_links import preview_link
 from bot.web.viewer.page_view import make_chunk_view
+from storage.errors import DatabaseUnavailable
 from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, Shown, VersionSource
 from storage.sql.tables import CitationRow, DocumentRow
 
@@ -232,6 +233,24 @@ async def test_the_picture_is_drawn_once_for_all_citations(
 async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Cited, suffix: str) -> None:
     """A number or a name that the document does not have opens the common 404 page."""
     assert (await client.get(cited.path + suffix)).status == 404
+
+
+async def test_a_forged_link_is_none_while_sql_is_away(
+    client: TestClient, house: House, cited: Cited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys that are known say so; for what has no token's form they are not even read again."""
+    asked: list[int] = []
+
+    async def refresh() -> None:
+        asked.append(1)
+        raise DatabaseUnavailable("away")
+
+    monkeypatch.setattr(house.keys, "refresh", refresh)
+    for text in ("x", "A" * 111, "A" * 113, "ü" * 112):
+        assert (await client.get(f"/v/{text}")).status == 404
+    assert not asked
+    assert (await client.get(f"/v/{'A' * 112}")).status == 404
+    assert (await client.get(cited.path)).status >= 500
 
 
 @pytest.mark.parametrize("suffix", EVERY_ADDRESS)

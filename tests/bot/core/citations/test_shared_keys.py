@@ -14,7 +14,8 @@ from bot.core.citations.shared_keys import HELD_SECONDS, SharedKeyRing
 from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.errors import LinkForged
 from storage.clock import utc_now
-from storage.installations.link_keys import LinkKeyStore
+from storage.errors import DatabaseUnavailable
+from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 from storage.models import Channel, ChannelKey, CitationRecord, Platform
 from storage.sql.audit import AuditLog
 from storage.sql.database import Database
@@ -58,6 +59,23 @@ class Machine:
         except LinkForged:
             return False
         return True
+
+
+class BusyStore(LinkKeyStore):
+    """Counts how often it is asked, answers a moment later, or not at all."""
+
+    def __init__(self, store: LinkKeyStore) -> None:
+        self._store = store
+        self.asked = 0
+        self.is_away = False
+
+    async def keys(self) -> list[StoredLinkKey]:
+        """Those of the other store."""
+        self.asked += 1
+        await asyncio.sleep(0.01)
+        if self.is_away:
+            raise DatabaseUnavailable("away")
+        return await self._store.keys()
 
 
 async def test_a_machine_opens_what_another_one_signed(database: Database, tmp_path: Path) -> None:
@@ -112,6 +130,21 @@ async def test_rotating_twice_ends_every_link(database: Database, tmp_path: Path
         await one.ring.rotate("local")
     assert {key.id for key in one.ring.keys()} == {0, 1}
     assert not {key.secret for key in first} & {key.secret for key in one.ring.keys()}
+
+
+async def test_many_forged_links_ask_sql_once(database: Database, tmp_path: Path) -> None:
+    """Those that come while it is asked wait for that; where it does not answer, the known keys stay."""
+    machine = await Machine.start(database, tmp_path)
+    store = BusyStore(LinkKeyStore(database))
+    ring = SharedKeyRing(store, await store.keys())
+    token = machine.sign()
+    for is_away in (False, True):
+        store.is_away, store.asked = is_away, 0
+        await asyncio.sleep(HELD_SECONDS)
+        ended = await asyncio.gather(*(ring.refresh() for _ in range(50)), return_exceptions=True)
+        assert store.asked == 1
+        assert [type(one) for one in ended if one] == [DatabaseUnavailable] * is_away
+    assert Machine(ring).opens(token)
 
 
 def test_a_mounted_file_is_only_read(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Turns of those who want what only few may do at a time, as drawing pages and searching in documents.
+
+Take the turn before any lock of what is wanted: else one waits behind another holder's turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+
+
+class FairTurns:
+    """Lets so many tasks go on at a time, those of each holder in turn; one holder never has all places."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._share = max(1, places - 1)
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        """By holder, the one whose turn is next first."""
+        self._busy: Counter[Hashable] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, holder: Hashable) -> AsyncIterator[None]:
+        """Wait for a place, and keep it."""
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(holder, deque()).append(place)
+        self._grant()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # it was granted just now
+                self._release(holder)
+            raise
+        try:
+            yield
+        finally:
+            self._release(holder)
+
+    def _release(self, holder: Hashable) -> None:
+        self._free += 1
+        self._busy[holder] -= 1
+        if not self._busy[holder]:
+            del self._busy[holder]
+        self._grant()
+
+    def _grant(self) -> None:
+        is_granted = True
+        while is_granted:
+            is_granted = False
+            for holder, places in list(self._waiting.items()):
+                while places and places[0].done():  # whoever waited there went away
+                    places.popleft()
+                if not places:
+                    del self._waiting[holder]
+                elif self._free and self._busy[holder] < self._share:
+                    self._free -= 1
+                    self._busy[holder] += 1
+                    places.popleft().set_result(None)
+                    self._waiting[holder] = self._waiting.pop(holder)  # behind all others
+                    is_granted = True
