@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+from harness.waiting import until
+
 from bot.core.ports import PageImage
 from bot.web.page_images import PageImages
+from bot.web.viewer.fair_turns import FairTurns
 from storage.errors import DocumentError
 from storage.files.blobs import Blobs
 from storage.models import Box
@@ -77,53 +81,66 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
     assert (renderer.drawn, renderer.busiest) == (2, 1)
 
 
-class CountingRenderer:
-    """Draws two at a time, each for a moment; remembers which pages in which order."""
+class OrderedRenderer:
+    """Remembers which pages were begun, in which order; each is drawn when the gate opens."""
 
     def __init__(self) -> None:
         self.order: list[int] = []
-        self._places = asyncio.Semaphore(2)
+        self.gate = asyncio.Event()
 
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
         """The picture, later."""
-        async with self._places:
-            self.order.append(page)
-            await asyncio.sleep(0.002)
-            return DRAWN
+        self.order.append(page)
+        await self.gate.wait()
+        return DRAWN
 
 
-async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path) -> None:
-    """Shows that another holder's page is the next one to be drawn, and that two of them share evenly."""
-    renderer = CountingRenderer()
-    images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
+@pytest.mark.parametrize("wanted", [1000, 119], ids=["another page", "the last of them"])
+async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path, wanted: int) -> None:
+    """Shows that another holder's page is begun beside the first one's, and that each is drawn once."""
+    renderer = OrderedRenderer()
+    images = PageImages(tmp_path / "images", renderer, 10_000, Blobs(tmp_path / "blobs").fetch)
 
     def ask(page: int, holder: int) -> asyncio.Task[PageImage]:
         return asyncio.create_task(images.image(SHA256, page, 132, holder=holder))
 
     greedy = [ask(page, 1) for page in range(120)]
-    await asyncio.sleep(0.02)
-    drawn = len(renderer.order)
+    await until(lambda: is_begun(renderer, 1))
     leaving = ask(900, 2)
     await asyncio.sleep(0)
     leaving.cancel()
-    await asyncio.gather(ask(1000, 2), ask(1001, 3))
-    assert {1000, 1001} <= set(renderer.order[drawn : drawn + 4])
-    await asyncio.gather(*greedy)
-    assert sorted(renderer.order)[:120] == list(range(120))
-    assert 900 not in renderer.order[drawn + 4 :]
-    await asyncio.wait_for(asyncio.gather(*(ask(2000 + n, n) for n in range(6))), 2)
+    other = ask(wanted, 3)
+    await until(lambda: is_begun(renderer, 2))
+    assert renderer.order[1] == wanted
+    renderer.gate.set()
+    await asyncio.gather(other, *greedy)
+    assert sorted(renderer.order) == sorted({*range(120), wanted})
 
 
-async def test_the_last_of_120_pictures_is_drawn_next_for_whoever_else_wants_it(tmp_path: Path) -> None:
-    """Shows that nobody waits for another holder's turn, of the same page; it is drawn once."""
-    renderer = CountingRenderer()
-    images = PageImages(tmp_path / "images", renderer, 10_000, Blobs(tmp_path / "blobs").fetch)
-    greedy = [asyncio.create_task(images.image(SHA256, page, 132, holder=1)) for page in range(120)]
-    await asyncio.sleep(0.02)
-    drawn = len(renderer.order)
-    await images.image(SHA256, 119, 132, holder=2)
-    assert 119 in renderer.order[drawn : drawn + 4]
-    await asyncio.gather(*greedy)
-    assert sorted(renderer.order) == list(range(120))
+async def is_begun(renderer: OrderedRenderer, pages: int) -> bool:
+    """Whether so many were begun."""
+    return len(renderer.order) >= pages
+
+
+async def test_turns_go_round_by_holder() -> None:
+    """Shows who comes next: of each holder one, and nobody for whom nobody waits any more."""
+    turns, order = FairTurns(2), []
+
+    async def take(name: str, holder: int) -> None:
+        async with turns.turn(holder):
+            order.append(name)
+            await asyncio.sleep(0.001)
+
+    first = [asyncio.create_task(take(f"a{number}", 1)) for number in range(9)]
+    await asyncio.sleep(0)
+    leaving = asyncio.create_task(take("gone", 2))
+    others = [asyncio.create_task(take(name, holder)) for name, holder in (("b", 2), ("c", 3), ("b2", 2))]
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(*first, *others)
+    assert order[0] == "a0"
+    assert {"b", "c"} <= set(order[:5])
+    assert "b2" in order[:7]
+    await asyncio.wait_for(asyncio.gather(*(take("end", holder) for holder in range(6))), 2)
