@@ -208,8 +208,10 @@ class Conversation:
         finally:
             self._is_stopping = True
             self._announce()
-            await placing
-            self._ended.set()
+            try:
+                await placing
+            finally:
+                self._ended.set()  # or whoever drains waits for ever
 
     async def drain(self, seconds: float) -> None:
         """Take no more questions, let those in work end for ``seconds``, and let go of the rest."""

@@ -785,6 +785,21 @@ async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(w
     assert order.index("Question other?") < order.index("Question e3?")
 
 
+async def test_draining_ends_although_placeholders_are_posted_no_more(world: World) -> None:
+    """What ends the posting of placeholders, whatever it is, leaves nobody waiting for the end."""
+    world.answers.gate.clear()
+    worker = world.worker(concurrency=1)
+    task = asyncio.create_task(worker.run())
+    await worker.receive(message("e1"))
+    await reach(lambda: world.answers.at_once == 1)
+    world.inbox.plan("claim_unseen", "before", Killed())
+    await worker.receive(message("e2"))
+    await reach(lambda: not world.inbox.planned)
+    async with asyncio.timeout(5):
+        await worker.drain(0)
+    assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], Killed)
+
+
 async def test_draining_finishes_what_is_in_work(world: World) -> None:
     """A question in work when the service stops is still answered within the time given."""
     world.answers.gate.clear()
