@@ -23,6 +23,8 @@ from storage.models import CitationRecord
 from storage.task_group import cancel_and_wait
 
 FLUSH_SECONDS = 5.0
+LAST_SECONDS = 5.0
+"""For what was counted last, when the service ends."""
 MAX_UNWRITTEN = 10_000
 """Citations that wait to be written down while the database is away; others are not counted."""
 
@@ -89,7 +91,7 @@ class SourceOpenings:
         yield
         await cancel_and_wait(writing)
         with suppress(TimeoutError):
-            async with asyncio.timeout(FLUSH_SECONDS):
+            async with asyncio.timeout(LAST_SECONDS):
                 await self.write()
 
     async def _write_again(self) -> None:
