@@ -106,31 +106,60 @@ def build_web(
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     if console_secret is not None:
         app[CONSOLE_SECRET] = console_secret
-        places = UploadPlaces(stores.folders, stores.channels, inbox)
-        console = Console(
+        _add_console(
+            app,
             answering=answering,
+            trace=trace,
             stores=stores,
             links=links,
+            images=images,
             pages=pages,
-            places=places,
+            search=search,
+            places=UploadPlaces(stores.folders, stores.channels, inbox),
             question_chars=settings.question_chars,
+            max_file_mb=kept.max_file_mb,
         )
-        app.add_routes(console.routes())
-        app.add_routes(FolderPanel(stores).routes())
-        app.add_routes(FeedbackPanel(stores).routes())
-        admin = AdminPages(stores.channels, pages)
-        app.add_routes(SearchDebugger(admin, stores.records, trace, settings.question_chars).routes())
-        app.add_routes(ConversationsPage(admin, stores.records).routes())
-        app.add_routes(QualityPage(admin, stores.records).routes())
-        overview = DocumentOverview(stores.database, stores.catalog)
-        app.add_routes(DocumentsPage(admin, overview, places, stores.database).routes())
-        uploads = FolderUploads(kept.max_file_mb)
-        app.add_routes(UploadsPage(admin, places, uploads, overview, AuditLog(stores.database)).routes())
-        app.on_cleanup.append(lambda _: uploads.aclose())
-        app.add_routes(PageBrowser(stores, images, pages, search).routes())
         app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app
+
+
+def _add_console(
+    app: web.Application,
+    *,
+    answering: QuestionAnswering,
+    trace: TraceQuestion,
+    stores: Stores,
+    links: Links,
+    images: PageImages,
+    pages: Templates,
+    search: SearchPage,
+    places: UploadPlaces,
+    question_chars: int,
+    max_file_mb: int,
+) -> None:
+    """The page that asks, and the pages for admins; ``sign_in`` stands before all of them."""
+    console = Console(
+        answering=answering,
+        stores=stores,
+        links=links,
+        pages=pages,
+        places=places,
+        question_chars=question_chars,
+    )
+    app.add_routes(console.routes())
+    app.add_routes(FolderPanel(stores).routes())
+    app.add_routes(FeedbackPanel(stores).routes())
+    admin = AdminPages(stores.channels, pages)
+    app.add_routes(SearchDebugger(admin, stores.records, trace, question_chars).routes())
+    app.add_routes(ConversationsPage(admin, stores.records).routes())
+    app.add_routes(QualityPage(admin, stores.records).routes())
+    overview = DocumentOverview(stores.database, stores.catalog)
+    app.add_routes(DocumentsPage(admin, overview, places, stores.database).routes())
+    uploads = FolderUploads(max_file_mb)
+    app.add_routes(UploadsPage(admin, places, uploads, overview, AuditLog(stores.database)).routes())
+    app.on_cleanup.append(lambda _: uploads.aclose())
+    app.add_routes(PageBrowser(stores, images, pages, search).routes())
 
 
 def make_runner(app: web.Application, limits: ConnectionLimits | None = None) -> web.AppRunner:
