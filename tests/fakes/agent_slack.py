@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 from engines.slack import SlackDouble
+
+from fakes.slack_api import slack_api
 
 MAX_PROMPTS = 4
 
@@ -148,10 +149,7 @@ async def pass_on(double: SlackDouble, request: web.Request, method: str) -> web
 async def agent_slack(double: SlackDouble) -> AsyncIterator[AgentSlack]:
     """Serves it in front of a double."""
     slack = AgentSlack(double)
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        slack.api_url = str(server.make_url("/api/"))
+    async with slack_api(slack.handle) as slack.api_url:
         yield slack
 
 

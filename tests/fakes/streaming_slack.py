@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+
+from fakes.slack_api import slack_api
 
 
 @dataclass
@@ -83,8 +84,5 @@ class StreamingSlack:
 async def streaming_slack() -> AsyncIterator[StreamingSlack]:
     """Slack on loopback."""
     slack = StreamingSlack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        slack.url = str(server.make_url("/api/"))
+    async with slack_api(slack.handle) as slack.url:
         yield slack

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.memory_inbox import MemoryInbox, take_any
+from fakes.slack_api import slack_api
 from fakes.slack_events import envelope
 
 from bot.core.models import Answer, AnswerState, Language
@@ -92,10 +93,7 @@ class Slack:
 async def slack() -> AsyncIterator[Slack]:
     """Slack on loopback."""
     slack = Slack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        slack.url = str(server.make_url("/api/"))
+    async with slack_api(slack.handle) as slack.url:
         yield slack
 
 

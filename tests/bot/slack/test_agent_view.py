@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from fakes.slack_api import slack_api
 from fakes.slack_events import envelope
 from harness.waiting import until
 
@@ -47,10 +48,7 @@ class Slack:
 async def slack() -> AsyncIterator[Slack]:
     """Slack on loopback."""
     slack = Slack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        slack.url = str(server.make_url("/api/"))
+    async with slack_api(slack.handle) as slack.url:
         yield slack
 
 

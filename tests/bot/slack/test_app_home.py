@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 from engines.support.slack_judges import faults_of
+from fakes.slack_api import slack_api
 from fakes.slack_events import envelope
 from harness.waiting import until
 
@@ -89,10 +89,8 @@ async def no_overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverv
 async def slack() -> AsyncIterator[tuple[Slack, str]]:
     """Slack, and where it is."""
     slack = Slack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        yield slack, str(server.make_url("/api/"))
+    async with slack_api(slack.handle) as url:
+        yield slack, url
 
 
 async def test_a_person_sees_the_channels_that_slack_says_they_are_in(slack: tuple[Slack, str]) -> None:

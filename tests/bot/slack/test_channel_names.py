@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from fakes.slack_api import slack_api
 from harness.waiting import until
 
 from bot.slack.web_api import web_client
@@ -57,10 +57,8 @@ def slack() -> Slack:
 @pytest.fixture
 async def names(slack: Slack) -> AsyncIterator[ChannelNames]:
     """Names from there."""
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        names = ChannelNames(web_client("xoxb-test", str(server.make_url("/api/"))), slack.learn)
+    async with slack_api(slack.handle) as url:
+        names = ChannelNames(web_client("xoxb-test", url), slack.learn)
         yield names
         await names.aclose()
 

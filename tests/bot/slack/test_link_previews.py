@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from engines.support.slack_judges import message_faults
+from fakes.slack_api import slack_api
 from fakes.slack_events import Signed, envelope
 from harness.waiting import until
 
@@ -60,10 +61,7 @@ class Slack:
 async def slack() -> AsyncIterator[Slack]:
     """Slack on loopback."""
     slack = Slack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack.handle)
-    async with TestServer(app) as server:
-        slack.url = str(server.make_url("/api/"))
+    async with slack_api(slack.handle) as slack.url:
         yield slack
 
 

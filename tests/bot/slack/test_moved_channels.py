@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from fakes.slack_api import slack_api
 from fakes.slack_events import BOT, TEAM, envelope
 
 from bot.core.models import Answer, AnswerState
@@ -140,10 +140,8 @@ class Slack:
 async def slack() -> AsyncIterator[tuple[Slack, str]]:
     """Slack, and where it is."""
     double = Slack()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", double.handle)
-    async with TestServer(app) as server:
-        yield double, str(server.make_url("/api/"))
+    async with slack_api(double.handle) as url:
+        yield double, url
 
 
 async def test_what_was_kept_before_is_said_where_the_channel_is_now(slack: tuple[Slack, str]) -> None:

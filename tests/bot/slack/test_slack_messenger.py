@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 from fakes.memory_inbox import take_any
+from fakes.slack_api import slack_api
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.models import (
@@ -126,10 +126,7 @@ def slow_down(seconds: str) -> web.Response:
 async def api() -> AsyncIterator[WebApi]:
     """The Web API on loopback."""
     api = WebApi()
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", api.handle)
-    async with TestServer(app) as server:
-        api.url = str(server.make_url("/api/"))
+    async with slack_api(api.handle) as api.url:
         yield api
 
 
