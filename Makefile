@@ -42,7 +42,7 @@ test-all: $(VENV)/.developing ## also random kills, hostile files, many examples
 	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate
 
-pictures: $(VENV)/.developing ## take the README's pictures anew, of answers in both chats' doubles
+pictures: $(VENV)/.developing ## take the README's pictures anew: answers in both chats' doubles, a cited page
 	@$(BIN)/python tests/fetch.py
 	@PICTURES=docs/pictures tests/isolated.sh $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
 

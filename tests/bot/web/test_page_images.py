@@ -75,9 +75,8 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
     renderer.gate.set()
     images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
     asked = [images.image(SHA256, 1, 132, holder=1) for _ in range(4)]
-    failed, *others = await asyncio.gather(*asked, return_exceptions=True)
-    assert isinstance(failed, DocumentError)
-    assert others == [PICTURE] * 3
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(one) for one in found if one != PICTURE] == [DocumentError]
     assert (renderer.drawn, renderer.busiest) == (2, 1)
 
 

@@ -1,7 +1,8 @@
-"""An answer in Slack and one in Teams as README.md shows them; `make pictures` takes them anew."""
+"""Answers in both chats and a cited page as README.md shows them; `make pictures` takes them anew."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -42,6 +43,11 @@ async def picture(page: Page, shown: Sequence[Locator], file: Path) -> None:
     size = (right - left + 2 * MARGIN, bottom - top + 2 * MARGIN)
     clip: FloatRect = {"x": left - MARGIN, "y": top - MARGIN, "width": size[0], "height": size[1]}
     await page.screenshot(path=file, clip=clip)
+    keep(file)
+
+
+def keep(file: Path) -> None:
+    """A picture is small enough for the first page that strangers load; README.md gets it on demand."""
     assert file.stat().st_size < MAX_BYTES
     if kept := os.environ.get("PICTURES"):
         shutil.copy(file, kept)
@@ -101,3 +107,19 @@ async def test_an_answer_in_teams(
         beside = answer.locator("xpath=..")  # with its face
         shown = [page.get_by_text(TEAMS_QUESTION).first, beside, card]
         await picture(page, shown, tmp_path / "teams.png")
+
+
+@pytest.mark.long
+@pytest.mark.engine("chromium")
+async def test_the_page_of_a_source(program: Program, sop: Path, tmp_path: Path, browser: Browser) -> None:
+    """The quoted sentence marked on its page, below the tools of the document."""
+    async with program.serving():
+        program.drop("it", sop)
+        await program.until_live("it", 1)
+        answered = json.loads(await program.ask_console("it", "When do backups run?"))
+        page = await browser.new_page(viewport={"width": 1000, "height": 640})
+        await page.goto(f"{program.url}{answered['citations'][0]['view']}")
+        await page.wait_for_function("document.querySelector('.paper img').complete")
+        await page.locator("#hit").scroll_into_view_if_needed()
+        await page.screenshot(path=tmp_path / "viewer.png")
+        keep(tmp_path / "viewer.png")
