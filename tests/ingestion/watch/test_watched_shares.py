@@ -68,6 +68,7 @@ async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
     await home.until(is_gone)
 
 
+@pytest.mark.long
 async def test_a_bucket_that_is_away_loses_nothing_and_goes_on_when_it_is_back(
     home: Home, bucket: Bucket
 ) -> None:

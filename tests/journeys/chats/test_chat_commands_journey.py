@@ -15,6 +15,7 @@ from playwright.async_api import Browser
 CHANNEL = f"sl_{TEAM}_{IT}"
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
 async def test_people_and_admins_say_what_they_want(

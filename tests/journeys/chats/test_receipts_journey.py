@@ -27,6 +27,7 @@ async def serve_slack(program: Program, start_slack: StartSlack, **settings: str
     return slack
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_that_it_answers(
     program: Program, start_slack: StartSlack, sop: Path

@@ -26,6 +26,7 @@ async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
     return slack
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
 async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_a_click_asks(
