@@ -47,11 +47,11 @@ from storage.models import Channel, Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.inventory import Inventory
 from storage.queues.local_copies import LocalCopies
+from storage.queues.locked_pdfs import LockedPdfs
 from storage.queues.planner import GapFinder, Generations, set_current_generations
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.purge import PurgeQueue
 from storage.queues.reading_queue import ReadingQueue
-from storage.queues.reading_repair import LockedReadings
 from storage.sql.database import Database
 from storage.sql.leases import Leases, own_name
 from storage.web_pages.html_process import HtmlProcess
@@ -148,7 +148,7 @@ class Ingestion:
         self.generations = generations_of(settings, embedder)
         self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
         self._gaps = GapFinder(database, self.generations)
-        self._locked = LockedReadings(database, passwords, self.generations)
+        self._locked = LockedPdfs(database, passwords, self.generations, blobs=blobs, pdf=pdf)
         self._folders, self._vectors = Folders(database), VectorCache(database)
         self._intake = Intake(Arrivals(database, self.generations, blobs), blobs, max_file_mb * 1024 * 1024)
         self._watcher = Watcher(settings, database, channels, self._intake, leases.owner)
@@ -170,7 +170,9 @@ class Ingestion:
             html=html,
         )
         self._make_schedule, self._make_worker = make_schedule, make_worker
-        publisher = Publisher(publications, self._purge, files, index, self._compute_pool)
+        publisher = Publisher(
+            publications, self._purge, files, index, compute_pool=self._compute_pool, locked_pdfs=self._locked
+        )
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)

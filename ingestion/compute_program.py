@@ -72,6 +72,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
             KEY: kept_of(read_metadata(pdf).values()),
             "hidden_words": pdf.hidden_words,
             "is_repaired": pdf.is_repaired,
+            "is_locked": pdf.is_locked,
             "unread_pages": list(pdf.unread_pages),
             "pages_without_text": [page.number for page in pdf.pages if not page.words],
             "pages_for_ocr": list(waiting),

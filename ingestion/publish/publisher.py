@@ -15,6 +15,7 @@ from storage.files.file_format import Vectors
 from storage.files.reading_files import ReadingFiles
 from storage.index.base import FIGURE_FACET, Index, IndexedChunk, document_facet
 from storage.models import Rung
+from storage.queues.locked_pdfs import LockedPdfs
 from storage.queues.publication_queue import PublicationClaim, PublicationQueue
 from storage.queues.purge import PurgeQueue
 from storage.sql.leases import pause
@@ -35,13 +36,16 @@ class Publisher:
         purge: PurgeQueue,
         files: ReadingFiles,
         index: Index,
+        *,
         compute_pool: ComputePool,
+        locked_pdfs: LockedPdfs,
     ) -> None:
         self._queue = queue
         self._purge = purge
         self._files = files
         self._index = index
         self._compute_pool = compute_pool
+        self._locked_pdfs = locked_pdfs
 
     async def claim(self, rung: Rung) -> PublicationClaim | None:
         """Take the next publication of a reading of this rung, if one waits."""
@@ -59,6 +63,10 @@ class Publisher:
         """
         started = time.monotonic()
         try:
+            refusal = await self._locked_pdfs.refusal(claim)
+            if refusal is not None:
+                _log.warning("document=%s publication=%s outcome=locked", claim.document_id, claim.id)
+                return await self._queue.refuse(claim, refusal)
             await self._index.ping()
             await self._index.ensure_tenant(claim.tenant)
             first = await self._analysed(claim, 0)

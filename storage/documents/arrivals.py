@@ -187,6 +187,7 @@ async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tup
     query = select(VersionRow).where(col(VersionRow.document_id) == document)
     newest = (await session.scalars(query.order_by(col(VersionRow.number).desc()).limit(1))).first()
     if newest is not None and newest.sha256 == sha256:
+        newest.locked = False  # its folder may be another one now, or have another password
         return newest.number, False
     number = newest.number + 1 if newest else 1
     session.add(VersionRow(document_id=document, number=number, sha256=sha256))

@@ -87,11 +87,11 @@ def overview() -> Subquery:
         func.coalesce(live_version.sha256, newest.sha256, "").label("version"),
         col(live_reading.rung).label("live_rung"),
         col(live_reading.pages).label("live_pages"),
-        func.coalesce(live_reading.title, of_newest(col(ReadingRow.title), "done"), "").label("title"),
-        func.coalesce(live_reading.pages, of_newest(col(ReadingRow.pages), "done"), 0).label("pages"),
+        func.coalesce(live_reading.title, _of_open("title"), "").label("title"),
+        func.coalesce(live_reading.pages, _of_open("pages"), 0).label("pages"),
         _state(failed).label("state"),
         func.coalesce(col(newest.number) > live_version.number, False).label("is_newer_coming"),
-        failed.label("has_failed"),
+        (failed | func.coalesce(newest.locked, False)).label("has_failed"),
         func.coalesce(DocumentRow.reason, why_unread, _publishing_reason()).label("reason"),
         details_of(live_version).label("details"),
         col(live_version.corrected).label("corrected"),
@@ -193,6 +193,12 @@ def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:
         (held, "reading"),
         else_="waiting",
     )
+
+
+def _of_open(column: str) -> ScalarSelect[Any]:
+    """What was read of the newest version, unless it may be the secret of another folder until it answers."""
+    is_locked = func.coalesce(col(ReadingRow.details)["is_locked"].as_boolean(), False)
+    return of_newest(getattr(ReadingRow, column), "done", also=~is_locked)
 
 
 def _publishing_reason() -> ScalarSelect[str | None]:

@@ -81,6 +81,21 @@ class FolderPasswords:
         """
         return (await self._find(col(VersionRow.sha256) == sha256)).get(sha256, Passwords())
 
+    async def passwords_in(self, folder_id: int) -> Passwords:
+        """What admins gave for one folder, and for all of them.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        query = select(col(FolderRow.passwords)).where(col(FolderRow.id) == folder_id)
+        async with self._database.snapshot() as session:
+            named = await session.scalar(query)
+        return (await asyncio.to_thread(self._follow, {"": list(named or ())}))[""]
+
+    def has_untried(self, sha256: str, given: Passwords) -> bool:
+        """Whether one of these was not tried in vain on a content yet."""
+        return bool(self._untried({sha256: given}))
+
     def note_wrong(self, sha256: str, tried: Passwords) -> None:
         """None of these opens the content."""
         self._wrong[sha256] |= self._digests(tried.found)

@@ -60,6 +60,8 @@ class ReadPdf:
     """For each page, the characters whose font does not say what they are; () when nobody counted."""
     ocr_pages: tuple[int, ...] = ()
     """Pages whose text was read from their picture."""
+    is_locked: bool = False
+    """It opens only with a password."""
 
 
 @dataclass(frozen=True, slots=True)

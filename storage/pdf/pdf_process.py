@@ -101,6 +101,26 @@ class PdfProcess:
         async with self._readers:
             return await self._run(job, path, self._settings.read_seconds)
 
+    async def opens(self, path: Path, passwords: Passwords) -> bool:
+        """Whether a PDF opens without a password, or with one of these; the keyring is not asked.
+
+        Raises:
+            DocumentError, EngineStartError, OSError: as ``read``.
+        """
+        job = {"do": "open", "memory": self._settings.read_memory_mb * MEGABYTE}
+        limited = {**job, "seconds": self._settings.render_seconds}
+        async with self._renderers:
+            source = await asyncio.to_thread(self._open, path)
+            try:
+                with password_file(passwords.found) as secret:
+                    data = await self._text.run(limited, source, secret)
+            finally:
+                os.close(source)
+        if protocol.is_locked(data):
+            return False
+        protocol.whole_line(data)
+        return True
+
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
         """Where the parts of pages ``first`` to ``last`` (from 1) stand.
 

@@ -51,6 +51,7 @@ def reading(data: bytes) -> ReadPdf:
         lines=tuple(_lines(body["lines"]) for body in bodies),
         hidden_words=sum(body["hidden"] for body in bodies),
         is_repaired=head["repaired"],
+        is_locked=head["locked"],
         unread_pages=tuple(body["number"] for body in bodies if "unread" in body),
         ink_pages=tuple(body["number"] for body in bodies if "ink" in body),
         unmapped=tuple(body.get("unmapped", 0) for body in bodies),

@@ -66,7 +66,7 @@ async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[s
 
 
 def _candidates(column: Any) -> Select[Any]:
-    """The newest version of each document, and the older ones where one could not be read."""
+    """The newest version of each document, and the older ones where one could not be read or is locked."""
     newer, other, failed = aliased(VersionRow), aliased(VersionRow), aliased(ReadingRow)
     newest = select(func.max(newer.id)).group_by(col(newer.document_id))
     troubled = (
@@ -74,12 +74,19 @@ def _candidates(column: Any) -> Select[Any]:
         .join(failed, col(failed.sha256) == other.sha256)
         .where(col(failed.state) == "failed")
     )
+    locked = select(col(other.document_id)).where(col(other.locked))
     return (
         select(column)
         .select_from(VersionRow)
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
-        .where(col(DocumentRow.state) != "deleted")
-        .where(or_(col(VersionRow.id).in_(newest), col(VersionRow.document_id).in_(troubled)))
+        .where(col(DocumentRow.state) != "deleted", ~col(VersionRow.locked))
+        .where(
+            or_(
+                col(VersionRow.id).in_(newest),
+                col(VersionRow.document_id).in_(troubled),
+                col(VersionRow.document_id).in_(locked),
+            )
+        )
     )
 
 
@@ -291,7 +298,7 @@ def _is_hopeless(version: Any, generations: Generations) -> ColumnElement[bool]:
         col(reading.generation) == generations.quick,
         col(reading.state) == "failed",
     )
-    return failed & ~_is_live(version)
+    return (failed & ~_is_live(version)) | col(version.locked)
 
 
 def _is_live(version: Any) -> ColumnElement[bool]:

@@ -15,11 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.chat.answer_sources import mark_changed, record_page_notes
-from storage.chat.notification_events import record_live
+from storage.chat.notification_events import record_live, record_refused
 from storage.clock import utc_now
 from storage.models import Rung, TenantName
 from storage.queues.reading_queue import lose_reading
 from storage.sql.database import Database
+from storage.sql.document_state import newest_number
 from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
@@ -47,7 +48,11 @@ class PublicationClaim:
     id: UUID
     tenant: TenantName
     document_id: UUID
+    folder_id: int
     version: int
+    sha256: str
+    is_locked: bool
+    """The content opens only with a password."""
     reading_id: UUID
     rung: Rung
     title: str
@@ -139,6 +144,33 @@ class PublicationQueue:
                 await mark_changed(session, [claim.document_id])
                 await record_page_notes(session, row)
             return True
+
+    async def refuse(self, claim: PublicationClaim, reason: str) -> None:
+        """The document's folder has no password for its content: this version answers there no more.
+
+        ``reason`` is a sentence for an admin. An older version goes on answering.
+        """
+        async with self._database.transaction() as session:
+            row = await held(session, claim.lease, PublicationRow)
+            if row is None:
+                return
+            release(row)
+            _retire(row)
+            document = await session.get_one(DocumentRow, claim.document_id, with_for_update=True)
+            version = await session.get_one(VersionRow, row.version_id)
+            version.locked = True
+            for live, (number, _) in await _live_of(session, claim.document_id):
+                if number == claim.version:
+                    _retire(live)
+            is_newest = await session.scalar(
+                select(newest_number(VersionRow) == col(VersionRow.number)).where(
+                    col(VersionRow.id) == version.id
+                )
+            )
+            if is_newest and document.state == "present":
+                document.state, document.reason = "quarantined", reason
+                await record_refused(session, document, reason)
+            await mark_changed(session, [claim.document_id])
 
     async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
         """What the index holds of it is not known: retire this id and try again under a new one."""
@@ -254,7 +286,10 @@ async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationCla
         id=row.id,
         tenant=TenantName(channel.tenant),
         document_id=document.id,
+        folder_id=document.folder_id,
         version=version.number,
+        sha256=version.sha256,
+        is_locked=bool((reading.details or {}).get("is_locked")),
         reading_id=reading.id,
         rung=Rung(reading.rung),
         title=reading.title,

@@ -1,7 +1,4 @@
-"""Chunks, pages, figures and sentence vectors of readings; one that is found damaged is made again.
-
-Locked PDFs are read again as soon as an admin gives a password that was not tried on them.
-"""
+"""Chunks, pages, figures and sentence vectors of readings; one that is found damaged is made again."""
 
 from __future__ import annotations
 
@@ -11,15 +8,13 @@ from contextlib import suppress
 from typing import TypeVar
 from uuid import UUID
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import select
 from sqlmodel import col
 
 from storage.embeddings.quantized_vectors import ChunkSentenceVectors, TextRange, Vector, by_span
 from storage.errors import DatabaseUnavailable, LostReading
 from storage.files.reading_files import ReadingFiles
-from storage.folders.folder_passwords import FolderPasswords
 from storage.models import Chunk, Figure, Page
-from storage.queues.planner import Generations
 from storage.queues.reading_queue import lose_reading
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
@@ -168,39 +163,3 @@ class SentenceVectorStore:
             for one, (_, _, text) in zip(kept, chunks, strict=True)
         ]
         return by_span(fitting)
-
-
-class LockedReadings:
-    """The readings that failed for want of a password."""
-
-    def __init__(self, database: Database, passwords: FolderPasswords, generations: Generations) -> None:
-        """Mind the readings of these generations only."""
-        self._database = database
-        self._passwords = passwords
-        kind = tuple_(col(ReadingRow.generation), col(ReadingRow.rung))
-        self._is_locked = (
-            (col(ReadingRow.state) == "failed") & col(ReadingRow.locked) & kind.in_(generations.pairs())
-        )
-
-    async def tick(self) -> int:
-        """Let those wait to be read for which there is a new password; returns how many.
-
-        After a start every password is new: whether it was tried before is remembered nowhere.
-
-        Raises:
-            DatabaseUnavailable: the database does not work; the next tick tries again.
-        """
-        openable = await self._passwords.openable(select(col(ReadingRow.sha256)).where(self._is_locked))
-        again = (
-            update(ReadingRow)
-            .where(self._is_locked)
-            .values(
-                state="waiting", locked=False, attempts=0, details=None, reason=None, next_attempt_at=None
-            )
-        )
-        for sha256 in openable:
-            async with self._database.transaction(exclusive=False) as session:
-                await session.execute(again.where(col(ReadingRow.sha256) == sha256))
-        if openable:
-            _log.info("%d locked PDFs are tried with other passwords", len(openable))
-        return len(openable)

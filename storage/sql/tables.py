@@ -200,6 +200,8 @@ class VersionRow(SQLModel, table=True):
     sha256: str = Field(foreign_key="blob.sha256", index=True)
     corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
     """Metadata as an admin says it is, by field; "" where nothing should be said."""
+    locked: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    """The content was read with another folder's password, and the document's own folder has none for it."""
     created_at: datetime = moment(default_factory=utc_now)
 
 

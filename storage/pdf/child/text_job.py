@@ -42,11 +42,11 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
     """Do one job with the PDF open at ``source`` and write what comes of it to ``out``.
 
     A reading is one line of JSON for the document, one per page and an end; a page is one line of
-    JSON and the picture's bytes.
+    JSON and the picture's bytes; a file that only has to be opened is one line of JSON.
     """
     if job["do"] == "read":
         os.nice(READING_NICENESS)
-    answer(_draw if job["do"] == "render" else _read, job, source, out)
+    answer({"read": _read, "render": _draw, "open": _open}[job["do"]], job, source, out)
 
 
 def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
@@ -54,7 +54,15 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     if count > job["max_pages"]:
         raise Fault("TooLarge", f"the PDF has {count} pages, the limit is {job['max_pages']}; split it")
     title = sane_title((document.metadata or {}).get("title"))
-    yield to_line({"title": title, "pages": count, "repaired": bool(document.is_repaired)})
+    yield to_line(
+        {
+            "title": title,
+            "pages": count,
+            "repaired": bool(document.is_repaired),
+            # To ask MuPDF again whether it needs a password would try the empty one, and lock it anew.
+            "locked": job.get("passwords") is not None,
+        }
+    )
     compounds: set[str] = set()
     has_labels = bool(document.get_page_labels())
     faults = content = 0
@@ -68,6 +76,10 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
             "NoPages", "the file is cut off or damaged and none of its pages can be read; export it again"
         )
     yield to_line({"end": count})
+
+
+def _open(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
+    yield to_line({"pages": page_count(document)})
 
 
 def _has_pictures(document: pymupdf.Document, index: int) -> bool:

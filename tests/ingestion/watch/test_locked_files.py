@@ -95,7 +95,51 @@ async def test_the_list_of_one_folder_opens_nothing_of_another(
     await until_quarantined(home, "hr", "travel.pdf", "does not open it")
     (it / "travel.pdf").write_bytes(TRAVEL)
     await home.until_found("it", "zeppelin", "travel.pdf")
-    await home.until_found("hr", "zeppelin", "travel.pdf")  # one content, whoever opened it
+    await until_quarantined(home, "hr", "travel.pdf", "does not open it")
+    assert not await home.find("hr", "zeppelin")
+
+
+async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password_too(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows the same locked file in two folders, through a restart: one sees neither text nor title."""
+    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
+    hr, it = share(tmp_path / "hr", leave=LEAVE), share(tmp_path / "it")
+    path, own = home.path / "folders.toml", entry(hr, "hr", "env:HR_PDF_PASSWORD")
+    serving = await serve(home, own + entry(it, "it"))
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    (it / "leave.pdf").write_bytes(LEAVE)
+    await until_quarantined(home, "it", "leave.pdf", "opens only with a password")
+    await serving.stop()
+    await serve(home, own + entry(it, "it"))
+    await until_quarantined(home, "it", "leave.pdf", "opens only with a password")
+    assert not await home.find("it", "marzipan")
+    shown = (await home.documents("it"))["leave.pdf"]
+    assert (shown.title, shown.pages, shown.metadata) == ("leave.pdf", 0, {})
+    path.write_text(own + entry(it, "it", "env:HR_PDF_PASSWORD"))
+    await home.until_found("it", "marzipan", "leave.pdf")
+    assert (await home.documents("it"))["leave.pdf"].state == "live"
+
+
+async def test_an_older_version_answers_while_the_newer_one_is_locked(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows a file replaced by a locked one that another channel can open, and moved to where it can be."""
+    monkeypatch.setenv("HR_PDF_PASSWORD", SECRET)
+    hr = share(tmp_path / "hr", leave=LEAVE)
+    it = share(tmp_path / "it", plan=pdf("Plan\nThe old plan names a walrus."))
+    await serve(home, entry(hr, "hr", "env:HR_PDF_PASSWORD") + entry(it, "it"))
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("it", "walrus", "plan.pdf")
+    (it / "plan.pdf").write_bytes(LEAVE)
+
+    async def is_refused() -> bool:
+        found = (await home.documents("it"))["plan.pdf"]
+        return "a newer version could not be read: the PDF opens only" in (found.reason or "")
+
+    await home.until(is_refused)
+    assert list(await home.find("it", "walrus")) == ["plan.pdf"]
+    assert not await home.find("it", "marzipan")
 
 
 async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
