@@ -105,7 +105,7 @@ async def visit_source(page: Page, source: str, pictures: Path) -> None:
     await require_sound(page, pictures / "hits.png")
     await page.click(".hits li li a >> nth=1")
     await page.wait_for_selector("#found-2", state="attached")
-    await page.wait_for_function("document.querySelector('.paper img').complete")
+    await page.wait_for_function("() => document.querySelector('.paper img').complete")
     await require_sound(page, pictures / "found.png")
     await page.click("text=Contents")
     await page.wait_for_selector(".outline li")

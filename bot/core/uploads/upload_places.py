@@ -54,9 +54,14 @@ class UploadPlaces:
         return list(await asyncio.gather(*(_looked_at(one) for one in await self._known())))
 
     async def get(self, key: str) -> UploadPlace | None:
-        """The place that a form names; raises as ``all``."""
-        found = next((one for one in await self._known() if one.key == key), None)
-        return await _looked_at(found) if found else None
+        """The place that a form names; raises as ``all``.
+
+        A form that was sent for before its channel had a folder is for the one that it has now.
+        """
+        known = await self._known()
+        found = [one for one in known if one.key == key]
+        found += [one for one in known if key in {f"c{each.id}" for each in one.channels}]
+        return await _looked_at(found[0]) if found else None
 
     async def of_channel(self, channel_id: int) -> UploadPlace | None:
         """The first place that can be uploaded into, or the first one; raises as ``all``."""

@@ -159,10 +159,10 @@ class World:
                 return
 
     async def end_leases(self) -> None:
-        """As time does after a crash."""
+        """As time does after a crash; to be given up after the third one is no matter here."""
         async with self.database.transaction() as session:
             past = utc_now() - timedelta(seconds=1)
-            values = {"lease_until": past, "next_attempt_at": None}
+            values = {"lease_until": past, "next_attempt_at": None, "attempts": 0}
             await session.execute(update(InboxRow).where(InboxRow.state == "waiting").values(values))
 
     async def is_done(self) -> bool:

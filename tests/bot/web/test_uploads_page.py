@@ -228,6 +228,15 @@ async def test_a_channel_without_a_folder_gets_one(client: TestClient, house: Ho
         assert (await upload(client, place, ("plan.pdf", PDF))).status == 400
 
 
+async def test_a_form_from_before_the_folder_was_there_uploads_into_it(
+    client: TestClient, house: House, folder: Path
+) -> None:
+    """The page was sent while its channel had none: what a browser holds is not lost."""
+    channel = await house.channel("alpha")
+    (kept,) = await upload(client, f"c{channel.id}", ("plan.pdf", PDF))
+    assert (kept["state"], files(folder)) == ("kept", {"plan.pdf": PDF})
+
+
 async def test_only_our_own_pages_upload(client: TestClient, house: House, folder: Path) -> None:
     """A foreign page, another name for this machine and a form without files change nothing."""
     place = await place_of(house, folder)
