@@ -143,7 +143,7 @@ class Ingestion:
             compute_pool: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
-        self._settings, self._channels = settings, channels
+        self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
         self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
@@ -157,7 +157,6 @@ class Ingestion:
         )
         self._publications = publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
-        self._web_sources = web_sources
         self._web_pages = make_renewal(
             settings,
             web_sources,
