@@ -1,7 +1,7 @@
 """Checks that a request comes from the Bot Framework: its token, signed by a key endorsed for Teams.
 
 Keys are fetched with a deadline, kept for a day, and fetched again for a key id nobody knows, but not
-more often than once a minute: whoever makes up key ids makes us fetch nothing.
+more often than once a minute: whoever makes up key ids makes us fetch nothing, and nobody else wait.
 """
 
 from __future__ import annotations
@@ -43,29 +43,39 @@ class SigningKeys:
         self._keys: dict[str, jwt.PyJWK] = {}
         self._tried_at: float | None = None
         self._fetched_at = -DAY
-        self._lock = asyncio.Lock()
+        self._refreshing: asyncio.Task[None] | None = None
 
     async def find(self, key_id: str) -> jwt.PyJWK:
-        """The key of this id.
+        """The key of this id; only one that nobody knows waits for Microsoft.
 
         Raises:
             TokenRefused: there is no such key, or it is not endorsed for Teams.
             KeysUnavailable: no key was ever fetched, and none can be now.
         """
-        async with self._lock:
-            if key_id not in self._keys or self._clock() - self._fetched_at > DAY:
-                await self._refresh()
+        if key_id not in self._keys:
+            await self._refreshed()
+        elif self._clock() - self._fetched_at > DAY:
+            self._begin_refresh()
         if not self._keys:
             raise KeysUnavailable
         if key_id not in self._keys:
             raise TokenRefused("unknown key")
         return self._keys[key_id]
 
+    async def _refreshed(self) -> None:
+        """Wait for the fetch that is on its way, or for one that begins now; another may wait for it, too."""
+        self._begin_refresh()
+        if self._refreshing is not None:
+            await asyncio.shield(self._refreshing)
+
+    def _begin_refresh(self) -> None:
+        """Fetch the keys beside whoever asks, unless that was tried within the last minute."""
+        if self._tried_at is None or self._clock() - self._tried_at >= MINUTE:
+            self._tried_at = self._clock()
+            self._refreshing = asyncio.create_task(self._refresh(), name="teams-keys")
+
     async def _refresh(self) -> None:
-        """Fetch the keys, unless that was tried within the last minute; a failure keeps the old ones."""
-        if self._tried_at is not None and self._clock() - self._tried_at < MINUTE:
-            return
-        self._tried_at = self._clock()
+        """A failure keeps the old keys."""
         try:
             self._keys = await self._fetch()
             self._fetched_at = self._clock()

@@ -254,6 +254,23 @@ async def test_a_message_that_could_not_be_kept_is_asked_for_again(
     assert "canary" not in caplog.text
 
 
+async def test_a_made_up_key_makes_no_good_message_wait(openid: OpenId) -> None:
+    """Not while the keys are fetched for it, nor while a known key is fetched anew after a day."""
+    now = [0.0]
+    keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
+    known = await keys.find("key-1")
+    openid.delay = 5.0
+    for later in (120.0, 2 * 24 * 3600.0):
+        now[0] = later
+        made_up = asyncio.create_task(keys.find("nobody"))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(2.5):
+            assert await keys.find("key-1") == known
+        assert not made_up.done()
+        made_up.cancel()
+        await asyncio.wait([made_up])
+
+
 async def test_a_rotated_key_is_fetched_at_once_and_made_up_ones_fetch_nothing(openid: OpenId) -> None:
     """A new key id asks Microsoft again, but once a minute at most."""
     now = [0.0]
