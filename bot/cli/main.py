@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import importlib
 import importlib.metadata
 import io
@@ -350,6 +351,8 @@ def _explain(error: Exception) -> int:
     if isinstance(error, StorageError):
         return _complain(error, USAGE if isinstance(error, SettingsError | UnknownChannel) else FAILED)
     logging.getLogger(__name__).info("unexpected", exc_info=error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # a write names no file
+        return _complain("the disk is full: make room where FOOTNOTE_HOME lies", FAILED)
     if isinstance(error, OSError) and error.filename:
         return _complain(f"{error.strerror}: {error.filename}", FAILED)
     return _complain(f"failed unexpectedly ({type(error).__name__}); `footnote -v` shows where", FAILED)

@@ -23,6 +23,8 @@ from storage.threads import run_in_thread
 
 GIVEN_UP_BATCH_SIZE = 100
 """Documents given up by one purge; the next one goes on."""
+MAX_CLOCK_SKEW = timedelta(minutes=1)
+"""A moment that lies further ahead was written by a clock that was wrong."""
 
 
 class PurgeQueue:
@@ -66,6 +68,26 @@ class PurgeQueue:
             if row is not None:
                 release(row)
                 row.state = "removed"
+
+    async def restart_graces(self) -> None:
+        """Let a grace that began in the future, by a clock that was ahead, begin now.
+
+        A publication that was retired with its document stays paired with it, so that the deletion can be
+        undone; any other one must not become so.
+        """
+        now = utc_now()
+        is_ahead = col(PublicationRow.retired_at) > now + MAX_CLOCK_SKEW
+        went_along = exists().where(
+            col(VersionRow.id) == PublicationRow.version_id,
+            col(VersionRow.document_id) == DocumentRow.id,
+            col(DocumentRow.deleted_at) == PublicationRow.retired_at,
+        )
+        retired = update(PublicationRow).where(col(PublicationRow.state) == "retired", is_ahead)
+        deleted = update(DocumentRow).where(col(DocumentRow.deleted_at) > now + MAX_CLOCK_SKEW)
+        async with self._database.transaction() as session:
+            await session.execute(retired.where(went_along).values(retired_at=now))
+            await session.execute(retired.values(retired_at=now - timedelta(seconds=1)))
+            await session.execute(deleted.values(deleted_at=now))
 
     async def drop_contents(self, blobs: Blobs) -> list[UUID]:
         """Drop the readings and blobs that only documents deleted long ago had.

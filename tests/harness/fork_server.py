@@ -22,7 +22,7 @@ from typing import Any
 
 import bot.cli
 from bot.cli.main import main as run_command
-from harness import crash_points
+from harness import clock_jumps, crash_points
 from storage.text.token_counts import count_tokens
 
 HEAVY = (
@@ -88,6 +88,7 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
     os.environ.update(job["environment"])
     try:
         crash_points.arm_from_environment()
+        clock_jumps.arm_from_environment()
         return PROGRAMS[job["program"]](job["arguments"])
     except SystemExit as end:  # argparse
         return end.code if isinstance(end.code, int) else 1

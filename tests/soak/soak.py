@@ -66,13 +66,13 @@ class Soak:
 
 
 @contextmanager
-def servers(names: Sequence[str]) -> Iterator[list[Pair]]:
-    """These pairs, each with servers of its own where it needs any."""
+def servers(names: Sequence[str], folder: Path = FOLDER) -> Iterator[list[Pair]]:
+    """These pairs, each with servers of its own, in this folder, where it needs any."""
     with ExitStack() as stack:
         yield [
             Pair(
                 name,
-                stack.enter_context(_weaviate(FOLDER)) if name.startswith("Weaviate") else None,
+                stack.enter_context(_weaviate(folder)) if name.startswith("Weaviate") else None,
                 stack.enter_context(_postgres()) if name.endswith("PostgreSQL") else None,
             )
             for name in names

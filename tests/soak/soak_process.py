@@ -28,18 +28,47 @@ class Life:
         self._log = log
 
     @classmethod
-    async def begin(cls, settings: Mapping[str, str], crash_at: str = "", *, whole: bool = False) -> Life:
-        """Start the slim process, or the whole ``footnote serve``; armed when a crash point is named."""
+    async def begin(
+        cls,
+        settings: Mapping[str, str],
+        crash_at: str = "",
+        *,
+        whole: bool = False,
+        port: int | None = None,
+        log: Path | None = None,
+    ) -> Life:
+        """Start the slim process, or the whole ``footnote serve``; armed when a crash point is named.
+
+        Args:
+            settings: of the process.
+            crash_at: the crash point.
+            whole: whether it is ``footnote serve``.
+            port: where that listens; None: anywhere.
+            log: where its words go; None: into the home.
+        """
         environment = {name: os.environ[name] for name in KEPT if name in os.environ} | dict(settings)
         environment["OMP_NUM_THREADS"] = "1"
         if crash_at:
             environment[VARIABLE] = crash_at
         program, arguments = "life", list[str]()
         if whole:
-            program, arguments = "footnote", ["-v", "serve", "--port", str(free_port())]
-        path = Path(settings["FOOTNOTE_HOME"]) / "life.log"
-        with path.open("ab") as log:
-            return cls(await asyncio.to_thread(Fork, program, arguments, environment, log), path)
+            program, arguments = "footnote", ["-v", "serve", "--port", str(port or free_port())]
+        path = log or Path(settings["FOOTNOTE_HOME"]) / "life.log"
+        with path.open("ab") as output:
+            return cls(await asyncio.to_thread(Fork, program, arguments, environment, output), path)
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
+
+    def jump_clock(self) -> None:
+        """Have it read anew by how much its clock is wrong."""
+        self._process.send_signal(signal.SIGUSR1)
 
     def tell(self) -> None:
         """Have it purge and reconcile now."""

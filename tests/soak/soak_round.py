@@ -70,7 +70,7 @@ class Round:
     async def run(self, aims: Sequence[str]) -> None:
         """Kill at each, and once more at what was missed; then let all come to rest, and compare."""
         self.world.fill()
-        async with _background(self.witness.watch()):
+        async with background(self.witness.watch()):
             if aims[0] in LATE:
                 await self._publish_all()
             for number, target in enumerate(aims):
@@ -104,7 +104,7 @@ class Round:
         await self._change(target)
         is_whole = self._slim >= SLIM_LIVES and target not in TIDIES and target != GHOST
         self._slim = 0 if is_whole else self._slim + 1
-        async with _background(self._disturb()):
+        async with background(self._disturb()):
             died = await self.killer.kill(target, whole=is_whole)
         self.points.append(died)
         with (self.place.home / "kills.log").open("a") as log:
@@ -239,8 +239,15 @@ class Round:
 async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
     """A fresh home with its reader from outside."""
     place = pair.place(home)
-    suffix = home.name
-    world = World(home, (f"red {suffix}", f"blue {suffix}"), seed)
+    world = World(home, (f"red {home.name}", f"blue {home.name}"), seed)
+    async with open_audit(place, world) as audit:
+        killer = Killer(place, audit.witness, audit.database, random.Random(seed))
+        yield Round(place, world, audit.witness, audit, killer)
+
+
+@asynccontextmanager
+async def open_audit(place: Place, world: World) -> AsyncIterator[Audit]:
+    """Reads the home from outside, with its own connections to database and index."""
     async with AsyncExitStack() as stack:
         async with _MIGRATING:
             database = await Database.open(place.database_url)
@@ -248,12 +255,12 @@ async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
         index = await stack.enter_async_context(contextlib.aclosing(await place.open_index()))
         catalog = Catalog(database)
         witness = Witness(world, Channels(database), catalog, LiveIndex(index, catalog, "none"))
-        audit = Audit(world, witness, database, index, home)
-        yield Round(place, world, witness, audit, Killer(place, witness, database, random.Random(seed)))
+        yield Audit(world, witness, database, index, place.home)
 
 
 @asynccontextmanager
-async def _background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do this meanwhile, until the block ends."""
     task = asyncio.create_task(work)
     try:
         yield

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engines.support.shares import ServedFolder
 from samples.paper import pdf
 
 CONSONANTS = "bcdfghjklmnpqrtv"
@@ -63,16 +64,19 @@ class World:
     """Files that were taken away: they may be put back."""
     versions: dict[str, Paper] = field(default_factory=dict)
     """Every content ever, by its version's word."""
+    share: ServedFolder | None = None
+    """Where the library lies; None: beside the inbox."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self._words = 0
         self.papers = {place: {} for place in (*self.channels, LIBRARY)}
         for place in self.papers:
-            self.folder(place).mkdir(parents=True)
+            self.folder(place).mkdir(parents=True, exist_ok=True)
+        location = self.share.location if self.share else self.folder(LIBRARY)
         (self.home / "folders.toml").write_text(
             f"[library.shared]\nchannels = {list(self.channels)}\n"
-            f'[[library.shared.folder]]\nlocation = "{self.folder(LIBRARY)}"\n'
+            f'[[library.shared.folder]]\nlocation = "{location}"\n'
         )
 
     def feeds(self, place: str) -> tuple[str, ...]:
@@ -134,7 +138,9 @@ class World:
 
     def folder(self, place: str) -> Path:
         """Where a place's files lie."""
-        return self.home / LIBRARY if place == LIBRARY else self.home / "inbox" / place
+        if place != LIBRARY:
+            return self.home / "inbox" / place
+        return self.share.folder if self.share else self.home / LIBRARY
 
     def _place(self, place: str, file: str, paper: Paper) -> None:
         """In one step, as a move into the folder is."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from samples.paper import locked_pdf, pdf
 
 from ingestion.watch.dry_run import Previewer
 from storage.chat.notifications import Notices
+from storage.clock import clock_ahead
 from storage.errors import UnknownChannel
 from storage.files.blobs import Blobs
 from storage.folders.folders import Folders
@@ -101,6 +103,24 @@ async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Hom
 
     await home.until(is_gone)
     await home.until(is_recorded)
+
+
+async def test_what_was_retired_by_a_clock_that_was_ahead_does_not_wait_for_it(home: Home) -> None:
+    """Shows that the index is cleared once the clock is right, and that a deletion can be undone still."""
+    serving = await home.serve(stop_at="quick", delete_grace_seconds=3600)
+    home.drop("hr/leave.pdf", LEAVE)
+    path = home.drop("hr/travel.pdf", TRAVEL)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    travel = await home.until_found("hr", "zeppelin", "travel.pdf")
+    with clock_ahead(timedelta(hours=2)):
+        home.drop("hr/leave.pdf", LEAVE_2)
+        await home.until_found("hr", "nougat", "leave.pdf")
+        path.unlink()
+        await home.until(lambda: _count(home, DocumentRow, 1, state="deleted"))
+    await serving.purge()
+    await home.until(lambda: _count(home, PublicationRow, 1, state="removed"))
+    home.drop("hr/travel.pdf", TRAVEL)
+    assert (await home.until_found("hr", "zeppelin", "travel.pdf")).document_id == travel.document_id
 
 
 async def test_a_deleted_document_is_purged_after_its_grace(home: Home) -> None:

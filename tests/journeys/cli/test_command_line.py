@@ -327,3 +327,12 @@ def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path)
     shown = program.run("ask", "Where is the office of the depot?", "--channel", "it").stdout
     assert ("Bern" in shown, "Rome" in shown) == (True, True)
     assert shown.count("/v/") == 2
+
+
+def test_a_start_on_a_full_disk_says_so(program: Program) -> None:
+    """By its name, not as an unexpected failure; /dev/full takes no byte, as a full disk."""
+    program.home.mkdir(parents=True, exist_ok=True)
+    (program.home / "serve.new").symlink_to("/dev/full")
+    ended = program.run("serve", "--port", str(program.port))
+    assert ended.returncode == 1
+    assert "footnote: the disk is full" in ended.stderr

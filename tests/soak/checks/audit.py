@@ -31,6 +31,8 @@ class Audit:
     home: Path
     tally: Tally = field(default_factory=Tally)
     faults: list[str] = field(default_factory=list)
+    hostile: set[str] = field(default_factory=set)
+    """Contents that nobody need be able to read."""
 
     async def is_still(self) -> str | None:
         """What is still on its way, or None when there is nothing left to do."""
@@ -130,7 +132,7 @@ class Audit:
             rows = list(await session.scalars(select(ReadingRow)))
         known = {str(row.id) for row in rows if row.state == "done"}
         self._note("orphans", len(held - known), "readings' files that nobody knows")
-        for row in [row for row in rows if row.state == "failed"]:  # every paper can be read
+        for row in [row for row in rows if row.state == "failed" and row.sha256 not in self.hostile]:
             told = f"{row.rung} reading of {self._name(row.sha256)}, {row.attempts} tries: {row.reason}"
             self._note("lost", 1, f"given up: {told}")
         files = ReadingFiles(self.home / "readings")

@@ -22,8 +22,8 @@ async def keep_evidence(audit: Audit, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for log in LOGS:
-        if (audit.home / log).exists():
-            shutil.copy(audit.home / log, folder / log)
+        if (audit.world.home / log).exists():
+            shutil.copy(audit.world.home / log, folder / log)
     lines = [*audit.faults, *audit.witness.faults, *_contents(audit), *_files(audit)]
     async with audit.database.snapshot() as session:
         for table in TABLES:

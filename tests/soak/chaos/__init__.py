@@ -1,0 +1,1 @@
+"""Everything at once: what goes wrong around a running ``footnote serve``, and what is counted of it."""

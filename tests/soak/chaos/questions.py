@@ -1,0 +1,149 @@
+"""Bursts of signed Slack events, each sent until it is acknowledged, and a model that is slow or fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+import aiohttp
+from fakes.counting_slack import CountingSlack
+from fakes.model_server import Handler, always, completion, response, slowly, stream
+from fakes.slack_events import BOT, TEAM, Signed, envelope
+
+ACKNOWLEDGED = 200
+REPEATED = 0.1
+"""Share of events that come twice, as Slack repeats what it thinks was lost."""
+PATIENCE_SECONDS = 180.0
+"""Without a single answer; then what is left is lost."""
+HANG_SECONDS = 30.0
+SLOW_BYTES = 1500
+"""Of a slow reply, each half a second."""
+MAX_REST_SECONDS = 8.0
+"""Before an event is sent again."""
+_LINE = re.compile(r"zq\w+zq zq\w+zq [^.\n]*\.")
+_PASSAGE = re.compile(r"<passage (\d+) ")
+
+
+@dataclass
+class Questions:
+    """What was asked, and what became of it."""
+
+    signed: Signed
+    slack: CountingSlack
+    chance: Random
+    acknowledged_at: dict[str, float] = field(default_factory=dict)
+    refusals: list[str] = field(default_factory=list)
+    """Replies that are neither an acknowledgement nor "try again"."""
+    _sending: set[asyncio.Task[None]] = field(default_factory=set)
+    _count: int = 0
+
+    def burst(self, count: int, about: Callable[[], tuple[str, str]]) -> None:
+        """Send so many at once; ``about``: (channel id, word) of each."""
+        for _ in range(count):
+            self._count += 1
+            channel, word = about()
+            for _ in range(1 + (self.chance.random() < REPEATED)):
+                task = asyncio.create_task(self._send(self._count, channel, word))
+                self._sending.add(task)
+                task.add_done_callback(self._sending.discard)
+
+    async def _send(self, number: int, channel: str, word: str) -> None:
+        """Until it is acknowledged, as Slack does."""
+        ts, user = f"{1_700_000_000 + number}.000100", f"U{number % 40:02}ASKER01"
+        text = f"<@{BOT}> What is known about {word}?"
+        event = envelope(
+            f"Ev{number}", type="app_mention", user=user, channel=channel, text=text, ts=ts,
+            team=TEAM, channel_type="channel",
+        )  # fmt: skip
+        rest = 0.5
+        while (status := await self._status(event)) != ACKNOWLEDGED:
+            if status and status < 500:
+                self.refusals.append(f"a question was refused with {status}")
+                return
+            await asyncio.sleep(rest)
+            rest = min(2 * rest, MAX_REST_SECONDS)
+        self.acknowledged_at.setdefault(ts, time.monotonic())
+
+    async def _status(self, event: dict[str, object]) -> int:
+        """0: nobody answered."""
+        try:
+            return await self.signed.send(event)
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return 0
+
+    async def all_answered(self) -> None:
+        """Wait until every question is acknowledged and answered, or nothing more comes."""
+        before, end = -1, time.monotonic()
+        while self._sending or self.unanswered:
+            if (now := len(self.slack.answers) + len(self.acknowledged_at)) != before:
+                before, end = now, time.monotonic() + PATIENCE_SECONDS
+            if time.monotonic() > end:
+                break
+            await asyncio.sleep(0.5)
+        self.refusals += [f"{len(self._sending)} events were never acknowledged"] * bool(self._sending)
+        for task in self._sending:
+            task.cancel()
+
+    @property
+    def unanswered(self) -> list[str]:
+        """The acknowledged ones without an answer, by ts."""
+        return [ts for ts in self.acknowledged_at if ts not in self.slack.answers]
+
+    @property
+    def doubled(self) -> list[str]:
+        """Those with more than one message."""
+        return [ts for ts, posted in self.slack.posted.items() if posted > 1]
+
+    @property
+    def longest(self) -> float:
+        """Seconds from the first acknowledgement to the answer, at worst."""
+        answered = self.slack.answered_at
+        return max(
+            (answered[ts] - at for ts, at in self.acknowledged_at.items() if ts in answered), default=0.0
+        )
+
+
+def unsteady_model(chance: Random) -> Handler:
+    """Most of its replies quote a passage, at once or slowly; the others fail in each way that models do."""
+
+    async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
+        reply = _quoting(request)
+        whole = stream(reply)
+        ways: list[tuple[float, Handler]] = [
+            (4, always(whole)),
+            (2, slowly([whole[at : at + SLOW_BYTES] for at in range(0, len(whole), SLOW_BYTES)], 0.5)),
+            (1, slowly([whole[:SLOW_BYTES]], 0)),
+            (1, always(response(completion(reply)))),
+            (1, always(response(b"{}", status="500 Internal Server Error"))),
+            (1, always(response(b"{}", status="429 Too Many Requests", more="Retry-After: 1\r\n"))),
+            (1, always(stream("I am sorry, I cannot tell."))),
+            (1, _hang),
+            (1, _hang_up),
+        ]
+        (way,) = chance.choices([way for _, way in ways], [weight for weight, _ in ways])
+        await way(request, writer)
+
+    return handle
+
+
+async def _hang(request: bytes, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(HANG_SECONDS)
+
+
+async def _hang_up(request: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+def _quoting(request: bytes) -> str:
+    """A reply as a good model gives it: the first line of the first passage."""
+    prompt = "\n".join(str(one.get("content")) for one in json.loads(request).get("messages", ()))
+    for passage in _PASSAGE.finditer(prompt):
+        if line := _LINE.search(prompt, passage.end()):
+            quote = {"passage": int(passage[1]), "quote": line[0]}
+            return json.dumps({"sufficient": True, "claims": [{"text": line[0], "quotes": [quote]}]})
+    return json.dumps({"sufficient": False, "claims": []})
