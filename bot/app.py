@@ -16,6 +16,7 @@ from bot.bootstrap import (
     build_conversation,
     build_ingestion,
     build_notifier,
+    build_outage_watch,
     build_reviser,
     build_uploads,
     embedding_key,
@@ -49,7 +50,7 @@ from bot.web.connections import ConnectionLimits, connections_that_fit
 from bot.web.figure_images import FigureImages
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from bot.web.page_images import PageImages
-from bot.web.readiness import Check, Readiness
+from bot.web.readiness import WATCH_SECONDS, Check, Readiness
 from ingestion.app import Ingestion
 from storage.config_file import MAP_NAME
 from storage.errors import InfrastructureError, raised_at
@@ -318,6 +319,7 @@ async def _open_web(
         "sql": stores.database.ping,
         "index": index.ping,
         "blobs": lambda: asyncio.to_thread(stores.blobs.ping),
+        "keys": lambda: asyncio.to_thread(links.has_keys),
     }
     if isinstance(index, EmbeddedIndex):
         checks["tenants"] = TenantCheck(stores.database, index).has_all
@@ -353,7 +355,11 @@ async def _open_web(
     await runner.setup()
     try:
         await web.SockSite(runner, server_socket.socket).start()
-        async with serving_metrics(render, settings.bot.metrics_listen):
+        watch = await build_outage_watch(settings, stores, readiness)
+        async with (
+            serving_metrics(render, settings.bot.metrics_listen),
+            repeating(watch.tick, WATCH_SECONDS, "outages"),
+        ):
             yield
     finally:
         await runner.cleanup()

@@ -65,9 +65,10 @@ from bot.core.uploads.file_host import FileHost
 from bot.core.uploads.upload_intake import UploadIntake, UploadPolicy, UploadRules
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings, revealed
+from bot.web.readiness import OutageWatch, Readiness
 from storage.chat.answer_sources import AnswerSources, Subscriptions
 from storage.chat.inbox import Inbox
-from storage.chat.notification_events import record_digests
+from storage.chat.notification_events import Outages, record_digests
 from storage.chat.uploads import Uploads
 from storage.chat_models import UploadQuota
 from storage.embeddings.base import Embedder, QueryEmbedder
@@ -81,6 +82,7 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
+from storage.sql.leases import own_name
 from storage.stores import (
     Stores,
     make_eraser,
@@ -522,6 +524,14 @@ async def build_notifier(
         digest=digest,
         uploads=Uploads(stores.database),
     )
+
+
+async def build_outage_watch(settings: Settings, stores: Stores, readiness: Readiness) -> OutageWatch:
+    """What notifies the admins of parts that do not work, where they have a channel; nothing runs yet."""
+    admin = settings.bot.admin_channel
+    channel = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
+    keep = Outages(stores.database, channel.id, own_name()).keep if channel else None
+    return OutageWatch(readiness, keep)
 
 
 def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Messenger]) -> AnswerReviser:

@@ -257,7 +257,8 @@ class BotSettings(FootnoteSettings):
     admin_channel: str | None = Field(
         None,
         pattern="^(sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|ms_[a-z2-7]{52})$",
-        description="Tenant name of the Slack or Teams channel that hears of folders' problems.",
+        description="Tenant name of the Slack or Teams channel that hears of problems: of folders, of web "
+        "pages, and of what is not ready for a minute.",
     )
 
     openai_api_key: SecretStr | None = Field(

@@ -226,12 +226,25 @@ class NewTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class Outage:
+    """A part of the service that does not work, or did not."""
+
+    part: str
+    """As /readyz names it."""
+    reason: str
+    """A sentence for an admin, as /readyz gives it."""
+    since: datetime
+    until: datetime | None = None
+    """None while it lasts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """An event that people are notified of, with what it is about; what does not apply is empty."""
 
     id: int
     kind: str
-    """live, failed, folder, source failed, source changed, welcome or digest."""
+    """live, failed, folder, source failed, source changed, outage, welcome or digest."""
     created_at: datetime
     channel_id: int
     channel: str
@@ -262,6 +275,7 @@ class Notice:
     """Of the web page."""
     questions: tuple[str, ...] | None = None
     """Questions that were tried and that the version answers; None when none were tried yet."""
+    outage: Outage | None = None
 
 
 class NoticeAudience(StrEnum):
@@ -270,7 +284,7 @@ class NoticeAudience(StrEnum):
     CHANNEL = "channel"
     """Of documents: the channel that has them."""
     ADMINS = "admins"
-    """Of folders and web pages."""
+    """Of folders, web pages and outages."""
     NEWCOMERS = "newcomers"
     """The channel that we joined."""
     OWNERS = "owners"

@@ -1,10 +1,15 @@
-"""Calls that end together, calls that end before their caller, and tasks that are ended."""
+"""Calls that end together, calls that outlive or end before their caller, and tasks that are ended."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import logging
+from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar, overload
+
+from storage.errors import raised_at
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Other = TypeVar("Other")
@@ -45,6 +50,45 @@ async def finish_within(seconds: float, call: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait([task], timeout=seconds)
         await cancel_and_wait(task)
         raise
+
+
+class PatientCalls:
+    """Calls whose callers wait for a bounded time: what is not done by then goes on behind them.
+
+    Such a call is not cancelled, because a statement that waits for SQLite's lock cannot be broken off.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """Let callers wait for ``seconds`` at most."""
+        self._seconds = seconds
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def wait_for(self, call: Awaitable[T]) -> T:
+        """What the call returns.
+
+        Raises:
+            TimeoutError: it goes on; how it ends, nobody hears but the log.
+        """
+        task: asyncio.Task[T] = asyncio.ensure_future(call)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        try:
+            await asyncio.wait([task], timeout=self._seconds)
+        finally:  # the caller, too, may be cancelled
+            if is_late := not task.done():
+                task.add_done_callback(_log_failure)
+        if is_late:
+            raise TimeoutError
+        return task.result()
+
+    async def aclose(self) -> None:
+        """End the calls that still run."""
+        await cancel_and_wait(*self._running)
+
+
+def _log_failure(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        _log.error("what nobody waited for any more failed: %s", raised_at(error))
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:

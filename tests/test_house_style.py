@@ -27,8 +27,10 @@ LONG_MODULES = {
     "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
     "bot/core/models.py": "the values that all stages share",
     "bot/settings.py": "all settings of the bot in one picture",
+    "bot/slack/adapter.py": "whatever Slack sends, each to its listener, in one picture",
     "bot/core/ports.py": "all borders of the core in one picture",
     "storage/chat/inbox.py": "every step of a question on one fence",
+    "storage/chat/notifications.py": "every kind of notice, and when it is still true",
     "storage/models.py": "the values that all rooms share",
     "storage/sql/tables.py": "all tables in one picture",
 }

@@ -24,6 +24,9 @@ from bot.core.models import (
 from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
+ACK_SECONDS = 2.5
+"""After so long a platform that has had no answer yet is asked to send again: Slack gives up after three."""
+
 Hold = Callable[[], Awaitable[None]]
 """Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``."""
 

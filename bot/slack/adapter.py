@@ -23,7 +23,7 @@ from slack_sdk.errors import SlackApiError
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Language
-from bot.core.ports import ChatIntake, DrawFigure, GivenAnswer, IncomingMessage
+from bot.core.ports import ACK_SECONDS, ChatIntake, DrawFigure, GivenAnswer, IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from bot.core.uploads.upload_intake import UploadPolicy
 from bot.core.wording import reply_words
@@ -66,7 +66,7 @@ from bot.slack.workspace.moved_channels import CHANGED, MovedChannels, read_move
 from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
-from storage.task_group import cancel_and_wait
+from storage.task_group import PatientCalls, cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +86,23 @@ class _Socket(Protocol):
     async def is_connected(self) -> bool: ...
 
     async def close(self) -> None: ...
+
+
+class _PromptApp(AsyncApp):
+    """Says 503 before Slack gives up, to HTTP and so to Socket Mode, where nothing but a 200 is acknowledged.
+
+    An event that Slack then sends again is kept once, even when the first one is kept after all.
+    """
+
+    calls: PatientCalls
+
+    async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
+        """As Bolt does, for so long as Slack waits."""
+        try:
+            return await self.calls.wait_for(super().async_dispatch(req))
+        except TimeoutError:
+            log.error("an event is not kept yet: Slack is asked to send it again")
+            return BoltResponse(status=503)
 
 
 class SlackAdapter:
@@ -139,6 +156,7 @@ class SlackAdapter:
         self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
+        self._calls = PatientCalls(ACK_SECONDS)
         self._app = self._bolt_app()
         self._socket: _Socket | None = None
         self._greeted: Any = None
@@ -176,6 +194,7 @@ class SlackAdapter:
             await cancel_and_wait(self._connecting)
         if self._socket:
             await self._socket.close()
+        await self._calls.aclose()
         await self._names.aclose()
         await self._home.aclose()
         await self._prompts.aclose()
@@ -217,13 +236,13 @@ class SlackAdapter:
         response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
         return await to_aiohttp_response(response)
 
-    def _bolt_app(self) -> AsyncApp:
+    def _bolt_app(self) -> _PromptApp:
         logger = logging.getLogger("slack_bolt.footnote")
         logger.setLevel(
             logging.ERROR
         )  # below, Bolt logs bodies of requests, and remarks on settings we chose
         authorize = AsyncCallableAuthorize(logger=logger, func=_authorize_by_envelope)
-        app = AsyncApp(
+        app = _PromptApp(
             name="footnote",
             logger=logger,
             client=self._client,
@@ -234,6 +253,7 @@ class SlackAdapter:
             oauth_flow=self._oauth.flow if self._oauth else None,
             oauth_settings=self._oauth.flow.settings if self._oauth else None,
         )
+        app.calls = self._calls
         app.middleware(self._translate)
         if self._oauth:
             app.event("app_uninstalled")(self._oauth.forget)

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
-from bot.core.ports import JoinAt, LeaveChannel, Receive, RenewLinks
+from bot.core.ports import ACK_SECONDS, IncomingMessage, JoinAt, LeaveChannel, Receive, RenewLinks
 from bot.core.uploads.upload_intake import UploadPolicy
 from bot.settings import BotSettings, is_loopback_host
 from bot.teams.activities import read_join, read_leave, tenant_of
@@ -22,7 +22,7 @@ from bot.teams.messenger import TeamsMessenger
 from bot.teams.personal_files import TeamsFiles, is_local_file, is_sharepoints, read_messages
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from storage.errors import SettingsError, raised_at
-from storage.task_group import cancel_and_wait
+from storage.task_group import PatientCalls, cancel_and_wait
 
 PATH = "/api/messages"
 MAX_BODY_BYTES = 1 << 18
@@ -64,8 +64,9 @@ class TeamsAdapter:
         self.files = TeamsFiles(is_local_file if settings.teams_development else is_sharepoints)
         self._uploads = UploadPolicy(settings.uploads)
         self._receive = receive
+        self._calls = PatientCalls(ACK_SECONDS)
         self._compose = ComposeExtension(
-            receive,
+            self._receive_promptly,
             given,
             sources_shown=settings.sources_shown,
             question_chars=settings.question_chars,
@@ -87,6 +88,7 @@ class TeamsAdapter:
 
     async def stop(self) -> None:
         """Close the connections to Microsoft."""
+        await self._calls.aclose()
         await cancel_and_wait(*self._following_up)
         await self.messenger.connector.aclose()
 
@@ -97,19 +99,27 @@ class TeamsAdapter:
         try:
             if is_compose(activity):
                 return web.json_response(await self._compose.reply(activity))
-            if action := read_feedback(activity, self._home):
-                return await self._take_feedback(action)
-            if messages := read_messages(activity, self._home, self._uploads.takes):
-                for message in messages:
-                    await self._receive(message)
-            elif joined := read_join(activity, self._home):
-                await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
-            elif left := read_leave(activity, self._home):
-                await self._leave(left)
+            return await self._calls.wait_for(self._take(activity))
         except Exception as error:  # the platform's edge: Teams sends again, whatever went wrong
             log.error("a message could not be kept: %s", raised_at(error))
             raise web.HTTPServiceUnavailable from None
+
+    async def _take(self, activity: Mapping[str, Any]) -> web.Response:
+        """Keep what an activity says before Teams hears that we did."""
+        if action := read_feedback(activity, self._home):
+            return await self._take_feedback(action)
+        if messages := read_messages(activity, self._home, self._uploads.takes):
+            for message in messages:
+                await self._receive(message)
+        elif joined := read_join(activity, self._home):
+            await self._join(joined.key, joined.name, is_direct=joined.is_direct, address=joined.address)
+        elif left := read_leave(activity, self._home):
+            await self._leave(left)
         return _refused() if is_feedback(activity) else web.Response()
+
+    async def _receive_promptly(self, message: IncomingMessage) -> bool:
+        """Keep the question of a dialog, which waits for the answer, too, and so has its own deadline."""
+        return await self._calls.wait_for(self._receive(message))
 
     async def _take_feedback(self, action: FeedbackAction) -> web.Response:
         """Keep it before Teams hears that we did; in a personal chat what follows is said then."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
+from storage.chat_models import Outage
+from storage.clock import steady_seconds, utc_now
 from storage.errors import DatabaseUnavailable, raised_at
 from storage.task_group import cancel_and_wait
 
@@ -21,14 +24,21 @@ REASONS = {
     "index": "the index does not answer",
     "tenants": "the index has lost a channel, and gets it again",
     "blobs": "stored files cannot be written",
+    "keys": "the keys that sign links cannot be read",
     "slack": "Slack's socket is not connected",
 }
 """By part, where no more is known."""
+WATCH_SECONDS = 15.0
+"""How often the parts are asked for the admins' sake."""
+LASTING_SECONDS = 60.0
+"""Admins are notified of what has not worked for so long."""
 _FULL = "the disk is full"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 Check = Callable[[], Awaitable[bool | None]]
 """Asks one part whether it works; raises or returns False when it does not."""
+KeepOutages = Callable[[Mapping[str, Outage | None], Sequence[Outage]], Awaitable[None]]
+"""As ``storage.chat.notification_events.Outages.keep``."""
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +81,48 @@ class Readiness:
     async def aclose(self) -> None:
         """End the checks that still run."""
         await cancel_and_wait(*self._running.values())
+
+
+class OutageWatch:
+    """Has admins notified of parts that have not worked for a minute, and of the end of that.
+
+    Where it cannot be kept, as while SQL itself is away, all of it is said once it can be.
+    """
+
+    def __init__(
+        self, readiness: Readiness, keep: KeepOutages | None, seconds: float = LASTING_SECONDS
+    ) -> None:
+        """Hand on what lasted ``seconds``, if to anybody; in any case the log has what changes."""
+        self._readiness = readiness
+        self._keep = keep
+        self._seconds = seconds
+        self._begun: dict[str, tuple[float, Outage]] = {}
+        """By part that fails: since when, by the clock that nobody sets."""
+        self._ended: dict[str, Outage] = {}
+        """By part: what is over and not kept yet."""
+
+    async def tick(self) -> None:
+        """Ask all parts.
+
+        Raises:
+            DatabaseUnavailable: it could not be kept; the next tick says the same, and what came since.
+        """
+        reasons, moment, now = await self._readiness.reasons(), steady_seconds(), utc_now()
+        for part, reason in reasons.items():
+            begun, outage = self._begun.get(part) or (moment, Outage(part, reason, now))
+            self._begun[part] = begun, replace(outage, reason=reason)
+        for part in self._begun.keys() - reasons.keys():
+            begun, outage = self._begun.pop(part)
+            if moment - begun >= self._seconds:
+                first = self._ended.get(part, outage)
+                self._ended[part] = replace(outage, since=first.since, until=now)
+        failing = {
+            part: outage if moment - begun >= self._seconds else None
+            for part, (begun, outage) in self._begun.items()
+        }
+        if self._keep:
+            await self._keep(failing, [*self._ended.values()])
+        self._ended.clear()
 
 
 async def _fault_of(name: str, check: Check) -> str:

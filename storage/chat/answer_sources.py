@@ -20,6 +20,7 @@ from storage.clock import utc_now
 from storage.models import Platform, Shown
 from storage.sql.database import Database
 from storage.sql.document_state import document_state, live, live_version
+from storage.sql.leases import MAX_WAIT, is_due
 from storage.sql.question_turns import next_turn
 from storage.sql.tables import (
     AnswerSourceRow,
@@ -75,7 +76,8 @@ class AnswerSources:
         query = (
             select(OutboxRow, InboxRow)
             .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
-            .where(col(OutboxRow.changed_at) <= now, col(OutboxRow.state) == "delivered", _is_recent())
+            .where(col(OutboxRow.changed_at).is_not(None), is_due(OutboxRow.changed_at, now))
+            .where(col(OutboxRow.state) == "delivered", _is_recent())
             .where(col(InboxRow.platform).in_(platforms), col(InboxRow.state) == "done")
             .order_by(col(OutboxRow.changed_at))
             .limit(1)
@@ -128,8 +130,8 @@ class AnswerSources:
             await session.execute(unchanged.values(changed_at=None))
 
     async def put_off(self, posted: PostedAnswer, seconds: float) -> None:
-        """Try a message again after so long."""
-        until: datetime = utc_now() + timedelta(seconds=seconds)
+        """Try a message again after so long, a quarter of an hour at most."""
+        until: datetime = utc_now() + min(timedelta(seconds=seconds), MAX_WAIT)
         row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
         async with self._database.transaction(exclusive=False) as session:
             unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)

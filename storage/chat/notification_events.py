@@ -6,7 +6,9 @@ Each event is announced once, whatever is repeated: a second row of the same key
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -17,12 +19,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
+from storage.chat_models import Outage
 from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
+from storage.sql.leases import is_running, is_surely_dead
 from storage.sql.tables import (
     DocumentRow,
+    FactRow,
     FolderRow,
     NoticeRow,
     PublicationRow,
@@ -36,6 +41,11 @@ UPLOADS_FOLDER = "uploads"
 """In a channel's folder of the inbox: what people uploaded in the chat lies there."""
 STRANGER_KEY = "stranger:"
 """Begins the key of a notice about a file that is no document: the folder's id, a colon, the file."""
+OUTAGE_KEY = "outage:"
+"""Begins the key of a notice about an outage, and the name of the fact that says how it stands: the part; of
+a notice its beginning behind a colon, and of its end that, too."""
+SEEN_FOR = timedelta(minutes=2)
+"""A bot that saw an outage and has not said so for this long sees it no more: it was ended, or is well."""
 
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
@@ -176,6 +186,120 @@ async def record_digests(database: Database, channels: Collection[int], week: st
             await _record_notice(
                 session, kind="digest", key=f"digest:{week}:{channel_id}", channel_id=channel_id
             )
+
+
+class Outages:
+    """Parts that do not work, as all bots of a home see them: each outage is announced once, its end once.
+
+    A part is away for as long as one of the bots sees it so. How it stands is kept in SQL, so that a bot that
+    was started again announces nothing a second time.
+    """
+
+    def __init__(self, database: Database, channel_id: int, bot: str) -> None:
+        """Announce to the admins' channel; ``bot`` is a name of this process, as ``own_name`` makes it."""
+        self._database = database
+        self._channel_id = channel_id
+        self._bot = bot
+
+    async def keep(self, failing: Mapping[str, Outage | None], ended: Sequence[Outage]) -> None:
+        """Keep what this bot sees, and record what is to be announced of it.
+
+        Args:
+            failing: by part, what does not work now; None where that is too new to be announced.
+            ended: outages that lasted, and that nobody could keep while they did.
+
+        Raises:
+            DatabaseUnavailable: nothing was kept; the same may be said again.
+        """
+        if not failing and not ended and not any(one["until"] is None for one in await self._known()):
+            return
+        async with self._database.transaction() as session:
+            query = select(FactRow).where(col(FactRow.name).startswith(OUTAGE_KEY))
+            facts = {row.name.removeprefix(OUTAGE_KEY): row for row in await session.scalars(query)}
+            over = {one.part: one for one in ended}
+            for part in sorted({*facts, *failing, *over}):
+                await self._keep_part(session, part, facts.get(part), failing, over.get(part))
+
+    async def _known(self) -> list[dict[str, Any]]:
+        query = select(col(FactRow.value)).where(col(FactRow.name).startswith(OUTAGE_KEY))
+        return [json.loads(row.value) for row in await self._database.rows(query)]
+
+    async def _keep_part(
+        self,
+        session: AsyncSession,
+        part: str,
+        fact: FactRow | None,
+        failing: Mapping[str, Outage | None],
+        ended: Outage | None,
+    ) -> None:
+        known: dict[str, Any] = json.loads(fact.value) if fact else {"until": "", "bots": {}}
+        is_open = known["until"] is None
+        lasting = failing.get(part)
+        if lasting and not is_open and _has_just_ended(known, lasting):
+            lasting = None  # for us, too, as soon as we look again
+        if lasting and not is_open:
+            known = {"reason": lasting.reason, "since": lasting.since.isoformat(), "until": None, "bots": {}}
+            await self._record(session, lasting)
+        elif ended and not is_open and not _is_known(known, ended):
+            known = {"reason": ended.reason, "since": ended.since.isoformat(), "bots": {}}
+            await self._close(session, part, known, ended.until)
+        elif not lasting and not is_open:
+            return
+        if known["until"] is None:
+            known["bots"] = self._seeing(known["bots"], is_seen=part in failing)
+            if not known["bots"]:
+                await self._close(session, part, known, ended.until if ended else None)
+        await session.merge(FactRow(name=f"{OUTAGE_KEY}{part}", value=json.dumps(known)))
+
+    def _seeing(self, bots: Mapping[str, str], *, is_seen: bool) -> dict[str, str]:
+        """Bot -> until when it counts, of those that see the part fail."""
+        now = utc_now()
+        seeing = {
+            bot: until
+            for bot, until in bots.items()
+            if bot != self._bot
+            and not is_surely_dead(bot)
+            and is_running(datetime.fromisoformat(until), now, 2 * SEEN_FOR)
+        }
+        return seeing | ({self._bot: (now + SEEN_FOR).isoformat()} if is_seen else {})
+
+    async def _close(
+        self, session: AsyncSession, part: str, known: dict[str, Any], until: datetime | None
+    ) -> None:
+        """The outage is over, as far as anybody knows."""
+        since, end = datetime.fromisoformat(known["since"]), until or utc_now()
+        known["until"] = end.isoformat()
+        await self._record(session, Outage(part, known["reason"], since, end))
+
+    async def _record(self, session: AsyncSession, outage: Outage) -> None:
+        moments = [outage.since, *([outage.until] if outage.until else [])]
+        await _record_notice(
+            session,
+            kind="outage",
+            key=":".join([f"{OUTAGE_KEY}{outage.part}", *(f"{one.timestamp():.0f}" for one in moments)]),
+            channel_id=self._channel_id,
+            text=outage.reason,
+        )
+
+
+def _is_known(known: Mapping[str, Any], ended: Outage) -> bool:
+    """Whether another bot has told of the same outage: the last one reached into it."""
+    return bool(known["until"]) and datetime.fromisoformat(known["until"]) >= ended.since
+
+
+def _has_just_ended(known: Mapping[str, Any], lasting: Outage) -> bool:
+    """Whether another bot has found a moment ago that the same outage is over."""
+    is_late = known["until"] and utc_now() > datetime.fromisoformat(known["until"]) + SEEN_FOR
+    return _is_known(known, lasting) and not is_late
+
+
+def outage_of(key: str, reason: str) -> Outage:
+    """What the key of a notice about an outage says."""
+    part, *moments = key.removeprefix(OUTAGE_KEY).split(":")
+    since, until = (*(datetime.fromtimestamp(int(one), UTC) for one in moments), None)[:2]
+    if since is None:
+        raise ValueError("the notice of an outage says when it began")
+    return Outage(part, reason, since, until)
 
 
 async def upload_of(session: AsyncSession, document: UUID) -> int | None:

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
-from storage.chat.notification_events import STRANGER_KEY, record_welcome
+from storage.chat.notification_events import STRANGER_KEY, outage_of, record_welcome
 from storage.chat_models import Notice, NoticeAudience, NoticeBatch, NoticeGroup
 from storage.clock import utc_now
 from storage.errors import LeaseLost
@@ -40,8 +40,9 @@ from storage.sql.tables import (
 
 FAILED, LIVE, FOLDER, SOURCE, WELCOME, DIGEST = "failed", "live", "folder", "source", "welcome", "digest"
 SOURCE_FAILED, SOURCE_CHANGED = "source failed", "source changed"
+OUTAGE = "outage"
 _STRANGER = "stranger"
-_FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED)
+_FOR_ADMINS = (FOLDER, SOURCE_FAILED, SOURCE_CHANGED, OUTAGE)
 _AUDIENCE: ColumnElement[str] = case(
     (col(NoticeRow.kind).in_(_FOR_ADMINS), NoticeAudience.ADMINS.value),
     (col(NoticeRow.kind) == WELCOME, NoticeAudience.NEWCOMERS.value),
@@ -130,6 +131,13 @@ def _sources() -> Any:
     )
 
 
+def _outages() -> Any:
+    """Beginnings and ends; of an outage that ended before it was announced, its end alone."""
+    end = aliased(NoticeRow)
+    has_ended = exists().where(col(end.key).startswith(col(NoticeRow.key) + ":"))
+    return _of_channels().where(~has_ended)
+
+
 def _of_channels() -> Any:
     return select(NoticeRow, ChannelRow).join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
 
@@ -193,6 +201,11 @@ def _channel_notice(row: Any) -> Notice:
     return Notice(*_common(notice, channel), url=notice.url or "")
 
 
+def _outage_notice(row: Any) -> Notice:
+    notice, channel = row
+    return Notice(*_common(notice, channel), outage=outage_of(notice.key, notice.text))
+
+
 def _stranger_notice(row: Any) -> Notice:
     """As a file that could not be read, which is what it is to whoever dropped it."""
     notice, channel = row
@@ -215,6 +228,7 @@ _QUERIES: dict[str, Callable[[], Any]] = {
     "folder": _folders,
     SOURCE_FAILED: lambda: _sources().where(col(WebPageRow.failing_since).is_not(None)),
     SOURCE_CHANGED: _sources,
+    OUTAGE: _outages,
     WELCOME: _of_channels,
     DIGEST: _of_channels,
 }
@@ -225,6 +239,7 @@ _NOTICES: dict[str, Callable[[Any], Notice]] = {
     "folder": _folder_notice,
     SOURCE_FAILED: _channel_notice,
     SOURCE_CHANGED: _channel_notice,
+    OUTAGE: _outage_notice,
     WELCOME: _channel_notice,
     DIGEST: _channel_notice,
 }
@@ -284,7 +299,7 @@ class Notices:
         return {
             FAILED: together(FAILED, _STRANGER),
             SOURCE: together(SOURCE_FAILED, SOURCE_CHANGED),
-            **{kind: found[kind] for kind in (LIVE, FOLDER, WELCOME, DIGEST)},
+            **{kind: found[kind] for kind in (LIVE, FOLDER, OUTAGE, WELCOME, DIGEST)},
         }
 
     async def welcome(self, channel_id: int) -> None:

@@ -101,7 +101,7 @@ TABLES: dict[str, KeptText] = {
     "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
     "audit": KeptText("who did what: ids, no words of anybody", (), "FOOTNOTE_AUDIT_DAYS"),
     "fact": KeptText(
-        "settings in force, figures of a channel's answers, names of files that are no documents",
+        "settings in force, figures of a channel's answers, names of files that are no documents, outages",
         (_D, _C),
         None,
         FOREVER,

@@ -17,7 +17,7 @@ from storage.files.blobs import Blobs
 from storage.queues.planner import Generations, are_current_generations
 from storage.queues.publication_queue import PublicationClaim, claim_of
 from storage.sql.database import Database
-from storage.sql.leases import Leases, held, release
+from storage.sql.leases import Leases, has_no_lease, held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.threads import run_in_thread
 
@@ -153,7 +153,8 @@ class PurgeQueue:
             The readings whose files may be removed now.
         """
         is_older = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).not_in(generations.pairs())
-        is_free = or_(col(ReadingRow.lease_until).is_(None), col(ReadingRow.lease_until) < utc_now())
+        longest = timedelta(seconds=2 * self._leases.seconds)
+        is_free = has_no_lease(ReadingRow.lease_until, utc_now(), longest)
         is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
         query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~_is_indexed(generations)))
         async with self._database.transaction() as session:

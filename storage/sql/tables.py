@@ -421,7 +421,7 @@ class NoticeRow(SQLModel, table=True):
     """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
     file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
     (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel); ``digest`` (a
-    week of its questions is over)."""
+    week of its questions is over); ``outage`` (a part of the service does not work, or works again)."""
     key: str | None = Field(default=None, unique=True)
     """What makes it unique, for an event that is posted only once."""
     channel_id: int = Field(foreign_key="channel.id", index=True)

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy import ColumnElement, CursorResult, delete, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -177,11 +177,18 @@ class WebPageStore:
         """Addresses that are to be fetched now, the longest waiting first."""
         query = (
             select(col(WebPageRow.url))
-            .where(col(WebPageRow.due_at) <= utc_now())
+            .where(self._is_due(utc_now()))
             .order_by(col(WebPageRow.due_at), col(WebPageRow.url))
         )
         async with self._database.snapshot() as session:
             return list(await session.scalars(query))
+
+    def _is_due(self, now: datetime) -> ColumnElement[bool]:
+        """Whether a page may be fetched; a rest longer than any comes from a wrong clock, and is over."""
+        due_at, retried = col(WebPageRow.due_at), self._retried_after
+        is_failing = col(WebPageRow.error).is_not(None)
+        is_too_long = due_at > now + self._cached_for + retried  # clocks of two machines differ a little
+        return or_(due_at <= now, is_too_long, is_failing & (due_at > now + 2 * retried))
 
     async def claim(self, url: str, *, is_forced: bool = False) -> bool:
         """Take it upon oneself to fetch a page: nobody else does so for as long as a failure would rest.
@@ -189,7 +196,7 @@ class WebPageStore:
         ``is_forced``: also one that failed and is not due yet.
         """
         now = utc_now()
-        is_due = col(WebPageRow.due_at) <= now
+        is_due = self._is_due(now)
         if is_forced:
             is_due |= col(WebPageRow.error).is_not(None)
         claimed = update(WebPageRow).where(col(WebPageRow.url) == url, is_due)

@@ -198,6 +198,14 @@ class Links:
         self._keys = keys
         self._opens = opens
 
+    def has_keys(self) -> bool:
+        """Whether there is a key to sign with.
+
+        Raises:
+            OSError, ValueError: the file that holds them is away or damaged.
+        """
+        return bool(self._keys.keys())
+
     async def refresh_keys(self) -> None:
         """Notice what other processes changed; raises as the keys' source."""
         await self._keys.refresh()

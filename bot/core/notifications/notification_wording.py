@@ -7,10 +7,25 @@ path or an id. Functions are for the sentences that carry a number or a name of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 FOLDERS_LEAD = "Something changed with the watched folders."
 
 SOURCES_LEAD = "Something changed with the approved web pages."
+
+OUTAGES_LEAD = "Something changed with this installation of Footnote."
+
+OUTAGE_HINT = "Questions wait meanwhile and are answered once. footnote doctor says what to mend."
+
+PARTS = {
+    "sql": "the database",
+    "index": "the index",
+    "tenants": "the index of a channel",
+    "blobs": "the store of PDFs",
+    "keys": "the keys that sign links",
+    "slack": "the connection to Slack",
+}
+"""What admins call the parts of /readyz."""
 
 WELCOME_LEAD = (
     "Hello, I am Footnote. I answer questions from the PDFs of this channel and nothing else; every answer "
@@ -139,6 +154,26 @@ def folder_problem(location: str, channel: str, problem: str) -> str:
 def folder_well(location: str, channel: str) -> str:
     """The end of a folder's problem."""
     return f"Folder {location} of {channel}: all is well again."
+
+
+def outage(part: str, reason: str, since: datetime) -> str:
+    """A part of the service that has not worked for a minute; ``reason`` is a sentence."""
+    return f"Not ready since {_moment(since)}: {PARTS.get(part, part)}. {reason}"
+
+
+def outage_over(part: str, reason: str, since: datetime, until: datetime) -> str:
+    """The end of it; all of it where it could not be announced before."""
+    began = f"{since:%H:%M}" if since.date() == until.date() else f"{since:%Y-%m-%d %H:%M}"
+    return f"Ready again: {PARTS.get(part, part)}. It was not from {began} to {_moment(until)}. {reason}"
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def more_outages(count: int) -> str:
+    """Outages of a message that are not named."""
+    return f"and {count} more: see footnote doctor"
 
 
 def source_failed(url: str, reason: str) -> str:

@@ -163,9 +163,10 @@ class Notifier:
         if route.alone:
             return True
         now = utc_now()
-        quiet = now - max(group.newest for group in groups)
-        waited = now - min(group.oldest for group in groups)
-        return quiet.total_seconds() >= self._pace.quiet or waited.total_seconds() >= self._pace.longest
+        quiet = (now - max(group.newest for group in groups)).total_seconds()
+        waited = (now - min(group.oldest for group in groups)).total_seconds()
+        is_of_wrong_clock = quiet < -self._pace.longest
+        return quiet >= self._pace.quiet or waited >= self._pace.longest or is_of_wrong_clock
 
     async def _notify(self, route: Route, groups: Sequence[NoticeGroup]) -> None:
         target = await self._target(route)

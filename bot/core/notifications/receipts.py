@@ -25,7 +25,7 @@ from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.notifications import DIGEST, SOURCE_FAILED, WELCOME, Notices
-from storage.chat_models import Notice
+from storage.chat_models import Notice, Outage
 from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.models import Channel
@@ -62,16 +62,17 @@ class _Named(NamedTuple):
     folders: list[Notice]
     sources: list[Notice]
     """Approved web pages."""
+    outages: list[Notice]
 
 
 def named_notices(contents: Contents) -> _Named:
     """What the message will name of a batch."""
-    failed, live, folders, sources = (
-        list(contents[kind][1]) for kind in ("failed", "live", "folder", "source")
+    failed, live, folders, sources, outages = (
+        list(contents[kind][1]) for kind in ("failed", "live", "folder", "source", "outage")
     )
     failed = failed[:MAX_NAMED]
     live = live[: max(MIN_LIVE, MAX_NAMED - len(failed))]
-    return _Named(failed, live, folders[:MAX_NAMED], sources[:MAX_NAMED])
+    return _Named(failed, live, folders[:MAX_NAMED], sources[:MAX_NAMED], outages[:MAX_NAMED])
 
 
 def write_receipt(
@@ -91,10 +92,11 @@ def write_receipt(
         first_pages: buttons that open first pages, by notice.
         is_elsewhere: it is not posted in the documents' own channel, which is named then.
     """
-    failed, live, folders, web = named = named_notices(contents)
+    failed, live, folders, web, outages = named = named_notices(contents)
     if not any(named):
         return None
     entries = [
+        *(_outage(notice.outage) for notice in outages if notice.outage),
         *(_failure(notice, is_elsewhere) for notice in failed),
         *(_success(notice, questions.get(notice.id, ()), is_elsewhere) for notice in live),
         *(_folder(notice) for notice in folders),
@@ -104,13 +106,14 @@ def write_receipt(
     lead = [notification_wording.receipt_lead(contents["live"][0], contents["failed"][0])]
     lead += [notification_wording.FOLDERS_LEAD] if folders else []
     lead += [notification_wording.SOURCES_LEAD] if web else []
+    lead += [notification_wording.OUTAGES_LEAD] if outages else []
     return Announcement(
         id, " ".join(filter(None, lead)), tuple(entries), tuple(_more(contents)), tuple(sources)
     )
 
 
 def _more(contents: Contents) -> Iterator[str]:
-    failed, live, folders, web = named_notices(contents)
+    failed, live, folders, web, outages = named_notices(contents)
     if (unnamed := contents["failed"][0] - len(failed)) > 0:
         yield notification_wording.more_unreadable(unnamed)
     if (unnamed := contents["live"][0] - len(live)) > 0:
@@ -119,6 +122,8 @@ def _more(contents: Contents) -> Iterator[str]:
         yield notification_wording.more_folders(unnamed)
     if (unnamed := contents["source"][0] - len(web)) > 0:
         yield notification_wording.more_sources(unnamed)
+    if (unnamed := contents["outage"][0] - len(outages)) > 0:
+        yield notification_wording.more_outages(unnamed)
 
 
 def _failure(notice: Notice, is_elsewhere: bool) -> AnnouncementEntry:
@@ -156,6 +161,16 @@ def _folder(notice: Notice) -> AnnouncementEntry:
     if notice.text is None:
         return AnnouncementEntry(notification_wording.folder_well(location, channel))
     return AnnouncementEntry(notification_wording.folder_problem(location, channel, _sentence(notice.text)))
+
+
+def _outage(outage: Outage) -> AnnouncementEntry:
+    reason = _sentence(outage.reason)
+    if outage.until is not None:
+        return AnnouncementEntry(
+            notification_wording.outage_over(outage.part, reason, outage.since, outage.until)
+        )
+    headline = notification_wording.outage(outage.part, reason, outage.since)
+    return AnnouncementEntry(headline, (notification_wording.OUTAGE_HINT,))
 
 
 def _web_page(notice: Notice) -> AnnouncementEntry:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestServer
+from harness.waiting import until
 
+from bot.core.ports import ACK_SECONDS
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
 from storage.errors import DatabaseUnavailable, SettingsError
@@ -104,6 +106,24 @@ async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, 
     inbox.gate.set()
     await asyncio.sleep(0.5)
     assert (len(inbox.kept), server.acknowledged) == (1, {"first"})
+
+
+async def test_an_event_that_is_kept_too_late_is_sent_again_and_kept_once(
+    server: SocketServer, inbox: Any
+) -> None:
+    """While the database is locked nothing is acknowledged, nor later on: Slack has sent it again by then."""
+    inbox.gate = asyncio.Event()
+    await server.send("first")
+    await asyncio.sleep(ACK_SECONDS + 0.5)
+    inbox.gate.set()
+    await server.send("again")
+    await until(lambda: has(server.acknowledged))
+    assert (len(inbox.kept), server.acknowledged) == (1, {"again"})
+
+
+async def has(found: set[str]) -> set[str]:
+    """What is waited for."""
+    return found
 
 
 async def test_an_event_that_could_not_be_kept_is_never_acknowledged(

@@ -7,16 +7,19 @@ import errno
 import logging
 import shutil
 from contextlib import aclosing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fakes.web_house import House, make_pdf
 
 from bot.app import ChatPlatforms
+from bot.core.citations.signed_links import KeyRing, Links
 from bot.settings import BotSettings, Settings
 from bot.web.figure_images import FigureImages
 from bot.web.readiness import REASONS, Readiness
 from ingestion.settings import IngestionSettings
+from storage.clock import utc_now
 from storage.errors import BlobsUnavailable, DatabaseUnavailable
 from storage.files.blobs import Blobs
 from storage.index.embedded.index import EmbeddedIndex
@@ -148,3 +151,14 @@ async def test_a_reason_says_what_an_admin_can_mend() -> None:
             "blobs": "the disk is full",
             "index": REASONS["index"],
         }
+
+
+async def test_link_keys_that_are_missing_are_named(tmp_path: Path) -> None:
+    """Shows that a mounted file of keys is looked for each time, as an answer needs it each time."""
+    file = tmp_path / "keys.json"
+    KeyRing(file).keys()
+    links = Links(KeyRing(file, is_ours=False), "http://127.0.0.1", timedelta(days=7), utc_now)
+    async with aclosing(Readiness({"keys": lambda: asyncio.to_thread(links.has_keys)})) as readiness:
+        assert await readiness.reasons() == {}
+        file.unlink()
+        assert await readiness.reasons() == {"keys": REASONS["keys"]}

@@ -233,6 +233,15 @@ async def test_a_channel_that_is_still_busy_is_told_nothing_until_it_has_waited_
     assert len(office.slack.posted) == 1
 
 
+async def test_a_notice_that_a_wrong_clock_dated_is_not_late_by_hours(office: Office) -> None:
+    """Shows that nobody waits for quiet until a moment that lies two hours ahead."""
+    shelf = await office.shelf()
+    with clock_ahead(timedelta(hours=2)):
+        await shelf.publish(await shelf.add("a.pdf"))
+    await (await office.announcing(pace=NotificationTiming(hold=0))).tick()
+    assert len(office.slack.posted) == 1
+
+
 async def test_each_channel_hears_of_its_own_files_only(office: Office) -> None:
     """Shows that no document's name reaches another channel."""
     for key, file in ((IT, "it.pdf"), (HR, "hr.pdf")):

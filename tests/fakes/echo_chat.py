@@ -1,0 +1,69 @@
+"""A chat in which a question is answered by one message: its own words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.core.conversation.conversation import Conversation
+from bot.core.models import Answer, AnswerState, Language, Question
+from bot.core.ports import AnswerListener, Hold, Keep
+
+Json = dict[str, Any]
+
+
+@dataclass
+class EchoChat:
+    """The platform, with what stands in it."""
+
+    texts: list[str] = field(default_factory=list)
+
+    async def place(
+        self, address: Json, language: Language = Language.ENGLISH, *, queued: str = "", asked: str = ""
+    ) -> Json:
+        """Post a placeholder."""
+        self.texts.append("…")
+        return {"index": len(self.texts) - 1}
+
+    async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
+        """None is found: whoever looks posts another one, which a test then counts."""
+        return None
+
+    async def show(self, address: Json, message: Json, text: str) -> None:
+        """Write over the placeholder."""
+
+    async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
+        """Replace the placeholder."""
+        self.texts[message["index"]] = answer.text
+
+    async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
+        """Without figures."""
+
+
+class Echo:
+    """Answers a question with its own words, once ``gate`` is open."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
+        """Keep that it was asked."""
+        self.asked.append(question.text)
+        await self.gate.wait()
+        return Answer(AnswerState.CHAT, question.text)
+
+
+@asynccontextmanager
+async def answering(conversation: Conversation) -> AsyncIterator[None]:
+    """Questions are answered meanwhile."""
+    task = asyncio.create_task(conversation.run())
+    try:
+        yield
+    finally:
+        await conversation.drain(10)
+        await task

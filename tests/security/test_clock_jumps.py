@@ -1,0 +1,180 @@
+"""Probe: the clock jumps two hours while something is leased; nothing is left lying until it is over.
+
+By itself: ``make test TESTS=tests/security/test_clock_jumps.py``. Leases of readings, folders, notices and of
+Slack's tokens are put to the same test elsewhere: ``test_reading_queue.py``, ``test_folder_leases.py``,
+``test_notification_events.py``, ``test_slack_installations.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.echo_chat import Echo, EchoChat, answering
+from harness.empty_homes import make_sqlite
+from harness.waiting import until
+from sqlalchemy import select, update
+
+from bot.core.conversation.answer_json import answer_to_json
+from bot.core.conversation.conversation import Conversation
+from bot.core.models import Answer, AnswerState
+from bot.core.ports import IncomingMessage
+from storage.chat.answer_sources import AnswerSources
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import ThreadMemory
+from storage.clock import clock_ahead, utc_now
+from storage.models import ChannelKey, Platform
+from storage.queues.inventory import Inventory
+from storage.sql.database import Database
+from storage.sql.tables import InboxRow, OutboxRow
+from storage.web_pages.page_store import WebPageStore
+
+JUMPS = [timedelta(hours=2), timedelta(hours=-2)]
+LEASE = 20.0
+"""As ``serve`` leases questions: within so long after the jump each has its answer."""
+URL = "https://housing.example/rules"
+
+
+class World:
+    """One database, one chat; workers come and go."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.inbox = Inbox(database)
+        self.chat = EchoChat()
+        self.echo = Echo()
+
+    def worker(self, lease_seconds: float = LEASE) -> Conversation:
+        """A worker that is not running yet."""
+        messengers: dict[Platform, Any] = {Platform.SLACK: self.chat}
+        return Conversation(
+            self.inbox,
+            Channels(self.database),
+            self.echo,
+            ThreadMemory(self.database, 30),
+            messengers,
+            poll_seconds=0.1,
+            lease_seconds=lease_seconds,
+        )
+
+    async def is_answered(self) -> bool:
+        """Whether the question is done."""
+        async with self.database.snapshot() as session:
+            return (await session.scalars(select(InboxRow.state))).all() == ["done"]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """On a fresh database."""
+    database = await Database.open(make_sqlite(tmp_path))
+    async with aclosing(database):
+        yield World(database)
+
+
+def message() -> IncomingMessage:
+    """A question in a channel."""
+    key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    return IncomingMessage(key, "general", "e1", "m1", "17.1", "When?", {"event": "e1"})
+
+
+@pytest.mark.parametrize("jump", JUMPS, ids=["ahead", "back"])
+async def test_a_question_in_work_while_the_clock_jumps_is_answered_once(
+    world: World, jump: timedelta
+) -> None:
+    """Its worker lives on: it renews its lease by the wrong clock, and by the right one again."""
+    world.echo.gate.clear()
+    worker = world.worker(lease_seconds=0.6)
+    async with answering(worker):
+        await worker.receive(message())
+        await until(lambda: is_true(bool(world.echo.asked)))
+        with clock_ahead(jump):
+            await asyncio.sleep(1)
+        world.echo.gate.set()
+        await until(world.is_answered)
+    assert world.chat.texts == ["When?"]
+
+
+@pytest.mark.parametrize("jump", JUMPS, ids=["ahead", "back"])
+async def test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answered(
+    world: World, jump: timedelta
+) -> None:
+    """Shows that nobody waits for the end of a lease that was written two hours ahead, or behind."""
+    await world.worker().receive(message())
+    with clock_ahead(jump):
+        assert await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
+    async with answering(world.worker()):
+        await until(world.is_answered)
+    assert world.chat.texts == ["When?"]
+
+
+@pytest.mark.parametrize("jump", JUMPS, ids=["ahead", "back"])
+async def test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered(
+    world: World, jump: timedelta
+) -> None:
+    """Shows that an answer in the outbox, whose platform asked for ten seconds, is not late by hours."""
+    await world.worker().receive(message())
+    with clock_ahead(jump):
+        item = await world.inbox.claim("of a process that was killed", LEASE, [Platform.SLACK])
+        assert item
+        await world.inbox.mark_posting(item)
+        message_id = await world.chat.place(item.address)
+        await world.inbox.mark_placed(item, message_id)
+        await world.inbox.save_answer(item, answer_to_json(Answer(AnswerState.CHAT, "It was kept.")))
+        await world.inbox.put_off(item, "the platform is busy", at_least=10)
+    async with answering(world.worker()):
+        await until(world.is_answered)
+    assert (world.chat.texts, world.echo.asked) == (["It was kept."], [])
+
+
+@pytest.mark.parametrize("step", ["changed", "claimed", "put off"])
+async def test_a_message_that_is_to_be_updated_is_not_late_by_hours(world: World, step: str) -> None:
+    """Shows that what a fast clock wrote of a posted answer, at any step, is due when the clock is right."""
+    async with answering(world.worker()):
+        await world.worker().receive(message())
+        await until(world.is_answered)
+    sources, platforms = AnswerSources(world.database), [Platform.SLACK]
+    assert await sources.claim(platforms, 60) is None
+    with clock_ahead(timedelta(hours=2)):
+        async with world.database.transaction() as session:
+            await session.execute(update(OutboxRow).values(changed_at=utc_now()))
+        if step != "changed":
+            posted = await sources.claim(platforms, 60)
+            assert posted
+            if step == "put off":
+                await sources.put_off(posted, 60)
+    assert await sources.claim(platforms, 60) is not None
+    assert await sources.claim(platforms, 60) is None
+
+
+@pytest.mark.parametrize("is_failing", [False, True])
+async def test_a_web_page_is_not_late_by_more_than_it_ever_rests(world: World, is_failing: bool) -> None:
+    """Shows that a renewal, or another try, that a fast clock put off is due when the clock is right."""
+    pages = WebPageStore(world.database, cache_days=1 / 48)
+    await pages.approve([URL])
+    with clock_ahead(timedelta(hours=2)):
+        assert await pages.claim(URL)
+        await (pages.keep_failure(URL, "it is away") if is_failing else pages.keep_listing(URL, [], {}))
+    assert await pages.due() == [URL]
+    assert await pages.claim(URL)
+
+
+async def test_a_comparison_that_a_wrong_clock_leased_is_made(world: World) -> None:
+    """Shows that the reconciler's lease, and its rest, end for whoever has the right time."""
+    inventory, lease = Inventory(world.database), timedelta(seconds=15)
+    with clock_ahead(timedelta(hours=2)):
+        assert await inventory.acquire_lease(lease, is_wanted_now=False)
+    assert await inventory.acquire_lease(lease, is_wanted_now=False)
+    with clock_ahead(timedelta(hours=2)):
+        await inventory.release_lease(timedelta(hours=1))
+    assert await inventory.acquire_lease(lease, is_wanted_now=False)
+
+
+async def is_true(value: bool) -> bool:
+    """What is waited for."""
+    return value

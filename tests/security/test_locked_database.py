@@ -1,0 +1,208 @@
+"""Probe: another program keeps SQLite locked while questions arrive; platforms hear so, and nothing is lost.
+
+By itself: ``make test TESTS=tests/security/test_locked_database.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fakes.echo_chat import Echo, EchoChat, answering
+from fakes.memory_inbox import MemoryInbox
+from harness.empty_homes import make_sqlite
+from harness.waiting import until
+from sqlalchemy import select
+
+from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.feedback import AnswerFeedback
+from bot.core.models import Answer, AnswerFigure, AnswerState
+from bot.core.ports import ACK_SECONDS, PageImage
+from bot.settings import BotSettings
+from bot.slack.adapter import SlackAdapter
+from bot.slack.workspace.app_manifest import PATH as SLACK_PATH
+from bot.teams.adapter import PATH as TEAMS_PATH
+from bot.teams.adapter import TeamsAdapter
+from storage.chat.channels import Channels
+from storage.chat.inbox import Inbox
+from storage.chat.thread_memory import ThreadMemory
+from storage.errors import DocumentError
+from storage.models import Platform
+from storage.sql.database import Database
+from storage.sql.tables import InboxRow
+
+Json = dict[str, Any]
+SLACK_SECONDS = 3.0
+"""Slack waits for so long, as it documents."""
+BUSY_SECONDS = 60.0
+"""A writer waits longer here than the lock is held, so that what is in time is so by the deadline alone."""
+LOCKED_SECONDS = 5.0
+SECRET = "signing-secret-of-the-test"
+QUESTIONS = 8
+
+
+@dataclass
+class Office:
+    """Both doors on loopback, in front of one conversation on a real SQLite file."""
+
+    file: Path
+    database: Database
+    url: str
+    session: aiohttp.ClientSession
+    chat: EchoChat
+
+    async def send(self, number: int) -> int:
+        """The question of this number as its platform sends it, each time the same; returns the status."""
+        data = json.dumps(slack_event(number) if number % 2 else teams_activity(number)).encode()
+        path, headers = (SLACK_PATH, signature(data)) if number % 2 else (TEAMS_PATH, {})
+        headers |= {"Content-Type": "application/json"}
+        async with self.session.post(self.url + path, data=data, headers=headers) as response:
+            return response.status
+
+    async def send_all(self) -> list[int]:
+        """All questions at once."""
+        return await asyncio.gather(*map(self.send, range(QUESTIONS)))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """As another program's transaction locks the file."""
+        other = sqlite3.connect(self.file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
+
+    async def states(self) -> list[str]:
+        """Of all questions that were kept."""
+        async with self.database.snapshot() as session:
+            return [row.state for row in await session.scalars(select(InboxRow))]
+
+    async def all_are_answered(self) -> bool:
+        """Whether each was kept, and has its answer."""
+        return await self.states() == ["done"] * QUESTIONS
+
+
+def slack_event(number: int) -> Json:
+    """A mention in a channel."""
+    authorization = {"team_id": "T0ACME001", "user_id": "U0FOOT001", "is_enterprise_install": False}
+    text = f"<@U0FOOT001> question {number}?"
+    said = {"type": "app_mention", "channel": "C0ITOPS01", "user": "U0ALICE01", "text": text}
+    event = said | {"ts": f"17.{number:04}"}
+    return {
+        "type": "event_callback",
+        "event_id": f"Ev{number}",
+        "authorizations": [authorization],
+        "event": event,
+    }
+
+
+def teams_activity(number: int) -> Json:
+    """A message in a personal chat."""
+    conversation = {"id": "a:1", "conversationType": "personal", "tenantId": "t"}
+    said = {"type": "message", "id": str(number), "text": f"question {number}?", "from": {"id": "29:ann"}}
+    return said | {"conversation": conversation, "serviceUrl": "http://127.0.0.1:9/", "channelId": "msteams"}
+
+
+def signature(body: bytes) -> dict[str, str]:
+    """The headers by which Slack proves that it sent a body."""
+    stamp = str(int(time.time()))
+    digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
+
+
+async def draw_nothing(figure: AnswerFigure) -> PageImage:
+    """No page can be drawn here."""
+    raise DocumentError(f"page {figure.page} is damaged and cannot be drawn")
+
+
+def add_doors(app: web.Application, conversation: Conversation, stack: AsyncExitStack) -> None:
+    """What the two platforms send to."""
+    others = MemoryInbox(lambda message: Answer(AnswerState.CHAT, message.text))
+    feedback = cast("AnswerFeedback", others.feedback)
+    settings = BotSettings(
+        slack_bot_token="xoxb-test",
+        slack_api_url="http://127.0.0.1:9/api/",
+        slack_signing_secret=SECRET,
+        teams_development=True,
+    )
+    slack = SlackAdapter(
+        settings, replace(others.intake, receive=conversation.receive), feedback, draw_nothing
+    )
+    teams = TeamsAdapter(
+        settings,
+        conversation.receive,
+        given=conversation.given,
+        join=others.join,
+        leave=others.leave,
+        feedback=feedback,
+        renew_links=others.renew_links,
+    )
+    for door in (slack, teams):
+        door.add_routes(app)
+        stack.push_async_callback(door.stop)
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    """Open, and with the channels of both platforms known: each question is one write."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(make_sqlite(tmp_path), busy_seconds=BUSY_SECONDS)
+        stack.push_async_callback(database.aclose)
+        chat, app = EchoChat(), web.Application()
+        messengers: dict[Platform, Any] = {Platform.SLACK: chat, Platform.TEAMS: chat}
+        memory = ThreadMemory(database, 30)
+        conversation = Conversation(
+            Inbox(database), Channels(database), Echo(), memory, messengers, poll_seconds=0.1
+        )
+        await stack.enter_async_context(answering(conversation))
+        add_doors(app, conversation, stack)
+        server = await stack.enter_async_context(TestServer(app))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        url = str(server.make_url("")).rstrip("/")
+        yield Office(tmp_path / "footnote.db", database, url, session, chat)
+
+
+async def test_while_sqlite_is_locked_platforms_are_asked_to_send_again(office: Office) -> None:
+    """Each request hears 503 before Slack gives up; sent again, while it is locked and after, each question
+    has one answer, although the first request of each was kept after all when the lock ended.
+    """
+    assert ACK_SECONDS < SLACK_SECONDS
+    began = time.monotonic()
+    with office.locked():
+        first = await office.send_all()
+        seconds = time.monotonic() - began
+        again = await office.send_all()
+        assert await office.states() == []
+        await asyncio.sleep(max(0.0, began + LOCKED_SECONDS - time.monotonic()))
+    print(f"{QUESTIONS} questions while SQLite was locked: answered after {seconds:.2f} s with {set(first)}")
+    assert (set(first), set(again)) == ({503}, {503})
+    assert seconds < BUSY_SECONDS / 2  # by the deadline, and not because a writer gave up
+    assert set(await office.send_all()) == {200}
+    await until(office.all_are_answered)
+    assert set(await office.send_all()) == {200}
+    assert sorted(office.chat.texts) == [f"question {number}?" for number in range(QUESTIONS)]
+
+
+async def test_what_came_while_sqlite_was_locked_is_answered_though_nobody_sends_it_again(
+    office: Office,
+) -> None:
+    """A request that was given up goes on: who sends nothing again has an answer all the same."""
+    with office.locked():
+        assert set(await office.send_all()) == {503}
+    await until(office.all_are_answered)
+    assert sorted(office.chat.texts) == [f"question {number}?" for number in range(QUESTIONS)]
