@@ -391,7 +391,6 @@ class Ingestion:
 
     async def purge(self) -> None:
         """Erase for good the contents of documents whose time to be brought back is over."""
-        await self._purge.restart_graces()
         dropped = await self._purge.drop_contents(self._blobs)
         dropped += await self._purge.drop_older_generations(self.generations)
         for reading in dropped:

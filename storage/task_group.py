@@ -52,7 +52,7 @@ async def finish_within(seconds: float, call: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-class PatientCalls:
+class DeadlineCalls:
     """Calls whose callers wait for a bounded time: what is not done by then goes on behind them.
 
     Such a call is not cancelled, because a statement that waits for SQLite's lock cannot be broken off.

@@ -19,6 +19,7 @@ COMMAND = re.compile(r"(?:^|[`/])footnote ([a-z]+)((?: [a-z]+| --[a-z-]+| [A-Z\"
 MAKE = re.compile(r"(?:^ *|`)make ([a-z-]+)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 MADE_AT_RUN_TIME = {
+    "chaos-table.txt",
     "folders.toml",
     "footnote-home.txt",
     "footnote.toml",

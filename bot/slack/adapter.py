@@ -66,7 +66,7 @@ from bot.slack.workspace.moved_channels import CHANGED, MovedChannels, read_move
 from bot.slack.workspace.shared_files import SharedFiles, read_messages
 from storage.errors import SettingsError, raised_at
 from storage.models import ChannelKey, Platform
-from storage.task_group import PatientCalls, cancel_and_wait
+from storage.task_group import DeadlineCalls, cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -88,13 +88,13 @@ class _Socket(Protocol):
     async def close(self) -> None: ...
 
 
-class _PromptApp(AsyncApp):
+class _DeadlineApp(AsyncApp):
     """Says 503 before Slack gives up, to HTTP and so to Socket Mode, where nothing but a 200 is acknowledged.
 
     An event that Slack then sends again is kept once, even when the first one is kept after all.
     """
 
-    calls: PatientCalls
+    calls: DeadlineCalls
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
         """As Bolt does, for so long as Slack waits."""
@@ -156,7 +156,7 @@ class SlackAdapter:
         self._prompts = SuggestedPrompts(clients, intake.direct_questions)
         self._intake = intake
         self._feedback = feedback
-        self._calls = PatientCalls(ACK_SECONDS)
+        self._calls = DeadlineCalls(ACK_SECONDS)
         self._app = self._bolt_app()
         self._socket: _Socket | None = None
         self._greeted: Any = None
@@ -236,13 +236,13 @@ class SlackAdapter:
         response = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=headers))
         return await to_aiohttp_response(response)
 
-    def _bolt_app(self) -> _PromptApp:
+    def _bolt_app(self) -> _DeadlineApp:
         logger = logging.getLogger("slack_bolt.footnote")
         logger.setLevel(
             logging.ERROR
         )  # below, Bolt logs bodies of requests, and remarks on settings we chose
         authorize = AsyncCallableAuthorize(logger=logger, func=_authorize_by_envelope)
-        app = _PromptApp(
+        app = _DeadlineApp(
             name="footnote",
             logger=logger,
             client=self._client,

@@ -22,7 +22,7 @@ from bot.teams.messenger import TeamsMessenger
 from bot.teams.personal_files import TeamsFiles, is_local_file, is_sharepoints, read_messages
 from bot.teams.token_verifier import KeysUnavailable, SigningKeys, TokenRefused, TokenVerifier
 from storage.errors import SettingsError, raised_at
-from storage.task_group import PatientCalls, cancel_and_wait
+from storage.task_group import DeadlineCalls, cancel_and_wait
 
 PATH = "/api/messages"
 MAX_BODY_BYTES = 1 << 18
@@ -64,9 +64,9 @@ class TeamsAdapter:
         self.files = TeamsFiles(is_local_file if settings.teams_development else is_sharepoints)
         self._uploads = UploadPolicy(settings.uploads)
         self._receive = receive
-        self._calls = PatientCalls(ACK_SECONDS)
+        self._calls = DeadlineCalls(ACK_SECONDS)
         self._compose = ComposeExtension(
-            self._receive_promptly,
+            self._receive_by_deadline,
             given,
             sources_shown=settings.sources_shown,
             question_chars=settings.question_chars,
@@ -117,7 +117,7 @@ class TeamsAdapter:
             await self._leave(left)
         return _refused() if is_feedback(activity) else web.Response()
 
-    async def _receive_promptly(self, message: IncomingMessage) -> bool:
+    async def _receive_by_deadline(self, message: IncomingMessage) -> bool:
         """Keep the question of a dialog, which waits for the answer, too, and so has its own deadline."""
         return await self._calls.wait_for(self._receive(message))
 

@@ -69,7 +69,7 @@ class PurgeQueue:
                 release(row)
                 row.state = "removed"
 
-    async def restart_graces(self) -> None:
+    async def _restart_graces(self) -> None:
         """Let a grace that began in the future, by a clock that was ahead, begin now.
 
         A publication that was retired with its document stays paired with it, so that the deletion can be
@@ -98,6 +98,7 @@ class PurgeQueue:
         Returns:
             The readings whose files may be removed now.
         """
+        await self._restart_graces()
         await self._give_up_documents()
         async with blobs.removing():
             dead, readings = await self._forget_contents()
