@@ -28,6 +28,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.local import first_level
 from ingestion.watch.batch_ingest import BatchIngest, FolderBatch
 from ingestion.watch.intake import Intake
+from ingestion.watch.lost_copies import LostCopies
 from ingestion.watch.watcher import Watcher
 from ingestion.web_pages.renewal import make_renewal
 from storage.chat.channels import Channels
@@ -143,7 +144,7 @@ class Ingestion:
             compute_pool: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
         """
-        self._settings, self._channels = settings, channels
+        self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
         self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
@@ -157,7 +158,6 @@ class Ingestion:
         )
         self._publications = publications = PublicationQueue(database, leases)
         self._compute_pool = compute_pool or ComputePool(settings.read_workers)
-        self._web_sources = web_sources
         self._web_pages = make_renewal(
             settings,
             web_sources,
@@ -175,6 +175,7 @@ class Ingestion:
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
         self._copies = LocalCopies(database, blobs, files)
+        self.lost_copies = LostCopies(Inventory(database), self._folders, self._intake, settings)
         self._reconciler = Reconciler(
             Inventory(database),
             self._verifier,
