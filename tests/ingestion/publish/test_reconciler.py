@@ -421,10 +421,10 @@ async def test_a_lost_blob_is_copied_when_it_is_asked_for(home: Home, channel: s
     (folder / "travel.pdf").unlink()
     command, told = home.ingestion(stop_at="quick"), list[tuple[int, int]]()
     assert await reconcile(command) == {"copied_again": 2}
-    assert await command.lost_copies.copy(lambda *counts: told.append(counts)) == (1, 1)
+    assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 1)
     assert told == [(2, 2)]
     assert [home.blobs.is_kept(one.sha256) for one in live] == [True, False]
     assert home.blobs.path(live[0].sha256).read_bytes() == LEAVE
     (folder / "travel.pdf").write_bytes(TRAVEL)
-    assert await command.lost_copies.copy(lambda *counts: told.append(counts)) == (1, 0)
+    assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 0)
     assert home.blobs.path(live[1].sha256).read_bytes() == TRAVEL
