@@ -28,6 +28,7 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.local import first_level
 from ingestion.watch.batch_ingest import BatchIngest, FolderBatch
 from ingestion.watch.intake import Intake
+from ingestion.watch.lost_copies import LostCopies
 from ingestion.watch.watcher import Watcher
 from ingestion.web_pages.renewal import make_renewal
 from storage.chat.channels import Channels
@@ -176,6 +177,7 @@ class Ingestion:
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
         self._copies = LocalCopies(database, blobs, files)
+        self.lost_copies = LostCopies(Inventory(database), self._folders, self._intake, settings)
         self._reconciler = Reconciler(
             Inventory(database),
             self._verifier,

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -127,23 +128,39 @@ def _first_lines(indent: str, texts: Sequence[str], most: int) -> list[str]:
     return [f"{indent}{text}" for text in (*texts[:most], *([f"and {more} more"] if more > 0 else ()))]
 
 
-async def reconcile(_options: argparse.Namespace) -> int:
-    """Print what was mended; 1 when another process is comparing already."""
+async def reconcile(options: argparse.Namespace) -> int:
+    """Mend what differs, and print it; 1 when another process is comparing, or a lost PDF is nowhere."""
     async with open_ingestion(load_settings()) as (_, ingestion):
         repairs = await ingestion.reconcile()
-    if repairs is None:
-        print("footnote: another process is comparing right now; its log says what it mends", file=sys.stderr)
-        return 1
+        if repairs is None:
+            print(
+                "footnote: another process is comparing right now; its log says what it mends",
+                file=sys.stderr,
+            )
+            return 1
+        copied, lost = await ingestion.lost_copies.copy(_show_copied)
+    if options.json:
+        print(dump(asdict(repairs) | {"copied": copied, "still_lost": lost}))
+        return 1 if lost else 0
     counted = [
         (repairs.published_anew, "publications the index had lost are published again by `footnote serve`"),
         (repairs.strays_removed, "publications that only the index knew were removed"),
         (repairs.tenants_dropped, "tenants of no channel were dropped"),
-        (repairs.copied_again, "documents lost their stored copy: the next scan copies them again"),
+        (copied, "documents had lost their stored copy, and have it again from their folder"),
+        (
+            lost,
+            "documents lost their stored copy, and their folder has no such file: put it back, or ingest it",
+        ),
+        (repairs.sent_again, "contents the store did not have were sent to it again"),
         (repairs.read_again, "readings lost their files and are made again by `footnote serve`"),
         (repairs.files_swept, "stored files that no document wants were removed"),
     ]
     print(*[f"{number} {what}" for number, what in counted if number] or ["Nothing differs."], sep="\n")
-    return 0
+    return 1 if lost else 0
+
+
+def _show_copied(tried: int, total: int) -> None:
+    print(f"lost copies: {tried} of {total} tried", file=sys.stderr)
 
 
 async def list_folders(options: argparse.Namespace) -> int:

@@ -64,8 +64,12 @@ def build_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="one JSON line per finding")
     doctor.set_defaults(run="bot.cli.diagnosis.doctor:doctor")
     reconcile = commands.add_parser(
-        "reconcile", help="compare database, index and stored files now, and mend what differs"
+        "reconcile",
+        help="compare database, index and stored files now, and mend what differs",
+        description="Lost PDFs are copied again from their folders before it ends. Exit status 1: one of "
+        "them lies nowhere any more, or another process is comparing.",
     )
+    reconcile.add_argument("--json", action="store_true", help="one JSON line")
     reconcile.set_defaults(run="bot.cli.folders:reconcile")
     return parser
 

@@ -102,7 +102,7 @@ class Folders:
             if watched:
                 row.watched, row.origin, row.passwords = True, origin, list(passwords)
             await session.flush()
-            return _folder(row)
+            return folder_of(row)
 
     async def move_to(self, folder_id: int, location: str) -> Folder | None:
         """Expect a folder elsewhere from now on, with all that it holds.
@@ -117,7 +117,7 @@ class Folders:
             if (await session.scalars(taken)).first() is not None:
                 return None
             row.location = location
-            return _folder(row)
+            return folder_of(row)
 
     async def watched(self, origin: str | None = None) -> list[Folder]:
         """Every watched folder, the ones that are not there any more included."""
@@ -125,7 +125,7 @@ class Folders:
         if origin is not None:
             query = query.where(col(FolderRow.origin) == origin)
         async with self._database.snapshot() as session:
-            return [_folder(row) for row in await session.scalars(query)]
+            return [folder_of(row) for row in await session.scalars(query)]
 
     async def of_channel(self, channel_id: int) -> list[str]:
         """Where the watched folders of a channel lie, the oldest first."""
@@ -354,5 +354,6 @@ def is_ours(folder: FolderRow, owner: str | None) -> bool:
     return owner is None or folder.lease_owner in (None, owner)
 
 
-def _folder(row: FolderRow) -> Folder:
+def folder_of(row: FolderRow) -> Folder:
+    """As SQL has it."""
     return Folder(row.id, row.channel_id, row.location, row.watched, row.problem, row.origin)

@@ -19,6 +19,7 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.files.blobs import Blobs
 from storage.files.local_cache import SHARDS
+from storage.folders.folders import Folder, folder_of
 from storage.models import Rung, TenantName
 from storage.queues.publication_queue import LIVE, ExpectedPublication, read_expected
 from storage.queues.purge import is_wanted
@@ -31,6 +32,7 @@ from storage.sql.tables import (
     ChannelRow,
     DocumentRow,
     FactRow,
+    FolderRow,
     PublicationRow,
     ReadingRow,
     VersionRow,
@@ -182,6 +184,20 @@ class Inventory:
                 for document in documents:
                     document.reason = _MISSING  # its stat stays: a rename is seen by it
                 return len(documents)
+
+    async def lost_copies(self) -> list[tuple[Folder, frozenset[str]]]:
+        """The folders with documents that ``lose_blob`` wrote down, and those documents' files."""
+        query = (
+            select(FolderRow, col(DocumentRow.file))
+            .join(DocumentRow, col(DocumentRow.folder_id) == FolderRow.id)
+            .where(col(DocumentRow.reason) == _MISSING, col(DocumentRow.state) != "deleted")
+            .order_by(col(FolderRow.id))
+        )
+        files: dict[Folder, set[str]] = {}
+        async with self._database.snapshot() as session:
+            for row, file in await session.execute(query):
+                files.setdefault(folder_of(row), set()).add(file)
+        return [(folder, frozenset(names)) for folder, names in files.items()]
 
     async def readings(self, shards: Shards) -> tuple[set[UUID], list[ExpectedReading]]:
         """(every reading of these shards that has files or will, those of them that are done)."""

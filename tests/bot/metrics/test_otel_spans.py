@@ -39,7 +39,22 @@ def write_everything(spans: SpanWriter) -> None:
     read = ReadingClaim(lease, READING, "0" * 64, Rung.QUICK, 1, None)
     spans.write_step("read quick", read, trace.began, ValueError(SECRET))
     publication = PublicationClaim(
-        lease, UUID(int=1), channel.tenant, UUID(int=2), 3, READING, Rung.QUICK, SECRET, SECRET, 4, 5, 6, None
+        lease=lease,
+        id=UUID(int=1),
+        tenant=channel.tenant,
+        document_id=UUID(int=2),
+        folder_id=1,
+        version=3,
+        sha256="0" * 64,
+        is_locked=False,
+        reading_id=READING,
+        rung=Rung.QUICK,
+        title=SECRET,
+        file=SECRET,
+        pages=4,
+        chunks=5,
+        figures=6,
+        space=None,
     )
     spans.write_step("publish quick", publication, trace.began, None)
 

@@ -403,3 +403,28 @@ async def reconcile_until_equal(home: Home, serving: Ingestion, channel: str) ->
         return await is_equal(home, channel)
 
     await home.until(is_so)
+
+
+async def test_a_lost_blob_is_copied_when_it_is_asked_for(home: Home, channel: str) -> None:
+    """Shows that no scan is waited for, of a folder that has none either; what lies nowhere is counted."""
+    folder = home.path / "by hand"
+    folder.mkdir()
+    for name, data in (("leave.pdf", LEAVE), ("travel.pdf", TRAVEL)):
+        (folder / name).write_bytes(data)
+    await home.ingest(folder, channel, stop_at="quick")
+    live = [
+        await home.until_found(channel, word, file)
+        for word, file in (("marzipan", "leave.pdf"), ("lantern", "travel.pdf"))
+    ]
+    for one in live:
+        home.blobs.remove(one.sha256)
+    (folder / "travel.pdf").unlink()
+    command, told = home.ingestion(stop_at="quick"), list[tuple[int, int]]()
+    assert await reconcile(command) == {"copied_again": 2}
+    assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 1)
+    assert told == [(2, 2)]
+    assert [home.blobs.is_kept(one.sha256) for one in live] == [True, False]
+    assert home.blobs.path(live[0].sha256).read_bytes() == LEAVE
+    (folder / "travel.pdf").write_bytes(TRAVEL)
+    assert await command.lost_copies.copy(lambda tried, total: told.append((tried, total))) == (1, 0)
+    assert home.blobs.path(live[1].sha256).read_bytes() == TRAVEL

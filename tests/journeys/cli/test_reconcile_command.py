@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from pathlib import Path
 
+import aiohttp
 from harness.program import SAMPLES, Program
 from harness.waiting import BY_COMMAND, until
 
@@ -31,3 +33,42 @@ async def test_an_admin_sees_what_was_mended(program: Program) -> None:
     async with program.serving():
         await until(is_found, every=BY_COMMAND, log=lambda: program.log)
         assert program.run("reconcile").stdout == "Nothing differs.\n"
+
+
+async def test_a_lost_pdf_is_back_when_the_command_ends(program: Program) -> None:
+    """Shows that beside a running service, and without one, a PDF that the store lost and its folder has
+    is copied again at once, with its page behind the old link; and that one that lies nowhere is said so.
+    """
+    sample = next(SAMPLES.glob("*.pdf"))
+    dropped = program.drop("it", sample)
+    async with program.serving(), aiohttp.ClientSession() as session:
+        await program.until_live("it", 1)
+        answer = await asyncio.to_thread(program.ask, "How long is a password?", "it")
+        page = (answer["citations"] or [answer["nearest"]])[0]
+        (blob,) = blobs_of(program)
+        blob.unlink()
+        mended = await asyncio.to_thread(program.run, "reconcile", "--json")
+        assert (mended.returncode, blob.exists()) == (0, True), mended.stderr
+        told = json.loads(mended.stdout)
+        assert (told["copied"], told["still_lost"], "1 of 1" in mended.stderr) == (1, 0, True)
+        async with session.get(f"{page['url']}/p/{page['page']}@1x") as drawn:
+            assert (drawn.status, drawn.content_type) == (200, "image/png")
+        async with session.get(f"{page['url']}/file.pdf") as file:
+            assert await file.read() == sample.read_bytes()
+    blob.unlink()
+    mended = program.run("reconcile")
+    assert (mended.returncode, blob.exists()) == (0, True), mended.stderr
+    assert mended.stdout.startswith("1 documents had lost their stored copy, and have it again")
+    blob.unlink()
+    dropped.unlink()
+    for _ in range(2):
+        mended = program.run("reconcile")
+        assert (mended.returncode, blob.exists()) == (1, False)
+        assert mended.stdout.startswith(
+            "1 documents lost their stored copy, and their folder has no such file"
+        )
+
+
+def blobs_of(program: Program) -> list[Path]:
+    """The stored PDFs."""
+    return [path for path in (program.home / "blobs").glob("??/*") if path.is_file()]
