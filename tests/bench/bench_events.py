@@ -18,7 +18,6 @@ import json
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,6 +29,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from engines.support.ports import free_port
+from fakes.counting_slack import CountingSlack
+from fakes.slack_events import BOT, TEAM
 from figures import Figure, table
 from harness.program import SAMPLES, Program
 from slack_sdk.signature import SignatureVerifier
@@ -37,7 +38,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.conversation import MAX_PLACED_AT_ONCE
 
-SECRET, TEAM, BOT, BOT_ID = "secret-of-the-benchmark", "T0BENCH01", "U0BENCH01", "B0BENCH01"
+SECRET = "secret-of-the-benchmark"
 CHANNELS = [f"C{number:02}BENCH01" for number in range(20)]
 FLOODED, OTHER = "C90BENCH01", "C91BENCH01"
 RATE, SECONDS, REPEATED = 100, 60, 10
@@ -45,69 +46,10 @@ FLOOD, LIMITED_FLOOD, AFTERWARDS = 400, 60, 5
 """Questions of the channel that floods, of the same while Slack slows it down, and of the other one."""
 SEEN_SECONDS, OTHER_SECONDS = 3.0, 2.0
 """Within which a question's first sign is seen, of all and of the channel that does not flood."""
-BURST = 5
-"""Messages that a channel may post at once where Slack takes one a second."""
 LONGEST = 1000.0
 """Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000."""
 ANSWER_SECONDS = 1800
 QUESTIONS = ("How often do backups run?", "How long are backups kept?", "Who approves remote work?")
-
-
-@dataclass
-class CountingSlack:
-    """The Web API: what was posted to each question's thread, and which of these messages became answers."""
-
-    posted: Counter[str] = field(default_factory=Counter)
-    threads: dict[str, str] = field(default_factory=dict)
-    metadata: dict[str, Any] = field(default_factory=dict)
-    answers: Counter[str] = field(default_factory=Counter)
-    shown_at: dict[str, float] = field(default_factory=dict)
-    """When the first message of each thread came."""
-    limited: str = ""
-    """The channel that may post one message a second and no more."""
-    tokens: float = BURST
-    refilled_at: float = 0.0
-    refused: int = 0
-    """Posts that came too soon."""
-
-    def is_too_soon(self, channel: str) -> bool:
-        """Slack's own limit: a message a second and channel, after a short burst."""
-        if channel != self.limited:
-            return False
-        now = time.monotonic()
-        self.tokens = min(BURST, self.tokens + now - self.refilled_at)
-        self.refilled_at = now
-        if self.tokens < 1:
-            self.refused += 1
-            return True
-        self.tokens -= 1
-        return False
-
-    async def handle(self, request: web.Request) -> web.Response:
-        """Do what the method says, as far as anybody could see it."""
-        sent = dict(request.query)
-        sent |= await request.json() if request.content_type == "application/json" else await request.post()
-        reply: dict[str, Any] = {"ok": True, "team_id": TEAM, "user_id": BOT, "bot_id": BOT_ID}
-        channel = str(sent.get("channel") or "")
-        if request.match_info["method"] == "chat.postMessage":
-            if self.is_too_soon(channel):
-                slow = {"ok": False, "error": "ratelimited"}
-                return web.json_response(slow, status=429, headers={"Retry-After": "1"})
-            thread, ts = str(sent["thread_ts"]), f"{len(self.threads)}.1"
-            named = sent.get("metadata")
-            self.threads[ts], self.metadata[ts] = (
-                thread,
-                json.loads(named) if isinstance(named, str) else named,
-            )
-            self.posted[thread] += 1
-            self.shown_at.setdefault(thread, time.monotonic())
-            reply |= {"ts": ts, "channel": channel}
-        elif request.match_info["method"] == "conversations.replies":
-            own = [ts for ts, thread in self.threads.items() if thread == sent["ts"]]
-            reply["messages"] = [{"ts": ts, "bot_id": BOT_ID, "metadata": self.metadata[ts]} for ts in own]
-        elif request.match_info["method"] == "chat.update" and sent.get("blocks"):
-            self.answers[self.threads[str(sent["ts"])]] += 1
-        return web.json_response(reply | {"channel": {"id": channel, "name": "bench"}, **reply})
 
 
 @asynccontextmanager

@@ -1,0 +1,81 @@
+"""A Slack Web API that only counts: what was posted to each question's thread, and what became an answer.
+
+Unlike local-slack it keeps the metadata of messages, so that a placeholder is found again after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from fakes.slack_events import BOT, TEAM
+
+BOT_ID = "B0FOOT001"
+BURST = 5
+"""Messages that a channel may post at once where Slack takes one a second."""
+
+
+@dataclass
+class CountingSlack:
+    """The Web API: what was posted to each question's thread, and which of these messages became answers."""
+
+    posted: Counter[str] = field(default_factory=Counter)
+    threads: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    answers: Counter[str] = field(default_factory=Counter)
+    shown_at: dict[str, float] = field(default_factory=dict)
+    """When the first message of each thread came."""
+    limited: str = ""
+    """The channel that may post one message a second and no more."""
+    tokens: float = BURST
+    refilled_at: float = 0.0
+    refused: int = 0
+    """Posts that came too soon."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """What the last answer of each thread says."""
+
+    def is_too_soon(self, channel: str) -> bool:
+        """Slack's own limit: a message a second and channel, after a short burst."""
+        if channel != self.limited:
+            return False
+        now = time.monotonic()
+        self.tokens = min(BURST, self.tokens + now - self.refilled_at)
+        self.refilled_at = now
+        if self.tokens < 1:
+            self.refused += 1
+            return True
+        self.tokens -= 1
+        return False
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Do what the method says, as far as anybody could see it."""
+        sent = dict(request.query)
+        sent |= await request.json() if request.content_type == "application/json" else await request.post()
+        reply: dict[str, Any] = {"ok": True, "team_id": TEAM, "user_id": BOT, "bot_id": BOT_ID}
+        channel = str(sent.get("channel") or "")
+        if request.match_info["method"] == "chat.postMessage":
+            if self.is_too_soon(channel):
+                slow = {"ok": False, "error": "ratelimited"}
+                return web.json_response(slow, status=429, headers={"Retry-After": "1"})
+            thread, ts = str(sent["thread_ts"]), f"{len(self.threads)}.1"
+            named = sent.get("metadata")
+            self.threads[ts], self.metadata[ts] = (
+                thread,
+                json.loads(named) if isinstance(named, str) else named,
+            )
+            self.posted[thread] += 1
+            self.shown_at.setdefault(thread, time.monotonic())
+            reply |= {"ts": ts, "channel": channel}
+        elif request.match_info["method"] == "conversations.replies":
+            own = [ts for ts, thread in self.threads.items() if thread == sent["ts"]]
+            reply["messages"] = [{"ts": ts, "bot_id": BOT_ID, "metadata": self.metadata[ts]} for ts in own]
+        elif request.match_info["method"] == "chat.update" and sent.get("blocks"):
+            thread = self.threads[str(sent["ts"])]
+            self.answers[thread] += 1
+            self.texts[thread] = str(sent.get("text"))
+        return web.json_response(reply | {"channel": {"id": channel, "name": "bench"}, **reply})
