@@ -43,7 +43,7 @@ from bot.core.uploads.file_host import FileHost
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
 from bot.public_links import open_links
-from bot.server_socket import ServerSocket
+from bot.server_socket import BACKLOG, ServerSocket
 from bot.settings import Settings
 from bot.web.app import build_web, make_runner
 from bot.web.connections import ConnectionLimits, connections_that_fit
@@ -354,7 +354,8 @@ async def _open_web(
     runner = make_runner(app, limits)
     await runner.setup()
     try:
-        await web.SockSite(runner, server_socket.socket).start()
+        server_socket.listen()
+        await web.SockSite(runner, server_socket.socket, backlog=BACKLOG).start()
         watch = await build_outage_watch(settings, stores, readiness)
         async with (
             serving_metrics(render, settings.bot.metrics_listen),

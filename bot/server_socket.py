@@ -13,6 +13,9 @@ from typing import Any
 from storage.errors import SettingsError
 from storage.index.weaviate.process import process_start_time
 
+BACKLOG = 128
+"""Connections that the kernel holds until they are taken up."""
+
 
 def base_url(host: str, port: int) -> str:
     """URL of an address people's browsers can open; all interfaces are shown as loopback."""
@@ -53,11 +56,21 @@ class ServerSocket:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self.socket.bind((self._host, self._port))
-            self.socket.listen(128)
         except OSError as error:
             self.socket.close()
             raise SettingsError(self._sentence(error)) from error
         return self
+
+    def listen(self) -> None:
+        """Take connections: until then they are refused, so that a balancer goes on to another machine.
+
+        Raises:
+            SettingsError: another program has begun to listen there since the address was taken.
+        """
+        try:
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            raise SettingsError(self._sentence(error)) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

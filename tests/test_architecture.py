@@ -79,7 +79,7 @@ HOMES = {
     "aiosqlite": ("storage.sql.group_commit",),
     "opentelemetry": ("bot.metrics.otel_spans",),
     "prometheus_client": ("bot.metrics",),
-    "psycopg": (),
+    "psycopg": ("storage.sql.postgres",),
     "pydantic_settings": ("storage.settings",),
     "dotenv": ("storage.settings",),
 }

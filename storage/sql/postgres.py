@@ -6,15 +6,21 @@ one of the sentences here; none repeats the URL.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
-from typing import Any
+import asyncio
+import itertools
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from sqlalchemy import URL, Connection, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlmodel import SQLModel
 
+from storage.clock import steady_seconds
 from storage.errors import SettingsError
 from storage.sql.dialect import (
     QUEUE_SECONDS,
@@ -24,6 +30,10 @@ from storage.sql.dialect import (
     migrate,
     refuse_other_schema,
 )
+from storage.task_group import cancel_and_wait
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection as PsycopgConnection
 
 ALONE = 0x666F6F746E6F7465
 """The advisory lock of whoever is alone among writers: "footnote" in ASCII."""
@@ -34,6 +44,14 @@ LOCKS = 2
 """Connections that hold such a lock at the same time."""
 IDLE_SECONDS = 60
 """A transaction of a worker that fell silent is ended by the server after so long."""
+
+SUSPECT_SECONDS, TICK_SECONDS = 1.0, 0.25
+"""A step that takes longer has the server asked, by a connection of its own, whether it still answers."""
+SILENT_SECONDS = 2.5
+"""A server that does not let that connection in within this time is silent."""
+ASK_AGAIN_SECONDS = 0.5
+REST_SECONDS = 2.0
+"""After it was found silent, for so long nobody else waits to find out again."""
 
 _UNREACHABLE = "the database server does not answer: is it running, and is its address in DATABASE_URL right?"
 _BUSY = "the database server takes no more connections: raise its max_connections, or run fewer processes"
@@ -81,6 +99,111 @@ _STATUS = text(
 _LOCK = select(func.pg_advisory_xact_lock(ALONE))
 
 
+class ServerWatch:
+    """The connections of one process to one server; once the server is silent, it breaks them off.
+
+    libpq waits for an answer for as long as its connection stands. One behind a partition, through a proxy,
+    or to a server that hangs stands for long: a proxy or a kernel answers keepalives. Nor does it help to end
+    the task that waits: psycopg then asks the server to break the statement off, and gives it ten seconds.
+    """
+
+    def __init__(self) -> None:
+        self._connections: WeakSet[PsycopgConnection[Any]] = WeakSet()
+        self._connecting: set[asyncio.Task[PsycopgConnection[Any]]] = set()
+        self._target: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+        self._steps: dict[int, float] = {}
+        self._ended = 0
+        """Steps that went well."""
+        self._numbers = itertools.count()
+        self._watching: asyncio.Task[None] | None = None
+        self._silent_until = 0.0
+
+    async def connect(self, *target: Any, **options: Any) -> PsycopgConnection[Any]:
+        """A connection that is broken off once the server is silent; arguments as psycopg has them.
+
+        Raises:
+            psycopg.OperationalError: the server is silent, or refuses.
+        """
+        import psycopg  # noqa: PLC0415 - only for who uses PostgreSQL
+
+        if self._is_silent():
+            raise psycopg.OperationalError("the server did not answer a moment ago")
+        self._target = target, options
+        connecting = asyncio.create_task(psycopg.AsyncConnection.connect(*target, **options))
+        self._connecting.add(connecting)
+        connecting.add_done_callback(self._connecting.discard)
+        try:
+            connection = await connecting
+        except asyncio.CancelledError:
+            if connecting.cancelled() and self._is_silent():
+                raise psycopg.OperationalError("the server does not answer") from None
+            connecting.cancel()
+            raise
+        self._connections.add(connection)
+        return connection
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """While the server is waited for."""
+        number = next(self._numbers)
+        self._steps[number] = steady_seconds()
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(), name="database-watch")
+        try:
+            yield
+            self._ended += 1
+        finally:
+            del self._steps[number]
+
+    async def aclose(self) -> None:
+        """Watch no more."""
+        if self._watching:
+            await cancel_and_wait(self._watching)
+
+    async def _watch(self) -> None:
+        """While anybody waits; one that waits for long has the server asked."""
+        while self._steps:
+            await asyncio.sleep(TICK_SECONDS)
+            since = min(self._steps.values(), default=steady_seconds())
+            if steady_seconds() - since <= SUSPECT_SECONDS:
+                continue
+            if not await self._answers():
+                self._silent_until = steady_seconds() + REST_SECONDS
+                self._break_off()
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    async def _answers(self) -> bool:
+        """Whether the server lets a connection in, refuses it, or ends somebody's step meanwhile."""
+        asking, before = asyncio.create_task(self._ask()), self._ended
+        # Each wait is a turn of the loop: time in which the loop itself stood still is none of the server's.
+        for _ in range(round(SILENT_SECONDS / TICK_SECONDS)):
+            done, _ = await asyncio.wait({asking}, timeout=TICK_SECONDS)
+            if done or self._ended != before:
+                break
+        answers = asking.done() or self._ended != before
+        await cancel_and_wait(asking)
+        return answers
+
+    async def _ask(self) -> None:
+        import psycopg  # noqa: PLC0415 - only for who uses PostgreSQL
+
+        target, options = self._target
+        with suppress(psycopg.Error):
+            connection = await psycopg.AsyncConnection.connect(*target, **options)
+            await connection.close()
+
+    def _break_off(self) -> None:
+        """End every connection below libpq: whoever waits for one hears at once that it is gone."""
+        for task in list(self._connecting):
+            task.cancel()
+        for connection in [one for one in self._connections if not one.closed]:
+            with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+                duplicate.shutdown(socket.SHUT_RDWR)
+
+    def _is_silent(self) -> bool:
+        return steady_seconds() < self._silent_until
+
+
 class PostgresDialect:
     """One database on a server."""
 
@@ -101,6 +224,7 @@ class PostgresDialect:
         self._url = url.set(drivername="postgresql+psycopg")
         self._busy_seconds = busy_seconds
         self._turns = WriterQueue()
+        self._watch = ServerWatch()
         self._writers = self._engine(WRITERS)
         self._locks = self._engine(LOCKS, isolation_level="AUTOCOMMIT")
         self._readers = self._engine(
@@ -128,27 +252,30 @@ class PostgresDialect:
         """Every statement sees what was committed before it, which for one that is alone stays true."""
         # The turn comes first: tasks of this process that wait for the lock must not use up its connections.
         async with self._turns.turn() if exclusive else nullcontext():
-            async with AsyncSession(self._writers, expire_on_commit=False) as session, session.begin():
-                if exclusive:
-                    await session.execute(_LOCK)
-                yield session
+            with self._watch.step():
+                async with AsyncSession(self._writers, expire_on_commit=False) as session, session.begin():
+                    if exclusive:
+                        await session.execute(_LOCK)
+                    yield session
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
         """What was committed before its first statement."""
-        async with AsyncSession(self._readers, expire_on_commit=False) as session:
-            yield session
+        with self._watch.step():
+            async with AsyncSession(self._readers, expire_on_commit=False) as session:
+                yield session
 
     @asynccontextmanager
     async def content_lock(self, alone: bool) -> AsyncIterator[None]:
         """A lock of a session, as files may take longer than a transaction may be idle; it ends with it."""
         suffix = "" if alone else "_shared"
-        async with self._locks.connect() as connection:
-            await connection.execute(text(f"SELECT pg_advisory_lock{suffix}({CONTENTS})"))
-            try:
-                yield
-            finally:
-                await connection.execute(text(f"SELECT pg_advisory_unlock{suffix}({CONTENTS})"))
+        with self._watch.step():
+            async with self._locks.connect() as connection:
+                await connection.execute(text(f"SELECT pg_advisory_lock{suffix}({CONTENTS})"))
+                try:
+                    yield
+                finally:
+                    await connection.execute(text(f"SELECT pg_advisory_unlock{suffix}({CONTENTS})"))
 
     async def scrub(self) -> None:
         """Rewrite every table; the server's write-ahead log and its backups are its administrator's."""
@@ -160,8 +287,9 @@ class PostgresDialect:
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[AsyncConnection]:
         """In a transaction: only there the server refuses to write."""
-        async with self._readers.connect() as connection:
-            yield connection
+        with self._watch.step():
+            async with self._readers.connect() as connection:
+                yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the SQLSTATE, or by the words of a server that did not let us in."""
@@ -175,6 +303,7 @@ class PostgresDialect:
 
     async def aclose(self) -> None:
         """Close all connections."""
+        await self._watch.aclose()
         await self._readers.dispose()
         await self._locks.dispose()
         await self._writers.dispose()
@@ -194,7 +323,12 @@ class PostgresDialect:
             pool_timeout=QUEUE_SECONDS,
             pool_pre_ping=True,
             hide_parameters=True,  # errors are logged, and parameters are people's words
-            connect_args={"application_name": "footnote", "options": limits, **named},
+            connect_args={
+                "application_name": "footnote",
+                "options": limits,
+                "async_creator_fn": self._watch.connect,
+                **named,
+            },
             **options,
         )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-LONG_ONLY = ("axe", "firefox", "helm", "images", "promtool")
+LONG_ONLY = ("axe", "firefox", "helm", "images", "promtool", "toxiproxy")
 """Those that only tests of ``make test-all`` run on."""
 
 

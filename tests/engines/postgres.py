@@ -1,7 +1,8 @@
 """postgres: Debian's own server on a cluster of this run, which tests may kill and start again.
 
-It listens on a socket in its own folder only. It leaves syncing to the kernel: tests end processes, not
-machines. Every test gets a database of its own; most get a copy of one that was migrated once.
+It listens on a socket in its own folder only, unless a test starts one with a port. It leaves syncing to
+the kernel: tests end processes, not machines. Every test gets a database of its own; most get a copy of one
+that was migrated once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
@@ -24,12 +25,13 @@ from harness.empty_homes import migrate
 from harness.processes import children
 
 from engines import apt_install
-from engines.support.starting import wait_until_ready
+from engines.support.starting import halt, wait_until_ready
 
 NAME = "postgres"
 REMEDY = "sudo apt-get install -y postgresql"
 BINDS_EVERYWHERE = False
 USER, PASSWORD = "footnote", "cast-iron"
+DEFAULT_PORT = 5432
 
 
 def programs() -> Path | None:
@@ -52,9 +54,13 @@ def fetch() -> None:
 class RealPostgres:
     """A server that can be stopped, killed and started again on the same data."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make a cluster in an empty folder that belongs to ``account()``."""
+    def __init__(self, folder: Path, port: int | None = None) -> None:
+        """Make a cluster in an empty folder that belongs to ``account()``.
+
+        ``port``: where it listens on loopback as well; None: nowhere.
+        """
         self._folder = folder
+        self.port = port
         self._server: subprocess.Popen[bytes] | None = None
         self._home: str | None = None
         secret = folder / "password"
@@ -68,12 +74,18 @@ class RealPostgres:
 
     def url(self, database: str = "postgres") -> str:
         """``DATABASE_URL`` of one of its databases."""
-        return f"postgresql://{USER}:{PASSWORD}@/{database}?host={quote(str(self._folder), safe='')}"
+        port = f"&port={self.port}" if self.port else ""
+        return f"postgresql://{USER}:{PASSWORD}@/{database}?host={quote(str(self._folder), safe='')}{port}"
+
+    def url_at(self, port: int, database: str) -> str:
+        """The same, by TCP: for a server with a port, or what stands in front of it."""
+        return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/{database}"
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         command = ["-D", str(self._data), "-k", str(self._folder)]
-        command += ["-c", "listen_addresses=", "-c", "fsync=off"]
+        command += ["-c", f"listen_addresses={'127.0.0.1' if self.port else ''}", "-c", "fsync=off"]
+        command += ["-p", str(self.port)] if self.port else []
         command += [
             "-c",
             "authentication_timeout=30",
@@ -92,6 +104,19 @@ class RealPostgres:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self._running.wait(10)
+
+    def pause(self) -> None:
+        """Stop it where it is: connections stay open, nothing answers."""
+        main = self._running.pid
+        for process in (main, *children(main)):
+            halt(process)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        main = self._running.pid
+        for process in (main, *children(main)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it as an administrator who does not wait for its clients."""
@@ -131,7 +156,8 @@ class RealPostgres:
                 connection.execute(statement)
 
     def _is_ready(self) -> bool:
-        return not subprocess.run([_program("pg_isready"), "-q", "-h", self._folder], check=False).returncode
+        command = [_program("pg_isready"), "-q", "-h", self._folder, "-p", str(self.port or DEFAULT_PORT)]
+        return not subprocess.run(command, check=False).returncode
 
     @property
     def _running(self) -> subprocess.Popen[bytes]:
@@ -169,20 +195,27 @@ def memory() -> Path | None:
     return shared if shared.is_dir() and shutil.disk_usage(shared).free > 4 << 30 else None
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[RealPostgres]:
-    """One server for all tests; a test that stops it starts it again."""
+@contextmanager
+def running_postgres(port: int | None = None) -> Iterator[RealPostgres]:
+    """A server on a fresh cluster, which is gone afterwards; ``port`` as ``RealPostgres`` has it."""
     # Short, as a socket's path has at most 107 bytes; in memory, as each test's database is a copy of files.
     folder = Path(tempfile.mkdtemp(prefix="footnote-pg-", dir=memory()))
     if (owner := account()) is not None:
         os.chown(folder, owner, -1)
-    server = RealPostgres(folder)
+    server = RealPostgres(folder, port)
     try:
         server.start()
         yield server
     finally:
         server.stop()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[RealPostgres]:
+    """One server for all tests; a test that stops it starts it again."""
+    with running_postgres() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Slack's Web API that only counts: what was posted to each question's thread, and what became of it."""
+"""A Slack Web API that only counts: what was posted to each question's thread, and what became of it.
+
+Unlike the local server of Slack it keeps the metadata of messages, so that a placeholder is found after a crash.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ class CountingSlack:
     answers: Counter[str] = field(default_factory=Counter)
     shown_at: dict[str, float] = field(default_factory=dict)
     """When the first message of each thread came."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """What the last answer of each thread says."""
     answered_at: dict[str, float] = field(default_factory=dict)
     """When the first answer of each thread came."""
     limited: str = ""
@@ -71,6 +76,7 @@ class CountingSlack:
             thread = self.threads[str(sent["ts"])]
             self.answers[thread] += 1
             self.answered_at.setdefault(thread, time.monotonic())
+            self.texts[thread] = str(sent.get("text"))
         return web.json_response(reply | {"channel": {"id": channel, "name": "bench"}, **reply})
 
     def _post(self, thread: str, metadata: Any) -> str:

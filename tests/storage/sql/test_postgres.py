@@ -1,9 +1,11 @@
 """PostgreSQL as we use it: row locks beside one advisory lock, and an outage that heals."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from engines.postgres import PASSWORD, RealPostgres
+from harness.waiting import until
 from samples.databases import keep, names_in
 from sqlalchemy import text
 
@@ -99,6 +101,35 @@ async def test_a_server_that_is_killed_is_an_outage_that_heals(
     finally:
         postgres.start()
     await keep(database, "after")
+    assert await names_in(database) == {"before", "after"}
+
+
+async def test_a_server_that_falls_silent_is_an_outage_within_seconds(
+    database: Database, postgres: RealPostgres
+) -> None:
+    """Shows that who waits for a server that hangs hears so in time, and that its return is noticed."""
+    await keep(database, "before")
+    assert await names_in(database) == {"before"}
+    postgres.pause()
+    try:
+        waiting = {
+            asyncio.create_task(names_in(database)),
+            asyncio.create_task(keep(database, "alone")),
+            asyncio.create_task(keep(database, "beside", exclusive=False)),
+        }
+        done, hanging = await asyncio.wait(waiting, timeout=30)
+    finally:
+        postgres.resume()
+    assert not hanging
+    assert {type(one.exception()) for one in done} == {DatabaseUnavailable}
+
+    async def is_back() -> bool:
+        with suppress(DatabaseUnavailable):
+            await keep(database, "after")
+            return True
+        return False
+
+    await until(is_back)
     assert await names_in(database) == {"before", "after"}
 
 

@@ -1,0 +1,45 @@
+"""Where ``serve`` listens: taken at once, and answering or refusing, never in between."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from engines.support.ports import free_port
+
+from bot.server_socket import ServerSocket
+from storage.errors import SettingsError
+
+HOST = "127.0.0.1"
+
+
+def test_who_connects_before_anybody_answers_is_refused(tmp_path: Path) -> None:
+    """Shows that a balancer does not wait for a process that is starting, but goes on to another one."""
+    port = free_port()
+    with ServerSocket(HOST, port, tmp_path) as taken:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((HOST, port), timeout=5)
+        taken.listen()
+        socket.create_connection((HOST, port), timeout=5).close()
+
+
+def test_a_port_on_which_somebody_listens_is_refused_at_once(tmp_path: Path) -> None:
+    """Shows the sentence, before anything slow starts."""
+    port = free_port()
+    with ServerSocket(HOST, port, tmp_path) as taken:
+        taken.listen()
+        with (
+            pytest.raises(SettingsError, match=f"port {port} is in use already"),
+            ServerSocket(HOST, port, tmp_path),
+        ):
+            pass
+
+
+def test_of_two_that_start_at_once_the_later_one_says_that_the_port_is_taken(tmp_path: Path) -> None:
+    """Shows the same sentence where both found the port free."""
+    port = free_port()
+    with ServerSocket(HOST, port, tmp_path) as first, ServerSocket(HOST, port, tmp_path) as second:
+        first.listen()
+        with pytest.raises(SettingsError, match=f"port {port} is in use already"):
+            second.listen()
