@@ -28,6 +28,7 @@ LONG_MODULES = {
     "bot/core/models.py": "the values that all stages share",
     "bot/settings.py": "all settings of the bot in one picture",
     "bot/slack/adapter.py": "whatever Slack sends, each to its listener, in one picture",
+    "ingestion/app.py": "the one place that puts the parts of ingestion together",
     "bot/core/ports.py": "all borders of the core in one picture",
     "storage/chat/inbox.py": "every step of a question on one fence",
     "storage/chat/notifications.py": "every kind of notice, and when it is still true",

@@ -1,6 +1,6 @@
 """A Slack Web API that only counts: what was posted to each question's thread, and what became of it.
 
-Unlike the local server of Slack it keeps the metadata of messages, so that a placeholder is found after a crash.
+Unlike the local server of Slack it keeps the metadata of messages: a placeholder is found after a crash.
 """
 
 from __future__ import annotations
