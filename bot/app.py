@@ -137,7 +137,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             await stack.enter_async_context(_notifying(settings, stores, answering, links, platforms))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        yield Service(stores, greeting(settings, console_address(server_socket.url, secret), platforms.names))
+        # Without its secret the console may still be open under the public URL, to who signs in.
+        url = links.public_url if settings.sign_in and not secret else server_socket.url
+        yield Service(stores, greeting(settings, console_address(url, secret), platforms.names))
 
 
 async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
@@ -343,6 +345,7 @@ async def _open_web(
         inbox=settings.inbox,
         readiness=readiness,
         console_secret=console_secret,
+        sign_in_settings=settings.sign_in,
         console_routes=metrics_routes(render),
         count_request=metrics.count_request,
         count_opening=metrics.count_opening,

@@ -1,36 +1,22 @@
 """Settings of the bot: answering, links, web server and chat platforms.
 
-``load_settings`` reads those of all packages. ``is_loopback_host`` says whether a host is this very machine,
-which the console and the Teams development switch require.
+``load_settings`` reads those of all packages.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
+from bot.loopback import is_loopback_host, is_of_this_machine
+from bot.sign_in_settings import SignInSettings, require_public_url
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
 from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings, load, refuse_unknown
-
-
-def is_loopback_host(host: str | None) -> bool:
-    """Whether a host name or address, in lower case and without port or brackets, is this machine's own."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
-
-
-def _is_of_this_machine(url: str) -> bool:
-    return is_loopback_host(urlsplit(url).hostname)
 
 
 def revealed(secret: SecretStr | None) -> str | None:
@@ -362,19 +348,19 @@ class BotSettings(FootnoteSettings):
         """Whether there is a console. Unless set, only while links point at this machine: else there may be a
         proxy in front.
         """
-        return _is_of_this_machine(public_url) if self.console is None else self.console
+        return is_of_this_machine(public_url) if self.console is None else self.console
 
     def links_problem(self, public_url: str) -> str | None:
         """What to say when chats get links that open on this very machine only; None when all is well.
 
         The Agents Playground and a Slack API on this machine show theirs to browsers of this machine.
         """
-        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not _is_of_this_machine(
+        is_slack = (self.slack_bot_token or self.has_slack_oauth) and not is_of_this_machine(
             self.slack_api_url
         )
         is_teams = self.teams_app_id and not self.teams_development
         chats = [name for name, is_on in (("Slack", is_slack), ("Teams", is_teams)) if is_on]
-        if not chats or not _is_of_this_machine(public_url):
+        if not chats or not is_of_this_machine(public_url):
             return None
         return (
             f"every source button in {' and '.join(chats)} leads to {public_url}, which opens on this "
@@ -398,7 +384,7 @@ class BotSettings(FootnoteSettings):
         return value
 
 
-ROOMS = (StorageSettings, BotSettings, IngestionSettings, ShareSettings)
+ROOMS = (StorageSettings, BotSettings, SignInSettings, IngestionSettings, ShareSettings)
 """Every class of settings there is."""
 
 
@@ -409,6 +395,8 @@ class Settings:
     storage: StorageSettings
     bot: BotSettings
     ingestion: IngestionSettings
+    sign_in: SignInSettings | None = None
+    """None: nobody signs in to the console."""
 
     @property
     def home(self) -> Path:
@@ -447,4 +435,6 @@ def load_settings(*, host: str | None = None, port: int | None = None, inbox: Pa
     ingestion = load(IngestionSettings, inbox=inbox)
     if ingestion.web_loopback and not is_loopback_host(bot.host):
         raise SettingsError("FOOTNOTE_WEB_LOOPBACK: only while FOOTNOTE_HOST is an address of this machine")
-    return Settings(storage, bot, ingestion)
+    sign_in = load(SignInSettings)
+    require_public_url(sign_in, bot.public_url)
+    return Settings(storage, bot, ingestion, sign_in if sign_in.is_on else None)

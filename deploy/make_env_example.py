@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from bot.settings import BotSettings
+from bot.sign_in_settings import SignInSettings
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.settings import FootnoteSettings, StorageSettings
@@ -24,7 +25,7 @@ SIGNS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 
 def render() -> str:
     """The whole file."""
-    rooms = (StorageSettings, IngestionSettings, ShareSettings, BotSettings)
+    rooms = (StorageSettings, IngestionSettings, ShareSettings, BotSettings, SignInSettings)
     return "\n".join([HEAD, *(line for room in rooms for line in room_lines(room))])
 
 

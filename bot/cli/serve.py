@@ -48,7 +48,11 @@ async def print_console_address(options: argparse.Namespace) -> int:
     url = read_server_url(settings.home)
     if url is None:
         raise SettingsError(f"no `footnote serve` runs on {settings.home}")
-    if not settings.bot.serves_console(settings.bot.public_url or url):
+    public_url = settings.bot.public_url or url
+    if not settings.bot.serves_console(public_url):
+        if settings.sign_in:
+            print(console_address(public_url, None))
+            return 0
         raise SettingsError("the console is off (FOOTNOTE_CONSOLE, docs/console.md)")
     print(console_address(url, read_console_secret(settings.home)))
     return 0

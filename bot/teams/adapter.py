@@ -13,7 +13,8 @@ from aiohttp import web
 from bot.core.conversation.feedback import AnswerFeedback, FeedbackReply
 from bot.core.ports import ACK_SECONDS, IncomingMessage, JoinAt, LeaveChannel, Receive, RenewLinks
 from bot.core.uploads.upload_intake import UploadPolicy
-from bot.settings import BotSettings, is_loopback_host
+from bot.loopback import is_loopback_host
+from bot.settings import BotSettings
 from bot.teams.activities import read_join, read_leave, tenant_of
 from bot.teams.compose_extension import ComposeExtension, Given, is_compose
 from bot.teams.connector import Connector, app_credentials, is_local, is_microsofts

@@ -19,7 +19,8 @@ from yarl import URL
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.plaintext import shorten_middle
-from bot.settings import BotSettings, is_loopback_host
+from bot.loopback import is_loopback_host
+from bot.settings import BotSettings
 from bot.teams.cards import TeamsMessage
 from storage.errors import SettingsError
 

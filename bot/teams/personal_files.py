@@ -19,7 +19,7 @@ from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.file_names import is_named_pdf
 from bot.core.uploads.message_files import MessageFile, TakesFiles, split_message
 from bot.file_download import open_download, read_chunks
-from bot.settings import is_loopback_host
+from bot.loopback import is_loopback_host
 from bot.teams.activities import part, place_of, read_activity
 from bot.teams.connector import ServiceUrlCheck
 from storage.chat_models import UPLOAD

@@ -12,6 +12,7 @@ from bot.core.ports import QuestionAnswering
 from bot.core.uploads.folder_uploads import FolderUploads
 from bot.core.uploads.upload_places import UploadPlaces
 from bot.settings import BotSettings
+from bot.sign_in_settings import SignInSettings
 from bot.web.admin.admin_pages import AdminPages
 from bot.web.admin.conversations_page import ConversationsPage
 from bot.web.admin.documents_page import DocumentsPage
@@ -34,7 +35,8 @@ from bot.web.middleware import (
 )
 from bot.web.page_images import PageImages
 from bot.web.readiness import Readiness
-from bot.web.security import CONSOLE_SECRET
+from bot.web.security import CONSOLE_SECRET, PUBLIC_ORIGIN
+from bot.web.sign_in.sign_in import SignIn
 from bot.web.source_archive import SourceArchive
 from bot.web.source_openings import SourceOpenings
 from bot.web.templates import Assets, Templates
@@ -65,6 +67,7 @@ def build_web(
     inbox: Path,
     readiness: Readiness,
     console_secret: str | None,
+    sign_in_settings: SignInSettings | None = None,
     extra_routes: Iterable[web.AbstractRouteDef] = (),
     console_routes: Iterable[web.AbstractRouteDef] = (),
     count_request: CountRequest | None = None,
@@ -80,9 +83,10 @@ def build_web(
         model_hosts: who else is sent it.
         inbox: the watched folder whose subfolders are the local channels.
         readiness: whether the service can answer questions right now.
-        console_secret: what opens the console; None: there is none.
+        console_secret: what opens the console to this machine; None: nothing does.
+        sign_in_settings: who may sign in to it under the public URL; None: nobody.
         extra_routes: routes beside ours.
-        console_routes: routes that are there where the console is.
+        console_routes: routes that are there where the console is open to this machine.
         count_request: gets every request that was answered.
         count_opening: is called when somebody opens a source.
     """
@@ -91,6 +95,9 @@ def build_web(
     middlewares = [log_access(count_request), answer_failures(pages)]
     if console_secret is not None:
         middlewares.append(sign_in(pages))
+    signing_in = SignIn(sign_in_settings, links, stores.database, pages) if sign_in_settings else None
+    if signing_in:
+        middlewares.append(signing_in.middleware())
     app = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES)
     app[DEFAULT_HEADERS] = default_headers(links.public_url)
     app.on_response_prepare.append(add_headers(app[DEFAULT_HEADERS]))
@@ -106,6 +113,11 @@ def build_web(
     app.add_routes(FigureImages(links, stores, images).routes(pages))
     if console_secret is not None:
         app[CONSOLE_SECRET] = console_secret
+        app.add_routes(console_routes)
+    if signing_in:
+        app[PUBLIC_ORIGIN] = signing_in.origin
+        app.add_routes(signing_in.routes())
+    if console_secret is not None or signing_in:
         _add_console(
             app,
             answering=answering,
@@ -119,7 +131,6 @@ def build_web(
             question_chars=settings.question_chars,
             max_file_mb=kept.max_file_mb,
         )
-        app.add_routes(console_routes)
     app.add_routes(extra_routes)
     return app
 
@@ -138,7 +149,7 @@ def _add_console(
     question_chars: int,
     max_file_mb: int,
 ) -> None:
-    """The page that asks, and the pages for admins; ``sign_in`` stands before all of them."""
+    """The page that asks, and the pages for admins; who may use them is in ``security``."""
     console = Console(
         answering=answering,
         stores=stores,

@@ -1,4 +1,4 @@
-"""The headers of every response, and the check that the console is used on this machine, with its secret.
+"""The headers of every response, and who may use the console: this machine with its secret, or who signed in.
 
 A foreign page may send requests to a loopback address, or give its own name that address (DNS rebinding), and
 a proxy may bring the whole world. Most of these show in the request headers checked here. What does not, as
@@ -8,15 +8,36 @@ a proxy that rewrites Host or another user of the machine, lacks the secret.
 from __future__ import annotations
 
 import hmac
+from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
 from bot.console_secret import QUERY_NAME
-from bot.settings import is_loopback_host
+from bot.core.models import LOCAL_ASKER
+from bot.loopback import is_loopback_host
+from bot.sign_in_settings import Role
 
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who uses the console."""
+
+    actor: str
+    """As the audit calls them."""
+    role: Role
+    name: str = ""
+    """As a page calls them; nothing of who knows this machine's secret."""
+
+
+LOCAL_VISITOR = Visitor(LOCAL_ASKER, Role.ADMIN)
+"""Whoever knows the secret."""
 CONSOLE_SECRET = web.AppKey("console_secret", str)
-"""What opens the console of an application; one without it has none."""
+"""What opens the console of an application to this machine; one without it is closed to it."""
+PUBLIC_ORIGIN = web.AppKey("public_origin", str)
+"""Where people sign in to the console of an application; one without it knows no sign-in."""
+VISITOR = web.RequestKey("visitor", Visitor)
+"""Who signed in, of a request of theirs."""
 
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
 """Request headers by which a proxy shows."""
@@ -70,6 +91,14 @@ class ConsoleLocked(web.HTTPUnauthorized):
     """Somebody asks for the console without its secret."""
 
 
+class SignInNeeded(web.HTTPUnauthorized):
+    """Somebody asks for the console who did not sign in."""
+
+
+class RoleTooLow(web.HTTPForbidden):
+    """Somebody who signed in may not do this."""
+
+
 def require_loopback(request: web.Request) -> None:
     """Refuse whoever is not on this machine, as far as it shows, and was given our own address.
 
@@ -114,36 +143,73 @@ def console_cookie(request: web.Request) -> str:
     return f"footnote_console_{request.url.port}"
 
 
-def require_own_page(request: web.Request) -> None:
-    """Refuse a request that no page of ours sent.
+def require_visitor(request: web.Request, role: Role = Role.READER) -> Visitor:
+    """Who uses the console by a request; whoever knows the secret of this machine may everything.
+
+    Raises:
+        web.HTTPForbidden, ConsoleLocked: as ``require_this_machine``, where nobody can sign in.
+        SignInNeeded: nobody is known.
+        RoleTooLow: they may less than ``role``.
+    """
+    visitor = request.get(VISITOR) or _local_visitor(request)
+    if visitor.role < role:
+        raise RoleTooLow
+    return visitor
+
+
+def _local_visitor(request: web.Request) -> Visitor:
+    if PUBLIC_ORIGIN not in request.app:
+        require_this_machine(request)
+        return LOCAL_VISITOR
+    try:
+        if CONSOLE_SECRET in request.app:
+            require_this_machine(request)
+            return LOCAL_VISITOR
+    except ConsoleLocked:
+        if request.host != urlsplit(request.app[PUBLIC_ORIGIN]).netloc:
+            raise
+    except web.HTTPForbidden:
+        pass
+    raise SignInNeeded
+
+
+def _own_origin(request: web.Request) -> str:
+    """What a browser names as the origin of our pages."""
+    return request.app[PUBLIC_ORIGIN] if VISITOR in request else f"http://{request.host}"
+
+
+def require_own_page(request: web.Request, role: Role = Role.READER) -> Visitor:
+    """Refuse a request that no page of ours sent; returns whose it is.
 
     Raises:
         web.HTTPForbidden: it has another origin, or not the marks of our own script.
-        ConsoleLocked: it comes without the secret.
+        web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
     """
-    require_this_machine(request)
+    visitor = require_visitor(request, role)
     origin = request.headers.get("Origin")
-    if origin is not None and origin != f"http://{request.host}":
+    if origin is not None and origin != _own_origin(request):
         raise web.HTTPForbidden
     if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise web.HTTPForbidden
     if request.headers.get(ASKED_BY) != "1" or request.content_type != "application/json":
         raise web.HTTPForbidden
+    return visitor
 
 
-def require_own_form(request: web.Request) -> None:
-    """Refuse a form that no page of ours sent, and no program that names our header.
+def require_own_form(request: web.Request, role: Role = Role.ADMIN) -> Visitor:
+    """Refuse a form that no page of ours sent, and no program that names our header; returns whose it is.
 
     The origin of our forms is "null", for our pages send no referrer: a browser's word on the site counts.
 
     Raises:
         web.HTTPForbidden: it comes from elsewhere, or from a browser that does not say from where.
-        ConsoleLocked: it comes without the secret.
+        web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
     """
-    require_this_machine(request)
+    visitor = require_visitor(request, role)
     is_program = request.headers.get(ASKED_BY) == "1" and "Origin" not in request.headers
     if not is_program and request.headers.get("Sec-Fetch-Site") != "same-origin":
         raise web.HTTPForbidden
+    return visitor
 
 
 def plain(style_hash: str) -> dict[str, str]:

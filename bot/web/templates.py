@@ -93,6 +93,10 @@ class Templates:
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
 
+    def sign_in(self, status: int, **values: object) -> web.Response:
+        """A page of the sign-in to the console."""
+        return self._plain(status, self._render_plain("sign_in.html", **values))
+
     def ended(self, answer_url: str | None, chat_url: str | None) -> web.Response:
         """The page of a link that has ended, with the way to where a member gets a new one."""
         if answer_url is None and chat_url is None:

@@ -99,9 +99,14 @@ TABLES: dict[str, KeptText] = {
     ),
     "link_key": KeptText("the keys that sign links", (), None, "until they are rotated twice"),
     "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
-    "audit": KeptText("who did what: ids, no words of anybody", (), "FOOTNOTE_AUDIT_DAYS"),
+    "audit": KeptText(
+        "who did what: ids, of who signs in the e-mail address, no words of anybody",
+        (),
+        "FOOTNOTE_AUDIT_DAYS",
+    ),
     "fact": KeptText(
-        "settings in force, figures of a channel's answers, names of files that are no documents, outages",
+        "settings in force, figures of a channel's answers, names of files that are no documents, outages, ids of "
+        "sessions that were signed out",
         (_D, _C),
         None,
         FOREVER,

@@ -11,12 +11,13 @@ from pydantic.fields import FieldInfo
 from sources import ROOT
 
 from bot.settings import BotSettings, load_settings
+from bot.sign_in_settings import SignInSettings
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, StorageSettings, fault_of, load, refuse_unknown
 
-ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings)
+ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings, SignInSettings)
 SETTINGS = [
     pytest.param(room.model_fields[name], id=variable)
     for room in ROOMS

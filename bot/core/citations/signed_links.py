@@ -195,7 +195,7 @@ class Links:
         self.public_url = public_url.rstrip("/")
         self.lifetime = lifetime
         self.clock = clock
-        self._keys = keys
+        self.keys = keys
         self._opens = opens
 
     def has_keys(self) -> bool:
@@ -208,7 +208,7 @@ class Links:
 
     async def refresh_keys(self) -> None:
         """Notice what other processes changed; raises as the keys' source."""
-        await self._keys.refresh()
+        await self.keys.refresh()
 
     def ended_url(self) -> str:
         """A URL of a link that ended long ago: whoever has our keys answers it by 410, everybody else by 404.
@@ -217,7 +217,7 @@ class Links:
             OSError, ValueError: as ``KeyRing.keys``.
         """
         claims = LinkClaims(0, 0, 0, 0, expires=0, epoch=0, signed=0)
-        return f"{self.public_url}/v/{_token(self._keys.keys()[0], Purpose.PAGE, claims)}"
+        return f"{self.public_url}/v/{_token(self.keys.keys()[0], Purpose.PAGE, claims)}"
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
         """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
@@ -295,7 +295,7 @@ class Links:
         expires = int((now + self.lifetime).timestamp())
         place = (channel.id, citation.version_id, citation.page, citation.id)
         claims = LinkClaims(*place, expires, channel.epoch, int(now.timestamp()))
-        return _token(self._keys.keys()[0], purpose, claims)
+        return _token(self.keys.keys()[0], purpose, claims)
 
     def _verify(self, token: str) -> tuple[LinkKey, bytes]:
         """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
@@ -303,7 +303,7 @@ class Links:
             raise LinkForged("not a token")
         data = base64.urlsafe_b64decode(token)
         body, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
-        signers = [key for key in self._keys.keys() if hmac.compare_digest(_mac(key, body), mac)]
+        signers = [key for key in self.keys.keys() if hmac.compare_digest(_mac(key, body), mac)]
         if not signers:
             raise LinkForged("not our signature")
         return signers[0], body

@@ -24,7 +24,8 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackClientError
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 
-from bot.settings import BotSettings, is_loopback_host, revealed
+from bot.loopback import is_loopback_host
+from bot.settings import BotSettings, revealed
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.installation_store import STATE_SECONDS, OneTimeStates, SealedInstallationStore
 from bot.slack.installations.sealed_tokens import TokenSeal

@@ -8,8 +8,9 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.sign_in_settings import Role
 from bot.web import security
-from bot.web.security import require_this_machine
+from bot.web.security import require_visitor
 from bot.web.templates import Templates
 from storage.chat.channels import Channels
 from storage.models import Channel
@@ -19,7 +20,7 @@ JSON_ENDING = r"{ending:(?:\.json)?}"
 
 
 class AdminPages:
-    """Shows the pages of the room to browsers of this machine.
+    """Shows the pages of the room to whoever may use the console.
 
     They are of every channel, but of no direct chat: what one person asks the bot alone is nobody else's.
     """
@@ -36,10 +37,10 @@ class AdminPages:
         """The channel that a request is about, and all there are.
 
         Raises:
-            web.HTTPForbidden: it comes from elsewhere.
+            web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
             web.HTTPNotFound: there is no such channel.
         """
-        require_this_machine(request)
+        require_visitor(request)
         channels = await self.channels()
         number = int(request.match_info["channel"])
         for channel in channels:
@@ -50,6 +51,8 @@ class AdminPages:
     def show(self, request: web.Request, template: str, **values: object) -> web.Response:
         """A page of the room."""
         root = "../" * (request.path.count("/") - 1) or "./"
+        visitor = require_visitor(request)
+        values |= {"signed_in_as": visitor.name, "may_change": visitor.role >= Role.ADMIN}
         return self._templates.page(template, security.ADMIN, root=root, here=template, **values)
 
 

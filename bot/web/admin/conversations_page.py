@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.core.notifications.question_gaps import find_gaps, most_asked
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_this_machine
+from bot.web.security import require_visitor
 from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
 
 MAX_GROUPS = 12
@@ -36,7 +36,7 @@ class ConversationsPage:
 
     async def begin(self, request: web.Request) -> web.Response:
         """The channel that the form chose, or all of them to choose from."""
-        require_this_machine(request)
+        require_visitor(request)
         if request.query.get("channel", "").isdecimal():
             raise web.HTTPFound(f"conversations/{int(request.query['channel'])}")
         channels = await self._pages.channels()

@@ -8,10 +8,9 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.core.models import LOCAL_ASKER
 from bot.core.uploads.upload_places import UploadPlaces
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_own_form, require_this_machine
+from bot.web.security import require_own_form, require_visitor
 from storage.documents.corrections import MAX_VALUE_CHARS, Corrections
 from storage.documents.document_overview import DocumentOverview, ListedDocument
 from storage.errors import SettingsError
@@ -60,7 +59,7 @@ class DocumentsPage:
 
     async def show(self, request: web.Request) -> web.Response:
         """The documents that the query's ``channel``, ``state`` and ``q`` let through, in its ``order``."""
-        require_this_machine(request)
+        require_visitor(request)
         channels = await self._pages.channels()
         chosen = {name: request.query.get(name, "") for name in ("channel", "state", "q", "order")}
         asked = {one.id: one for one in channels if chosen["channel"] in {"", str(one.id)}}
@@ -91,10 +90,10 @@ class DocumentsPage:
         Raises:
             web.HTTPSeeOther: to the list.
         """
-        require_own_form(request)
+        visitor = require_own_form(request)
         channel, found = await self._document(request)
         document = found.status.document
-        action = AuditedAction(LOCAL_ASKER, "retry", channel.tenant, str(document))
+        action = AuditedAction(visitor.actor, "retry", channel.tenant, str(document))
         await retry_failed(self._database, [document], action)
         raise web.HTTPSeeOther(f"../../../documents?channel={channel.id}")
 
@@ -109,12 +108,12 @@ class DocumentsPage:
         Raises:
             web.HTTPSeeOther: to the document.
         """
-        require_own_form(request)
+        visitor = require_own_form(request)
         channel, found = await self._document(request)
         status, form = found.status, await request.post()
         changes = dict(_changes(status, form))
         if changes:
-            action = AuditedAction(LOCAL_ASKER, "correct", channel.tenant)
+            action = AuditedAction(visitor.actor, "correct", channel.tenant)
             try:
                 await Corrections(self._database).correct(channel.id, status.file, changes, action)
             except SettingsError as error:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bot.web import security
 from bot.web.page_images import PageImages
-from bot.web.security import require_this_machine
+from bot.web.security import require_visitor
 from bot.web.templates import Templates
 from bot.web.viewer.page_view import citation_line, make_chunk_view
 from bot.web.viewer.search_page import SearchPage, way_to_page
@@ -129,7 +129,7 @@ class PageBrowser:
         return web.FileResponse(blob, headers={**security.PDF, **security.NO_STORE, **disposition})
 
     async def _source(self, request: web.Request) -> VersionSource:
-        require_this_machine(request)
+        require_visitor(request)
         source = await self._stores.catalog.source(int(request.match_info["version"]))
         if source is None or await self._is_direct(source.channel_id):
             raise web.HTTPNotFound

@@ -10,7 +10,7 @@ from aiohttp import web
 from bot.core.quality import FIGURES, ChannelQuality, channel_quality, is_missed
 from bot.core.targets import FIGURE_TARGETS
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_this_machine
+from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords
 
 WIDTH, HEIGHT, MARGIN = 160, 40, 4
@@ -79,7 +79,7 @@ class QualityPage:
 
     async def overview(self, request: web.Request) -> web.Response:
         """All channels."""
-        require_this_machine(request)
+        require_visitor(request)
         channels = await self._pages.channels()
         found = [(one, await channel_quality(self._records, one.id)) for one in channels]
         if wants_json(request):

@@ -16,8 +16,9 @@ from aiohttp import web
 
 from bot.core.models import Question
 from bot.core.trace import STAGES, QuestionRecord
+from bot.sign_in_settings import Role
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_own_form, require_this_machine
+from bot.web.security import require_own_form, require_visitor
 from storage.chat.traces import QuestionRecords
 
 Json = dict[str, Any]
@@ -68,7 +69,7 @@ class SearchDebugger:
 
     async def begin(self, request: web.Request) -> web.Response:
         """The channel that the form chose, or all of them to choose from."""
-        require_this_machine(request)
+        require_visitor(request)
         if request.query.get("channel", "").isdecimal():
             raise web.HTTPFound(f"search/{int(request.query['channel'])}")
         channels = await self._pages.channels()
@@ -97,7 +98,7 @@ class SearchDebugger:
 
     async def run(self, request: web.Request) -> web.Response:
         """Ask a question now; its record is shown, and kept nowhere."""
-        require_own_form(request)
+        require_own_form(request, Role.READER)
         channel, _ = await self._pages.channel(request)
         text = str((await request.post()).get("question", "")).strip()
         if not text or len(text) > self._question_chars:

@@ -13,13 +13,12 @@ from typing import Any
 
 from aiohttp import BodyPartReader, MultipartReader, web
 
-from bot.core.models import LOCAL_ASKER
 from bot.core.uploads.file_checks import UploadRefused, shown_name
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
 from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.web.admin.admin_pages import AdminPages, json_page, wants_json
-from bot.web.security import require_own_form, require_this_machine
+from bot.web.security import Visitor, require_own_form, require_visitor
 from storage.documents.document_overview import DocumentOverview
 from storage.sql.audit import AuditedAction, AuditLog
 
@@ -58,18 +57,18 @@ class UploadsPage:
 
     async def take(self, request: web.Request) -> web.Response:
         """Put the files of a form into the folder that it names before them."""
-        require_own_form(request)
+        visitor = require_own_form(request)
         if request.content_type != "multipart/form-data":
             raise web.HTTPBadRequest
         try:
-            views = await self._take_all(await request.multipart())
+            views = await self._take_all(visitor, await request.multipart())
         except ValueError:  # no browser sends it so
             raise web.HTTPBadRequest from None
         return self._show(request, views)
 
     async def decide(self, request: web.Request) -> web.Response:
         """What becomes of a file whose name another one has."""
-        require_own_form(request)
+        visitor = require_own_form(request)
         try:
             decision = UploadDecision(str((await request.post()).get("decision")))
         except ValueError:
@@ -79,16 +78,18 @@ class UploadsPage:
         except OSError as error:
             view = _refused("The file", _why_unwritten(error))
         else:
-            view = await self._kept(upload) if upload else _refused("The file", "nothing of it is kept")
+            view = (
+                await self._kept(visitor, upload) if upload else _refused("The file", "nothing of it is kept")
+            )
         return self._show(request, [view])
 
     async def send_progress(self, request: web.Request) -> web.Response:
         """How far the file of a name with these bytes has come: its state, rung and reason."""
-        require_this_machine(request)
+        require_visitor(request)
         sha256, file = request.match_info["sha256"], request.query.get("file", "")
         return json_page(await self._overview.progress_of(sha256, file))
 
-    async def _take_all(self, form: MultipartReader) -> list[Json]:
+    async def _take_all(self, visitor: Visitor, form: MultipartReader) -> list[Json]:
         """What became of each file of a form."""
         place: UploadPlace | None = None
         views = []
@@ -101,11 +102,11 @@ class UploadsPage:
             elif part.name == "file" and part.filename:
                 if place is None:
                     raise web.HTTPBadRequest
-                views.append(await self._take(place, part))
+                views.append(await self._take(visitor, place, part))
             await part.release()  # a browser reads no answer before all of its files have gone
         return views
 
-    async def _take(self, place: UploadPlace, part: BodyPartReader) -> Json:
+    async def _take(self, visitor: Visitor, place: UploadPlace, part: BodyPartReader) -> Json:
         name = shown_name(part.filename or "")
         media_type = part.headers.get("Content-Type", "")
         if place.problem:
@@ -119,13 +120,13 @@ class UploadsPage:
             log.warning("an upload cannot be kept: %s", type(error).__name__)
             return _refused(name, f"{place.location}: {_why_unwritten(error)}")
         if upload.token is None:
-            return await self._kept(upload)
+            return await self._kept(visitor, upload)
         text = f"There is a file “{upload.file}” in {place.location} already."
         return {"name": name, "state": "held", "text": text, "token": upload.token}
 
-    async def _kept(self, upload: FolderUpload) -> Json:
+    async def _kept(self, visitor: Visitor, upload: FolderUpload) -> Json:
         for channel in upload.place.channels:
-            await self._audit.keep(AuditedAction(LOCAL_ASKER, "upload", channel.tenant, upload.sha256))
+            await self._audit.keep(AuditedAction(visitor.actor, "upload", channel.tenant, upload.sha256))
         text = f"“{upload.file}” lies in {upload.place.location}, and answers within seconds."
         return {
             "name": upload.file,

@@ -1,4 +1,4 @@
-"""The local console: ask, read the answer, see the marked page beside it. Local channels only."""
+"""The console: ask, read the answer, see the marked page beside it. Local channels only."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import cited_pages, picture_words
 from bot.core.conversation.live_updates import live_updates
 from bot.core.conversation.memory import answer_in_thread
-from bot.core.models import LOCAL_ASKER, Answer, AnswerState, CitedPage, Question
+from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
 from bot.core.ports import AnswerListener, QuestionAnswering
 from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.core.wording import reply_words
+from bot.sign_in_settings import Role
 from bot.web import security
 from bot.web.middleware import log_failure
-from bot.web.security import require_own_page, require_this_machine
+from bot.web.security import require_own_page, require_visitor
 from bot.web.templates import Templates
 from storage.chat_models import Notice
 from storage.clock import utc_now
@@ -79,30 +80,34 @@ class Console:
 
     async def show(self, request: web.Request) -> web.Response:
         """The page."""
-        require_this_machine(request)
+        visitor = require_visitor(request)
+        may_change = visitor.role >= Role.ADMIN
         channels = await self._local_channels()
         return self._pages.page(
             "console.html",
             security.CONSOLE,
             root="./",
             channels=channels,
-            first=await self._places.first(),
+            first=await self._places.first() if may_change else None,
+            signed_in_as=visitor.name,
+            may_change=may_change,
             question_chars=self._question_chars,
         )
 
     async def send_channels(self, request: web.Request) -> web.Response:
         """The local channels."""
-        require_this_machine(request)
+        require_visitor(request)
         rows = [{"id": channel.id, "name": channel.name} for channel in await self._local_channels()]
         return _json({"channels": rows})
 
     async def send_channel(self, request: web.Request) -> web.Response:
         """What one channel knows, and how far it has come."""
-        require_this_machine(request)
+        visitor = require_visitor(request)
         channel = await self._channel(int(request.match_info["id"]))
         documents = await self._stores.catalog.recent(channel.id, MAX_LISTED)
         progress = await self._stores.catalog.progress(channel.id)
-        place = await self._places.of_channel(channel.id)
+        may_upload = visitor.role >= Role.ADMIN
+        place = await self._places.of_channel(channel.id) if may_upload else None
         return _json(
             {
                 "name": channel.name,
@@ -141,10 +146,10 @@ class Console:
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """Answer one question: in one piece, or in lines as it is written for who accepts those."""
-        require_own_page(request)
+        visitor = require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
-        question = Question(uuid4().hex, text, channel, datetime.now(UTC), asker=LOCAL_ASKER)
+        question = Question(uuid4().hex, text, channel, datetime.now(UTC), asker=visitor.actor)
         if request.headers.get("Accept") == LINES:
             return await _send_lines(request, partial(self._answer, request, question, thread))
         view = await self._answer(request, question, thread)
@@ -152,14 +157,14 @@ class Console:
 
     async def forget(self, request: web.Request) -> web.Response:
         """Erase what a thread of our page remembers; the records of its questions are kept as any."""
-        require_own_page(request)
+        visitor = require_own_page(request)
         try:
             asked = await request.json()
             channel_id, thread = int(asked["channel"]), _thread_name(asked["thread"])
         except MALFORMED:
             raise web.HTTPBadRequest from None
         channel = await self._channel(channel_id)
-        action = AuditedAction(LOCAL_ASKER, "forget", channel.tenant, thread)
+        action = AuditedAction(visitor.actor, "forget", channel.tenant, thread)
         return _json({"forgotten": await self._stores.memory.forget(channel.id, thread, action)})
 
     async def _answer(

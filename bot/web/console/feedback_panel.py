@@ -34,7 +34,7 @@ class FeedbackPanel:
 
     async def take(self, request: web.Request) -> web.Response:
         """Keep what is said of an answer; what may be said next of a bad one comes back."""
-        require_own_page(request)
+        visitor = require_own_page(request)
         said = await _read(request)
         asked = await self._asked(said)
         try:
@@ -42,7 +42,9 @@ class FeedbackPanel:
             page = None if said.get("page") is None else int(said["page"])
         except (ValueError, TypeError, OverflowError):
             raise web.HTTPBadRequest from None
-        reply = await self._feedback.take(asked, (Platform.LOCAL, "console"), verdict, page=page)
+        reply = await self._feedback.take(
+            asked, (Platform.LOCAL, visitor.name or "console"), verdict, page=page
+        )
         answer = {
             "text": reply.text,
             "reasons": [(one.value, label) for one, label in reply.reasons],

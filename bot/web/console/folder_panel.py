@@ -8,9 +8,9 @@ from uuid import UUID
 
 from aiohttp import web
 
-from bot.core.models import LOCAL_ASKER
+from bot.sign_in_settings import Role
 from bot.web import security
-from bot.web.security import require_own_page, require_this_machine
+from bot.web.security import require_own_page, require_visitor
 from storage.folders.folder_status import FolderStatus
 from storage.models import Platform
 from storage.sql.audit import AuditedAction
@@ -37,10 +37,12 @@ class FolderPanel:
 
     async def send(self, request: web.Request) -> web.Response:
         """Every folder that is watched or asks something."""
-        require_this_machine(request)
+        may_approve = require_visitor(request).role >= Role.ADMIN
         local = await self._local_channels()
         folders = [
-            _local_view(folder, local[folder.channel]) if folder.channel in local else _foreign_view(folder)
+            _local_view(folder, local[folder.channel], may_approve=may_approve)
+            if folder.channel in local
+            else _foreign_view(folder)
             for folder in await self._stores.folders.status()
             if folder.watched or folder.problem
         ]
@@ -48,13 +50,13 @@ class FolderPanel:
 
     async def approve(self, request: web.Request) -> web.Response:
         """Let exactly the documents go that the page showed as vanished from a local channel's folder."""
-        require_own_page(request)
+        visitor = require_own_page(request, Role.ADMIN)
         shown = await _read_shown(request)
         number, local = int(request.match_info["id"]), await self._local_channels()
         folders = {folder.id: folder for folder in await self._stores.folders.status()}
         if number not in folders or folders[number].channel not in local:
             raise web.HTTPNotFound
-        action = AuditedAction(LOCAL_ASKER, "approve", folders[number].channel, str(number))
+        action = AuditedAction(visitor.actor, "approve", folders[number].channel, str(number))
         allowed = await self._stores.folders.approve(number, shown, action)
         return web.json_response({"allowed": allowed}, headers=security.NO_STORE)
 
@@ -76,7 +78,8 @@ async def _read_shown(request: web.Request) -> list[UUID]:
         raise web.HTTPBadRequest from None
 
 
-def _local_view(folder: FolderStatus, channel_id: int) -> Mapping[str, Any]:
+def _local_view(folder: FolderStatus, channel_id: int, *, may_approve: bool) -> Mapping[str, Any]:
+    asked = folder.asked if may_approve else ()
     return {
         "id": folder.id,
         "channel": channel_id,
@@ -84,8 +87,8 @@ def _local_view(folder: FolderStatus, channel_id: int) -> Mapping[str, Any]:
         "location": folder.location,
         "files": folder.documents,
         "problem": folder.problem,
-        "asked": [str(document) for document, _ in folder.asked],
-        "vanished": [file for _, file in folder.asked[:MAX_NAMED]],
+        "asked": [str(document) for document, _ in asked],
+        "vanished": [file for _, file in asked[:MAX_NAMED]],
     }
 
 

@@ -15,6 +15,7 @@ from harness.lasting_pool import LastingPdf
 from playwright.async_api import Page
 
 from bot.settings import BotSettings
+from bot.sign_in_settings import SignInSettings
 from bot.web.app import build_web, make_runner
 from bot.web.middleware import CountRequest
 from bot.web.readiness import Readiness
@@ -51,6 +52,8 @@ async def visit(house: House) -> AsyncIterator[Visit]:
             extra_routes: Sequence[web.RouteDef] = (),
             is_signed_in: bool = True,
             count_request: CountRequest | None = None,
+            sign_in: SignInSettings | None = None,
+            port: int | None = None,
             **settings: object,
         ) -> TestClient:
             async def works() -> bool:
@@ -73,11 +76,12 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),
                 console_secret=CONSOLE_SECRET if chosen.serves_console(house.public_url) else None,
+                sign_in_settings=sign_in,
                 extra_routes=extra_routes,
                 count_request=count_request,
             )
             return await stack.enter_async_context(
-                TestClient(Served(app), headers=SIGNED_IN if is_signed_in else None)
+                TestClient(Served(app, port=port), headers=SIGNED_IN if is_signed_in else None)
             )
 
         yield start

@@ -1,0 +1,137 @@
+"""Settings of the console's sign-in by OpenID Connect, and who has which role in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from enum import IntEnum
+from typing import Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, model_validator
+
+from bot.loopback import is_loopback_host
+from storage.errors import SettingsError
+from storage.settings import Address, FootnoteSettings
+
+GROUP = "group:"
+"""Begins an entry that is a value of the groups claim, not an e-mail address."""
+_ENTRY = re.compile(r"group:[^\r\n]{1,200}|(?!group:)[^\s@]{1,64}@[^\s@]{1,189}")
+
+
+class Role(IntEnum):
+    """What a person may do in the console; a higher one may all that a lower one may."""
+
+    READER = 1
+    """See its pages, ask questions and say what was wrong with the answers."""
+    ADMIN = 2
+    """Change things, too."""
+
+
+class SignInSettings(FootnoteSettings):
+    """Who signs people in to the console under the public URL, and which of them it is for."""
+
+    oidc_issuer: Address | None = Field(
+        None,
+        pattern="^https?://",
+        max_length=500,
+        description="Issuer of an OpenID Connect provider, exactly as it names itself, as in "
+        "https://accounts.google.com: whom it signs in may open the console under FOOTNOTE_PUBLIC_URL.",
+    )
+    oidc_client_id: str | None = Field(
+        None, min_length=1, max_length=500, description="Client id that the provider has for Footnote."
+    )
+    oidc_client_secret: SecretStr | None = Field(
+        None, description="Its client secret; unset: a public client, by PKCE alone."
+    )
+    oidc_admins: str = Field(
+        "",
+        max_length=20_000,
+        description="Who may see and change things in the console, apart by commas: e-mail addresses of "
+        "which the provider says that they are verified, and group:NAME for values of the groups claim; else "
+        "nobody.",
+    )
+    oidc_readers: str = Field(
+        "", max_length=20_000, description="Who may see its pages and ask, written likewise; else nobody."
+    )
+    oidc_groups_claim: str = Field(
+        "groups",
+        min_length=1,
+        max_length=100,
+        description="Claim of the ID token or of UserInfo that lists a person's groups or roles.",
+    )
+    oidc_scopes: str = Field(
+        "openid email",
+        pattern="^openid( [!-~]+)*$",
+        max_length=500,
+        description="What the provider is asked for, apart by blanks, openid first; some tell groups only "
+        "with a scope for them.",
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether people sign in."""
+        return self.oidc_issuer is not None
+
+    def role(self, email: str, groups: Collection[str]) -> Role | None:
+        """The highest role of who has this verified address and these groups; None: none at all."""
+        names = {email.casefold()} if email else set()
+        names |= {f"{GROUP}{group}" for group in groups}
+        for role, said in ((Role.ADMIN, self.oidc_admins), (Role.READER, self.oidc_readers)):
+            if not names.isdisjoint(_entries(said)):
+                return role
+        return None
+
+    def named_groups(self, groups: Collection[str], most: int) -> list[str]:
+        """Those that some role is given to, admins' first: nothing else of a person's groups need be kept."""
+        named = dict.fromkeys([*_entries(self.oidc_admins), *_entries(self.oidc_readers)])
+        held = {f"{GROUP}{group}" for group in groups}
+        return [one.removeprefix(GROUP) for one in named if one in held][:most]
+
+    @model_validator(mode="after")
+    def _refuse_half_of_it(self) -> Self:
+        """Refuse a sign-in that could let nobody in, or whose provider could be played by the network."""
+        for variable, said in (("ADMINS", self.oidc_admins), ("READERS", self.oidc_readers)):
+            if not all(_ENTRY.fullmatch(one) for one in _entries(said)):
+                raise ValueError(
+                    f"FOOTNOTE_OIDC_{variable} holds what is neither an e-mail address nor group:NAME; they "
+                    "stand apart by commas"
+                )
+        needed = {
+            "FOOTNOTE_OIDC_ISSUER": self.oidc_issuer,
+            "FOOTNOTE_OIDC_CLIENT_ID": self.oidc_client_id,
+            "FOOTNOTE_OIDC_ADMINS or FOOTNOTE_OIDC_READERS": self.oidc_admins or self.oidc_readers,
+        }
+        missing = [name for name, value in needed.items() if not value]
+        if missing and (len(missing) < len(needed) or self.oidc_client_secret is not None):
+            raise ValueError(f"the console's sign-in is set by half: set {' and '.join(missing)}, too")
+        if self.oidc_issuer is not None:
+            parts = urlsplit(self.oidc_issuer)
+            if parts.query or parts.fragment or not parts.hostname:
+                raise ValueError("FOOTNOTE_OIDC_ISSUER is no issuer: it has a host, and no query or fragment")
+            if parts.scheme != "https" and not is_loopback_host(parts.hostname):
+                raise ValueError("FOOTNOTE_OIDC_ISSUER begins with https://, unless it is on this machine")
+        return self
+
+
+def require_public_url(settings: SignInSettings, public_url: str | None) -> None:
+    """Make sure that the provider can send browsers back to us, over a connection that nobody reads.
+
+    Raises:
+        SettingsError: it cannot.
+    """
+    if not settings.is_on:
+        return
+    parts = urlsplit(public_url or "")
+    if parts.scheme != "https" and not is_loopback_host(parts.hostname):
+        raise SettingsError(
+            "FOOTNOTE_OIDC_ISSUER: the provider sends browsers back after a sign-in; set FOOTNOTE_PUBLIC_URL "
+            "to the https:// address under which they reach this server"
+        )
+
+
+def _entries(said: str) -> Iterator[str]:
+    for one in said.split(","):
+        entry = one.strip()
+        if entry:
+            yield entry if entry.startswith(GROUP) else entry.casefold()

@@ -1,0 +1,68 @@
+"""Settings of the console's sign-in: set wholly, or refused with what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bot.sign_in_settings import Role, SignInSettings, require_public_url
+from storage.errors import SettingsError
+
+WHOLE: dict[str, Any] = {
+    "oidc_issuer": "https://accounts.example",
+    "oidc_client_id": "id",
+    "oidc_admins": "Ada@Example.com, group:Footnote Admins",
+    "oidc_readers": "group:staff",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"oidc_client_id": None}, "FOOTNOTE_OIDC_CLIENT_ID"),
+        ({"oidc_issuer": None}, "FOOTNOTE_OIDC_ISSUER"),
+        ({"oidc_admins": "", "oidc_readers": ""}, "FOOTNOTE_OIDC_ADMINS or FOOTNOTE_OIDC_READERS"),
+        ({"oidc_admins": "ada"}, "FOOTNOTE_OIDC_ADMINS"),
+        ({"oidc_readers": "ada@example.com bob@example.com"}, "apart by commas"),
+        ({"oidc_issuer": "http://accounts.example"}, "https://"),
+        ({"oidc_issuer": "https://accounts.example/?a=1"}, "query"),
+        ({"oidc_scopes": "email"}, "oidc_scopes"),
+    ],
+)
+def test_half_a_sign_in_is_refused_with_what_is_missing(changed: dict[str, Any], said: str) -> None:
+    """The message names the setting."""
+    with pytest.raises(ValidationError, match=said):
+        SignInSettings(**WHOLE | changed)
+
+
+def test_nothing_is_on_by_default_and_nobody_has_a_role() -> None:
+    """Shows the console of who sets nothing."""
+    settings = SignInSettings()
+    assert (settings.is_on, settings.role("", []), settings.role("ada@example.com", ["x"])) == (
+        False,
+        None,
+        None,
+    )
+    require_public_url(settings, None)
+
+
+def test_the_highest_role_counts_and_names_are_exact() -> None:
+    """Letters' case does not count in addresses; it does in groups; a group is no address."""
+    settings = SignInSettings(**WHOLE)
+    assert settings.role("ADA@example.com", []) is Role.ADMIN
+    assert settings.role("", ["staff", "Footnote Admins"]) is Role.ADMIN
+    assert settings.role("", ["staff"]) is Role.READER
+    assert settings.role("", ["Staff", "ada@example.com"]) is None
+    assert settings.role("xada@example.com", []) is None
+    assert settings.named_groups(["other", "staff", "Footnote Admins"], 1) == ["Footnote Admins"]
+
+
+@pytest.mark.parametrize("url", [None, "http://footnote.example"])
+def test_sign_in_wants_an_address_that_nobody_listens_to(url: str | None) -> None:
+    """A provider sends browsers back by TLS, or on this machine."""
+    with pytest.raises(SettingsError, match="FOOTNOTE_PUBLIC_URL"):
+        require_public_url(SignInSettings(**WHOLE), url)
+    require_public_url(SignInSettings(**WHOLE), "http://127.0.0.1:8765")
+    require_public_url(SignInSettings(**WHOLE), "https://footnote.example")

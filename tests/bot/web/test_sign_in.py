@@ -1,0 +1,439 @@
+"""Sign-in to the console under the public URL: who gets in, as what, and what forged answers are worth."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+import pytest
+from aiohttp import ClientResponse
+from aiohttp.test_utils import TestClient
+from fakes.openid_provider import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    ForgingProvider,
+    of_a_made_up_key,
+    of_a_stranger,
+    of_the_public_key,
+    serving_provider,
+    unsigned,
+)
+from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
+from pydantic import SecretStr
+
+from bot.sign_in_settings import SignInSettings
+from storage.sql.audit import AuditEntry, AuditLog
+
+PUBLIC = "https://footnote.example"
+ADA = "ada@example.com"
+CALLBACK = "/console/sign-in/callback"
+SESSION, BEGUN = "__Host-footnote_session", "__Host-footnote_sign_in"
+PAGE = {"Accept": "text/html", "Host": "footnote.example", "Sec-Fetch-Mode": "navigate"}
+SCRIPT = {
+    "Host": "footnote.example",
+    "Origin": PUBLIC,
+    "Sec-Fetch-Site": "same-origin",
+    "X-Footnote-Console": "1",
+}
+FORM = {"Host": "footnote.example", "Origin": "null", "Sec-Fetch-Site": "same-origin"}
+SignInChange = dict[str, Any]
+
+
+@dataclass
+class Browser:
+    """Somebody's browser before the public URL: it keeps cookies, and is led to the provider and back."""
+
+    client: TestClient
+    provider: ForgingProvider
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    async def send(
+        self, method: str, path: str, headers: dict[str, str] | None = None, **said: Any
+    ) -> ClientResponse:
+        """One request, with the cookies; a redirect is not followed."""
+        kept = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        sent = (headers or PAGE) | ({"Cookie": kept} if kept else {})
+        response = await self.client.request(method, path, headers=sent, allow_redirects=False, **said)
+        for name, morsel in response.cookies.items():
+            self.cookies[name] = morsel.value
+            if morsel["max-age"] == "0":
+                del self.cookies[name]
+        return response
+
+    async def begin(self, path: str = "/console/documents") -> str:
+        """Ask for a page, sign in at the provider; returns where that sends the browser."""
+        response = await self.send("GET", path)
+        assert response.status == 302, await response.text()
+        async with (
+            aiohttp.ClientSession() as outside,
+            outside.get(response.headers["Location"], allow_redirects=False) as answered,
+        ):
+            back = answered.headers["Location"]
+        assert back.startswith(PUBLIC)
+        return back.removeprefix(PUBLIC)
+
+    async def sign_in(self, path: str = "/console/documents") -> ClientResponse:
+        """The page that a browser comes back to."""
+        return await self.send("GET", await self.begin(path))
+
+
+Open = Callable[..., Awaitable[Browser]]
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[ForgingProvider]:
+    """A provider on this machine, which signs Ada in."""
+    async with serving_provider() as started:
+        yield started
+
+
+@pytest.fixture
+def open_browser(visit: Visit, house: House, provider: ForgingProvider) -> Open:
+    """Starts a bot whose admin is Ada, and gives a browser before it; keywords are settings."""
+    house.public_url = PUBLIC
+
+    async def start(*, console: bool | None = None, **settings: Any) -> Browser:
+        chosen = {"oidc_admins": ADA, "oidc_client_secret": SecretStr(CLIENT_SECRET), **settings}
+        sign_in = SignInSettings(oidc_issuer=provider.issuer, oidc_client_id=CLIENT_ID, **chosen)
+        return Browser(await visit(is_signed_in=False, sign_in=sign_in, console=console), provider)
+
+    return start
+
+
+async def audited(house: House) -> list[AuditEntry]:
+    """What the audit has."""
+    return await AuditLog(house.database).latest()
+
+
+async def test_who_signs_in_is_led_back_to_the_page_they_asked_for(open_browser: Open, house: House) -> None:
+    """The cookies are out of reach of scripts, other hosts and other sites; the audit says who came."""
+    browser = await open_browser()
+    asked = await browser.send("GET", "/console/documents?q=plan")
+    begun = asked.headers["Set-Cookie"]
+    assert (asked.status, asked.headers["Cache-Control"]) == (302, "private, no-store")
+    assert begun.startswith(f"{BEGUN}=")
+    assert {"HttpOnly", "Secure", "SameSite=Lax", "Path=/"} <= set(begun.split("; "))
+    landed = await browser.sign_in("/console/documents?q=plan")
+    assert landed.status == 200
+    assert f'content="0; url={PUBLIC}/console/documents?q=plan"' in await landed.text()
+    kept = landed.headers["Set-Cookie"]
+    assert kept.startswith(f"{SESSION}=")
+    assert {"HttpOnly", "Secure", "SameSite=Strict", "Path=/", "Max-Age=28800"} <= set(kept.split("; "))
+    page = await browser.send("GET", "/console/documents")
+    assert page.status == 200
+    assert ADA in await page.text()
+    (entry,) = await audited(house)
+    assert (entry.action, entry.subject, entry.is_done) == ("sign in", "admin", True)
+    assert entry.actor == f"oidc:{urlsplit(browser.provider.issuer).netloc}:{ADA}"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iss": "https://evil.example"},
+        {"aud": "another-client"},
+        {"aud": [CLIENT_ID, "another-client"]},
+        {"aud": [CLIENT_ID, "another-client"], "azp": "another-client"},
+        {"nonce": "another"},
+        {"nonce": None},
+        {"exp": 1_700_000_000},
+        {"exp": None},
+        {"exp": "never"},
+        {"iat": 4_000_000_000, "exp": 4_000_000_100},
+        {"nbf": 4_000_000_000},
+        {"sub": None},
+        {"at_hash": "of-another-token"},
+    ],
+    ids=str,
+)
+async def test_a_token_that_says_something_else_signs_nobody_in(
+    open_browser: Open, provider: ForgingProvider, claims: dict[str, Any]
+) -> None:
+    """Issuer, audience, nonce, times, subject and access token have to be those of this sign-in."""
+    provider.claims = claims
+    browser = await open_browser()
+    refused = await browser.sign_in()
+    assert (refused.status, SESSION in browser.cookies) == (400, False)
+    assert (await browser.send("GET", "/console/documents")).status == 302
+
+
+@pytest.mark.parametrize("sign", [unsigned, of_a_stranger, of_the_public_key, of_a_made_up_key])
+async def test_a_token_that_the_provider_did_not_sign_signs_nobody_in(
+    open_browser: Open, provider: ForgingProvider, sign: Any
+) -> None:
+    """A foreign key, a made-up one, the public key as a secret, and no signature at all are worth nothing."""
+    provider.sign = sign
+    browser = await open_browser()
+    assert ((await browser.sign_in()).status, SESSION in browser.cookies) == (400, False)
+
+
+async def test_made_up_keys_make_us_fetch_nothing(open_browser: Open, provider: ForgingProvider) -> None:
+    """A provider's new key is found at once; after that unknown ones wait for a minute."""
+    browser = await open_browser()
+    assert (await browser.sign_in()).status == 200
+    assert provider.fetches.count("/keys") == 1
+    provider.sign = of_a_made_up_key
+    for _ in range(3):
+        again = Browser(browser.client, provider)
+        assert (await again.sign_in()).status == 400
+    assert provider.fetches.count("/keys") == 1
+    assert provider.fetches.count("/.well-known/openid-configuration") == 1
+
+
+async def test_a_provider_may_change_its_keys(open_browser: Open, provider: ForgingProvider) -> None:
+    """Shows that a token of a new key is believed as soon as the provider publishes it."""
+    provider.sign = of_a_made_up_key
+    browser = await open_browser()
+    assert (await browser.sign_in()).status == 400  # the keys are fetched for the first time
+    provider.sign = None
+    assert (await browser.sign_in()).status == 200
+
+
+@pytest.mark.parametrize(
+    "person",
+    [{"email_verified": False}, {"email_verified": "true"}, {"email": "ada@example.com.evil.example"}],
+)
+async def test_an_address_that_is_not_verified_gives_no_role(
+    open_browser: Open, provider: ForgingProvider, house: House, person: dict[str, Any]
+) -> None:
+    """They get a page that says whom to ask and names nothing, no session, and an entry in the audit."""
+    provider.person |= person
+    browser = await open_browser()
+    refused = await browser.sign_in()
+    text = await refused.text()
+    assert (refused.status, SESSION in browser.cookies) == (403, False)
+    assert "Ask the people who run Footnote" in text
+    assert "example.com" not in text
+    (entry,) = await audited(house)
+    assert (entry.action, entry.is_done) == ("sign in", False)
+
+
+async def test_groups_give_roles_also_by_userinfo(open_browser: Open, provider: ForgingProvider) -> None:
+    """A provider may tell a group in the token or in UserInfo; UserInfo of somebody else counts nothing."""
+    provider.person = {"sub": "1", "roles": ["visitors", "Footnote Readers"]}
+    settings = {
+        "oidc_admins": "group:admins",
+        "oidc_readers": "group:Footnote Readers",
+        "oidc_groups_claim": "roles",
+    }
+    browser = await open_browser(**settings)
+    assert (await browser.sign_in()).status == 200
+    assert (await browser.send("POST", "/console/uploads", FORM)).status == 403
+    provider.person = {"sub": "1"}
+    provider.info = {"sub": "1", "roles": "admins"}
+    provider.metadata = {"userinfo_endpoint": f"{provider.issuer}/userinfo"}
+    other = await open_browser(**settings)
+    assert (await other.sign_in()).status == 200
+    assert (await other.send("POST", "/console/uploads", FORM)).status == 400  # an admin without a file
+    provider.info = {"sub": "2", "roles": "admins"}
+    assert (await Browser(other.client, provider).sign_in()).status == 400
+
+
+async def test_nobody_finishes_what_another_browser_began(
+    open_browser: Open, provider: ForgingProvider
+) -> None:
+    """A way back that somebody is lured to does nothing, and the code in it is not even tried."""
+    attacker = await open_browser()
+    back = await attacker.begin()
+    victim = Browser(attacker.client, provider)
+    assert (await victim.send("GET", back)).status == 400
+    await victim.begin()
+    assert (await victim.send("GET", back)).status == 400
+    assert "/token" not in provider.fetches
+    assert SESSION not in victim.cookies
+    assert (await attacker.send("GET", back)).status == 200
+
+
+async def test_a_way_back_is_good_once_and_not_for_long(
+    open_browser: Open, provider: ForgingProvider
+) -> None:
+    """A code is exchanged once; an altered or old state, another issuer or an error is refused."""
+    browser = await open_browser()
+    back = await browser.begin()
+    assert (await browser.send("GET", back)).status == 200
+    assert (await browser.send("GET", back)).status == 400
+    browser = Browser(browser.client, provider)
+    query = {name: values[0] for name, values in parse_qs(urlsplit(await browser.begin()).query).items()}
+    body, _, mac = query["state"].partition(".")
+    said = json.loads(base64.urlsafe_b64decode(body + "==="))
+    assert said[2] <= time.time() + 600
+    for changed in ([said[0], "@evil.example/", said[2]], [said[0], said[1], said[2] + 9999], 7, []):
+        forged = base64.urlsafe_b64encode(json.dumps(changed).encode()).decode().rstrip("=")
+        answered = await browser.send("GET", CALLBACK, params=query | {"state": f"{forged}.{mac}"})
+        assert (answered.status, "evil" in await answered.text()) == (400, False)
+    for wrong in ({"state": ""}, {"iss": "https://evil.example"}, {"state": "\u00fc"}):
+        assert (await browser.send("GET", CALLBACK, params=query | wrong)).status == 400
+    del query["code"]
+    answered = await browser.send("GET", CALLBACK, params=query | {"error": "<script>access_denied"})
+    assert (answered.status, "script" in await answered.text()) == (400, False)
+
+
+@pytest.mark.parametrize(
+    "path", ["/console/documents?next=//evil.example", "/?secret=CANARY&to=https://evil.example"]
+)
+async def test_nobody_is_led_elsewhere(open_browser: Open, path: str) -> None:
+    """The page that follows a sign-in is one of this console; the provider is told no secret."""
+    browser = await open_browser()
+    asked = await browser.send("GET", path)
+    assert "CANARY" not in asked.headers["Location"]
+    state = parse_qs(urlsplit(asked.headers["Location"]).query)["state"][0]
+    assert b"CANARY" not in base64.urlsafe_b64decode(state.partition(".")[0] + "===")
+    landed = await (await browser.sign_in(path)).text()
+    assert f'content="0; url={PUBLIC}/' in landed
+
+
+async def test_a_planted_session_is_nobodys(open_browser: Open, provider: ForgingProvider) -> None:
+    """A cookie that was there before is not taken over by a sign-in, and an altered one is none."""
+    browser = await open_browser()
+    browser.cookies[SESSION] = "planted"
+    assert (await browser.sign_in()).status == 200
+    first = browser.cookies[SESSION]
+    assert (await browser.send("GET", "/console/documents")).status == 200
+    await Browser(browser.client, provider).sign_in()
+    body, _, mac = first.partition(".")
+    raised = base64.urlsafe_b64decode(body + "===").replace(b'"groups":[]', b'"groups":["x"]')
+    forged = base64.urlsafe_b64encode(raised).decode().rstrip("=")
+    for cookie in (f"{forged}.{mac}", body, f"{body}.", f".{mac}", "x" * 5000, "\u00fc.\u00fc"):
+        browser.cookies[SESSION] = cookie
+        assert (await browser.send("GET", "/console/documents")).status == 302, cookie
+
+
+async def test_a_session_holds_on_every_bot_until_its_time_is_over(
+    open_browser: Open, house: House, provider: ForgingProvider
+) -> None:
+    """Shows eight hours, and that a role taken away ends sooner."""
+    browser = await open_browser()
+    await browser.sign_in()
+    another = await open_browser(oidc_readers=ADA, oidc_admins="")
+    another.cookies = dict(browser.cookies)
+    assert (await another.send("GET", "/console/documents")).status == 200
+    assert (await another.send("POST", "/console/uploads", FORM)).status == 403
+    without = await open_browser(oidc_admins="bob@example.com")
+    without.cookies = dict(browser.cookies)
+    assert (await without.send("GET", "/console/documents")).status == 302
+    house.now += timedelta(hours=8)
+    later = await open_browser()
+    later.cookies = dict(browser.cookies)
+    assert (await later.send("GET", "/console/documents")).status == 302
+
+
+async def test_sign_out_ends_a_session_wherever_it_was_copied_to(open_browser: Open, house: House) -> None:
+    """The old cookie opens nothing on any bot; other sites cannot sign anybody out."""
+    browser = await open_browser()
+    await browser.sign_in()
+    copy = dict(browser.cookies)
+    assert "Sign out" in await (await browser.send("GET", "/console/sign-out")).text()
+    for foreign in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}):
+        assert (await browser.send("POST", "/console/sign-out", FORM | foreign)).status == 403
+    assert (await browser.send("POST", "/console/sign-out", FORM)).status == 200
+    assert SESSION not in browser.cookies
+    another = await open_browser()
+    another.cookies = copy
+    assert (await another.send("GET", "/console/documents")).status == 302
+    assert [one.action for one in await audited(house)] == ["sign in", "sign out"]
+
+
+async def test_a_reader_sees_and_asks_and_changes_nothing(
+    open_browser: Open, house: House, provider: ForgingProvider
+) -> None:
+    """Every POST but asking is refused; what is asked carries their name, which no command obeys."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "plan.pdf", make_pdf([["Plan"]]), "Plan")
+    browser = await open_browser(oidc_admins="", oidc_readers=f" Bob@example.com, {ADA.upper()}")
+    await browser.sign_in()
+    for path in (
+        "/",
+        "/console/channels",
+        "/console/search",
+        "/console/quality.json",
+        "/console/conversations",
+    ):
+        assert (await browser.send("GET", path)).status == 200
+    listed = await (await browser.send("GET", "/console/documents")).text()
+    assert "plan.pdf" in listed
+    assert "Upload" not in listed
+    document = f"/console/documents/{channel.id}/{shelved.document}"
+    for path in ("/console/uploads", f"/console/uploads/held/{'0' * 32}", document, f"{document}/again"):
+        refused = await browser.send("POST", path, FORM, data={"title": "Mine"})
+        assert (refused.status, "An admin can do it" in await refused.text()) == (403, True)
+    approve = await browser.send("POST", "/console/folders/1/approve", SCRIPT, json={"documents": []})
+    assert approve.status == 403
+    question = {"channel": channel.id, "question": "Who?"}
+    assert (await browser.send("POST", "/console/ask", SCRIPT, json=question)).status == 200
+    assert house.answering.asked[-1].asker.endswith(ADA)
+    foreign = SCRIPT | {"Origin": "https://evil.example"}
+    assert (await browser.send("POST", "/console/ask", foreign, json=question)).status == 403
+    assert [one.action for one in await audited(house)] == ["sign in"]
+
+
+async def test_the_audit_says_which_admin_changed_something(open_browser: Open, house: House) -> None:
+    """A correction is kept under the name of who made it."""
+    channel = await house.channel("alpha")
+    shelved = await house.shelve(channel, "plan.pdf", make_pdf([["Plan"]]), "Plan")
+    browser = await open_browser()
+    await browser.sign_in()
+    path = f"/console/documents/{channel.id}/{shelved.document}"
+    assert (await browser.send("POST", path, FORM, data={"department": "IT"})).status == 303
+    entry = (await audited(house))[-1]
+    assert (entry.action, entry.actor.endswith(f":{ADA}")) == ("correct", True)
+
+
+async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
+    open_browser: Open, provider: ForgingProvider
+) -> None:
+    """Who is signed in stays so, and this machine's secret opens the console as ever."""
+    early = await open_browser()
+    await early.sign_in()
+    provider.is_down = True
+    browser = await open_browser(console=True)
+    down = await browser.send("GET", "/")
+    assert (down.status, "Nobody can sign in just now" in await down.text()) == (503, True)
+    fetched = len(provider.fetches)
+    assert (await browser.send("GET", "/")).status == 503
+    assert len(provider.fetches) == fetched  # it is left alone for a moment
+    assert (await early.send("GET", "/console/documents")).status == 200
+    here = await browser.client.get("/console/documents", headers=SIGNED_IN)
+    assert here.status == 200
+    locked = await browser.client.get("/console/documents", headers={"Accept": "text/html"})
+    assert (locked.status, "printed when it started" in await locked.text()) == (401, True)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/"}, {"token_endpoint": None}],
+)
+async def test_what_is_not_the_issuers_metadata_is_an_outage(
+    open_browser: Open, provider: ForgingProvider, metadata: dict[str, Any]
+) -> None:
+    """Nobody is sent to, and no secret goes to, where another issuer or no TLS is."""
+    provider.metadata = metadata
+    browser = await open_browser()
+    assert (await browser.send("GET", "/")).status == 503
+
+
+async def test_scripts_are_told_and_led_nowhere(open_browser: Open) -> None:
+    """Without a session a fetch gets a 401, and so does a form; none of them begins a sign-in."""
+    browser = await open_browser()
+    for method, path, headers in (
+        ("GET", "/console/channels", SCRIPT),
+        ("GET", "/console/documents", PAGE | {"Sec-Fetch-Mode": "no-cors"}),
+        ("POST", "/console/ask", SCRIPT),
+        ("POST", "/console/uploads", FORM),
+    ):
+        refused = await browser.send(method, path, headers)
+        assert (refused.status, browser.cookies) == (401, {})
+
+
+async def test_without_sign_in_the_console_is_off_under_a_public_url(visit: Visit, house: House) -> None:
+    """Shows what holds as long as nobody sets a provider."""
+    house.public_url = PUBLIC
+    client = await visit()
+    for path in ("/", "/console/documents", CALLBACK, "/console/sign-out"):
+        assert (await client.get(path, headers=PAGE)).status == 404
