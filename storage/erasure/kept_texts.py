@@ -105,8 +105,8 @@ TABLES: dict[str, KeptText] = {
         "FOOTNOTE_AUDIT_DAYS",
     ),
     "fact": KeptText(
-        "settings in force, figures of a channel's answers, names of files that are no documents, outages, ids of "
-        "sessions that were signed out",
+        "settings in force, figures of a channel's answers, names of files that are no documents, outages, "
+        "ids of sessions that were signed out",
         (_D, _C),
         None,
         FOREVER,

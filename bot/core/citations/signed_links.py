@@ -204,7 +204,7 @@ class Links:
         Raises:
             OSError, ValueError: the file that holds them is away or damaged.
         """
-        return bool(self._keys.keys())
+        return bool(self.keys.keys())
 
     async def refresh_keys(self) -> None:
         """Notice what other processes changed; raises as the keys' source."""
