@@ -127,6 +127,11 @@ class ScriptedAnswering:
     asked: list[Question] = field(default_factory=list)
     beginnings: tuple[str, ...] = ()
     """Shown before each answer."""
+    may_end: asyncio.Event = field(default_factory=asyncio.Event)
+    """Cleared by a test that looks at a beginning: the answer comes after that."""
+
+    def __post_init__(self) -> None:
+        self.may_end.set()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The scripted answer, or "not found" for a question that nobody wrote one for."""
@@ -138,6 +143,7 @@ class ScriptedAnswering:
             listener.show(beginning)
             await asyncio.sleep(0.3)
         await asyncio.sleep(0)
+        await self.may_end.wait()
         if isinstance(scripted, Exception):
             raise scripted
         return scripted

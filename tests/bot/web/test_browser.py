@@ -343,13 +343,15 @@ async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
     page: Page, client: TestClient, house: House, link: str
 ) -> None:
     """As text, with the pen still at work; the answer takes its place, and stands there once."""
-    house.answering.beginnings = ("At <b>night</b>. [1]",) * 3
+    house.answering.beginnings = ("At <b>night</b>. [1]",)
+    house.answering.may_end.clear()
     await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When do backups run?")
     await page.keyboard.press("Enter")
     await page.wait_for_selector(".answer >> text=At <b>night</b>.")
     assert await page.locator(".working").count() == 1
+    house.answering.may_end.set()
     await page.wait_for_selector(".cite")
     assert await page.inner_text(".answer") == "At night.1"
     assert await page.locator(".working").count() == 0
