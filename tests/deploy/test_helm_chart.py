@@ -134,18 +134,26 @@ def test_values_reach_the_program_as_they_were_written() -> None:
     assert tomllib.loads(files["folders.toml"])["folder"][0]["channel"] == "handbook"
 
 
-def test_the_ingress_passes_on_what_the_docs_name() -> None:
-    """Shows that the paths are those of docs/proxy.md, so never the console."""
-    (ingress,) = [
-        one for one in objects(rendered(CHART / "ci" / "many-pods-values.yaml")) if one["kind"] == "Ingress"
-    ]
+def ingress_paths(*options: str) -> dict[str, str]:
+    """Path -> type of the chart's ingress."""
+    done = template("--values", str(CHART / "ci" / "many-pods-values.yaml"), *options)
+    assert done.returncode == 0, done.stderr
+    (ingress,) = [one for one in objects(done.stdout) if one["kind"] == "Ingress"]
     (rule,) = ingress["spec"]["rules"]
-    table = (ROOT / "docs" / "proxy.md").read_text("utf-8")
-    documented = [
-        path for row in re.findall(r"(?m)^\| (`/.*?) \|", table) for path in re.findall(r"`(.+?)`", row)
-    ]
-    assert sorted(one["path"] for one in rule["http"]["paths"]) == sorted(documented)
     assert rule["host"] == "footnote.example.com"
+    return {one["path"]: one["pathType"] for one in rule["http"]["paths"]}
+
+
+def test_the_ingress_passes_on_what_the_docs_name() -> None:
+    """Shows that the paths are those of docs/proxy.md, the console only where people sign in to it."""
+    table = (ROOT / "docs" / "proxy.md").read_text("utf-8")
+    documented = {
+        path for row in re.findall(r"(?m)^\| (`/.*?) \|", table) for path in re.findall(r"`(.+?)`", row)
+    }
+    signed_in = ingress_paths("--set", "env.FOOTNOTE_OIDC_ISSUER=https://login.example.com")
+    assert signed_in.keys() == documented
+    assert (signed_in["/"], signed_in["/console/"]) == ("Exact", "Prefix")
+    assert ingress_paths().keys() == documented - {"/", "/console/"}
 
 
 @pytest.mark.parametrize(
