@@ -137,6 +137,8 @@ class ServerWatch:
         except asyncio.CancelledError:
             if connecting.cancelled() and self._is_silent():
                 raise psycopg.OperationalError("the server does not answer") from None
+            if connecting.done() and not connecting.cancelled() and not connecting.exception():
+                await connecting.result().close()  # made in the very moment in which nobody wants it any more
             connecting.cancel()
             raise
         self._connections.add(connection)
