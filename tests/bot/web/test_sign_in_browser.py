@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ POST = """async (path) => {
 
 
 async def test_somebody_signs_in_reads_corrects_and_signs_out(
-    browser: Browser, visit: Visit, house: House
+    browser: Browser, visit: Visit, house: House, tmp_path: Path
 ) -> None:
     """Strict cookies come along after the provider's redirect; forms work under the pages' own policies."""
     port = free_port()
@@ -51,8 +50,7 @@ async def test_somebody_signs_in_reads_corrects_and_signs_out(
         assert await page.evaluate(POST, document) == 403
         await page.goto(f"{public}/")
         await page.wait_for_selector("text=bob@example.com")
-        if folder := os.environ.get("FOOTNOTE_PICTURES"):
-            await page.screenshot(path=Path(folder) / "reader.png")
+        await page.screenshot(path=tmp_path / "reader.png")
         await page.goto(f"{public}/console/sign-out")
         await page.get_by_role("button", name="Sign out").click()
         await page.wait_for_selector("text=You are signed out")
@@ -63,8 +61,7 @@ async def test_somebody_signs_in_reads_corrects_and_signs_out(
         await page.get_by_label("department").first.fill("Facilities")
         await page.get_by_role("button", name="Save").click()
         await page.wait_for_selector("text=corrected")
-        if folder:
-            await page.screenshot(path=Path(folder) / "admin.png")
+        await page.screenshot(path=tmp_path / "admin.png")
         await context.close()
     entries = await AuditLog(house.database).latest()
     said = [(one.action, one.actor.rpartition(":")[2]) for one in entries]

@@ -117,7 +117,7 @@ async def test_the_page_of_a_source(program: Program, sop: Path, tmp_path: Path,
         program.drop("it", sop)
         await program.until_live("it", 1)
         answered = json.loads(await program.ask_console("it", "When do backups run?"))
-        page = await browser.new_page(viewport={"width": 960, "height": 600})
+        page = await browser.new_page(viewport={"width": 900, "height": 500})
         await page.goto(f"{program.url}{answered['citations'][0]['view']}")
         await page.wait_for_function("() => document.querySelector('.paper img').complete")
         await page.locator("#hit").scroll_into_view_if_needed()
