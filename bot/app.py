@@ -30,6 +30,7 @@ from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
 from bot.core.citations.shared_keys import REFRESH_SECONDS
 from bot.core.citations.signed_links import Links
+from bot.core.commands.chat_intents import load_phrases
 from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
@@ -93,6 +94,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     """
     async with AsyncExitStack() as stack:
         server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
+        phrases = asyncio.create_task(asyncio.to_thread(load_phrases))
         stores = await stack.enter_async_context(open_home(settings))
         await open_store(stores, patiently=True)
         pdf = await stack.enter_async_context(
@@ -117,6 +119,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None
         stack.push_async_callback(platforms.stop)
+        await phrases
         await stack.enter_async_context(
             _open_web(
                 settings,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, desc, func, or_, select, update
+from sqlalchemy import bindparam, delete, desc, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -32,6 +32,15 @@ SEARCHED = ("grounded", "partial", "closest", "not_found")
 """States of answers that documents were searched for."""
 STOP_PAUSE = timedelta(seconds=1)
 """Until the answer of a stopped question is delivered: what was on its way to its message lands before."""
+_CHANNEL = "turn_in_channel"
+_KEEP = {
+    is_late: insert(InboxRow.__table__)  # type: ignore[attr-defined]
+    .values(turn=next_turn(bindparam(_CHANNEL), is_late=is_late))
+    .on_conflict_do_nothing()
+    .returning(col(InboxRow.id))
+    for is_late in (False, True)
+}
+"""Statements that keep a question: to put one together takes longer than to execute it."""
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
@@ -63,12 +72,10 @@ class Inbox:
             address=address,
             is_late=is_late,
         )
+        values = row.model_dump(exclude={"id", "turn"}) | {_CHANNEL: channel.id}
         # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
-        values = row.model_dump(exclude={"id"}) | {"turn": next_turn(channel.id, is_late=is_late)}
-        new = insert(InboxRow).values(values)
-        kept = new.on_conflict_do_nothing().returning(col(InboxRow.id))
         async with self._database.transaction(exclusive=False) as session:
-            return await session.scalar(kept) is not None
+            return await session.scalar(_KEEP[is_late], values) is not None
 
     async def takes_part(self, tenant: TenantName, thread: str) -> bool:
         """Whether a question of this thread was answered, or is being answered.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import ScalarSelect, Select, and_, exists, func, or_, select, union_all
+from sqlalchemy import BindParameter, ScalarSelect, Select, and_, exists, func, or_, select, union_all
 from sqlalchemy.orm import aliased
 from sqlmodel import col
 
@@ -22,7 +22,7 @@ IN_TURN = (col(InboxRow.turn), col(InboxRow.id))
 """What waiting questions are ordered by."""
 
 
-def next_turn(channel_id: int, *, is_late: bool) -> ScalarSelect[int]:
+def next_turn(channel_id: int | BindParameter[int], *, is_late: bool) -> ScalarSelect[int]:
     """The turn of a question that is kept now: a late one goes behind all of its channel.
 
     What rests after a fault does not count as served: for a day at most, its turn is long past.

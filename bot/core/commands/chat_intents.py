@@ -266,6 +266,12 @@ class _Phrases:
         return fold(word).casefold() in self.topic_words and not word.isupper()
 
 
+def load_phrases() -> None:
+    """Compile the patterns of all languages: it takes most of a second, for which a message would wait."""
+    for language in Language:
+        _phrases(language)
+
+
 @cache
 def _phrases(language: Language) -> _Phrases:
     file = files("bot.core").joinpath("phrases", f"{language}.toml")

@@ -23,6 +23,7 @@ from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
 from bot.core.conversation.placeholders import Placeholders, delivery_deadline
 from bot.core.conversation.queue_limits import QuestionRates, QueueWaits
+from bot.core.conversation.repeated_events import RepeatedEvents
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
 from bot.core.models import Answer
 from bot.core.ports import (
@@ -119,6 +120,7 @@ class Conversation:
         self._slots = asyncio.Semaphore(concurrency)
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: set[asyncio.Task[None]] = set()
+        self._repeated = RepeatedEvents()
         self._receiving = 0
         self._none_receiving, self._none_unseen = asyncio.Event(), asyncio.Event()
         self._none_receiving.set()
@@ -138,7 +140,10 @@ class Conversation:
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
         with self._received_first():
-            return await self._receive(message)
+            if message.is_unaddressed:  # the same message may come as one that asks us, too
+                return await self._receive(message)
+            event = (message.key.platform, message.event_key)
+            return await self._repeated.keep_once(event, partial(self._receive, message))
 
     async def _receive(self, message: IncomingMessage) -> bool:
         if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):

@@ -1,0 +1,72 @@
+"""An event that comes again costs no work: while the first one is being kept, and after."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.core.conversation.repeated_events import RepeatedEvents
+from storage.errors import DatabaseUnavailable
+
+
+class SlowDatabase:
+    """Keeps what it is given once it may, and counts."""
+
+    def __init__(self) -> None:
+        self.works = asyncio.Event()
+        self.calls = 0
+        self.fails = False
+
+    async def keep(self) -> bool:
+        """Wait, then keep or fail."""
+        self.calls += 1
+        await self.works.wait()
+        if self.fails:
+            raise DatabaseUnavailable("the disk is full")
+        return True
+
+
+async def test_repetitions_wait_for_the_first_one_and_are_no_work() -> None:
+    """Shows that none is acknowledged before the first one is kept, and that each is once it is."""
+    events, database = RepeatedEvents(), SlowDatabase()
+    tasks = [asyncio.create_task(events.keep_once("e1", database.keep)) for _ in range(100)]
+    await asyncio.sleep(0.01)
+    assert not any(task.done() for task in tasks)
+    tasks[1].cancel()  # its platform gave up, which is nothing to the others
+    database.works.set()
+    first, _, *others = await asyncio.gather(*tasks, return_exceptions=True)
+    assert (first, set(others), database.calls) == (True, {False}, 1)
+    assert await events.keep_once("e1", database.keep) is False
+    assert database.calls == 1
+
+
+async def test_what_could_not_be_kept_is_tried_again_when_it_comes_again() -> None:
+    """Shows that no repetition is acknowledged for a first one that failed or was broken off."""
+    events, database = RepeatedEvents(), SlowDatabase()
+    database.fails = True
+    tasks = [asyncio.create_task(events.keep_once("e1", database.keep)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    database.works.set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(one) for one in outcomes] == [DatabaseUnavailable] * 3
+    database.fails = False
+    database.works.clear()
+    broken_off, waiting = (asyncio.create_task(events.keep_once("e1", database.keep)) for _ in range(2))
+    await asyncio.sleep(0.01)
+    broken_off.cancel()
+    with pytest.raises(DatabaseUnavailable):
+        await waiting
+    database.works.set()
+    assert await events.keep_once("e1", database.keep) is True
+
+
+async def test_only_the_last_events_are_remembered() -> None:
+    """Shows that the memory is bounded: an older event is asked of the database again."""
+    events, database = RepeatedEvents(most=2), SlowDatabase()
+    database.works.set()
+    for event in ("e1", "e2", "e3"):
+        await events.keep_once(event, database.keep)
+    assert await events.keep_once("e3", database.keep) is False
+    assert database.calls == 3
+    assert await events.keep_once("e1", database.keep) is True
