@@ -176,6 +176,7 @@ MAY_IMPORT = {
         "bot.slack.web_api",
         "bot.slack.workspace.app_manifest",
         "bot.teams.connector",
+        "bot.web.sign_in.openid_provider",
         "storage",
     ),
     "bot.metrics": ("bot.core", "bot.metrics", "storage"),

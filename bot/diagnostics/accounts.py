@@ -1,4 +1,4 @@
-"""What other services let us do: Slack's tokens and scopes, Teams' token, the model, the embedder."""
+"""What other services let us do: Slack's tokens, Teams' token, the sign-in, models, the embedder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bot.slack.installations.sealed_tokens import SealBroken, TokenSeal, open_to
 from bot.slack.web_api import call, web_client
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials, app_credentials
+from bot.web.sign_in.openid_provider import OpenIdProvider, ProviderUnavailable
 from storage.clock import utc_now
 from storage.errors import SettingsError
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
@@ -145,6 +146,20 @@ async def check_app_token(credentials: AppCredentials) -> Finding:
     except DeliveryError as error:
         return fail(str(error), TEAMS_MEND, f"{PAGES}#teams-gives-no-token")
     return ok("Microsoft gives the bot its token")
+
+
+async def check_sign_in(installation: Installation) -> Finding:
+    """Whether the console's OpenID Connect provider tells who it is, and publishes its keys."""
+    sign_in = installation.settings.sign_in
+    if sign_in is None or sign_in.oidc_issuer is None:
+        return ok("off: the console opens on this machine only")
+    host = _host(sign_in.oidc_issuer)
+    try:
+        await OpenIdProvider(sign_in.oidc_issuer, sign_in.oidc_client_id or "", None, "").check()
+    except ProviderUnavailable as error:
+        mend = "set FOOTNOTE_OIDC_ISSUER exactly as the provider names itself, and see that it is reached"
+        return fail(f"{host} is no OpenID Connect provider now: {error}", mend, f"{PAGES}#nobody-can-sign-in")
+    return ok(f"{host} signs people in")
 
 
 async def check_models(installation: Installation) -> list[Finding]:

@@ -78,5 +78,6 @@ def all_checks(
     yield look("serve", addresses.check_serve, f"{PAGES}#serve-is-not-running")
     yield look("public-url", addresses.check_public_url, f"{PAGES}#links-do-not-open")
     yield look("tls", addresses.check_certificate, f"{PAGES}#the-certificate-ends-soon")
+    yield look("sign-in", accounts.check_sign_in, f"{PAGES}#nobody-can-sign-in")
     yield look("slack", accounts.check_slack, f"{PAGES}#slack-refuses-the-token", LONG_SECONDS)
     yield look("teams", accounts.check_teams, f"{PAGES}#teams-gives-no-token")

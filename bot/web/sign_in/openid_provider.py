@@ -84,6 +84,15 @@ class OpenIdProvider:
         self._keys_pause_until = 0.0
         self._fetching = asyncio.Lock()
 
+    async def check(self) -> None:
+        """Make sure that it is there: it tells who it is, and publishes a key that we can read.
+
+        Raises:
+            ProviderUnavailable: it does not.
+        """
+        if not (await self._current_keys()).keys:
+            raise ProviderUnavailable("no key that we can read")
+
     async def authorization_url(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
         """Where a browser signs in, and comes back from with ``state``.
 

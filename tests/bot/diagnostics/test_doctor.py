@@ -20,6 +20,7 @@ from aiohttp import web
 from engines.s3 import RealS3
 from engines.support.ports import free_port
 from fakes.oauth_slack import oauth_slack
+from fakes.openid_provider import CLIENT_ID, serving_provider
 from harness.doctor import CANARY, Answer, Doctor, Serve
 
 from bot.core.citations.signed_links import KeyRing, Links
@@ -45,7 +46,7 @@ from storage.sql.tables import (
 
 CHEAP = (
     "settings", "home", "disk", "memory", "clock", "sql", "index", "contents", "sizes", "folders", "model",
-    "public-url", "tls", "slack", "teams",
+    "public-url", "tls", "sign-in", "slack", "teams",
 )  # fmt: skip
 """The lines that start no other process and load no model; the journey has the others."""
 NOBODY = 65534
@@ -184,6 +185,20 @@ async def test_teams_token_is_asked_for(serve: Serve, status: int) -> None:
     told = await check_app_token(AppCredentials("app", CANARY, "tenant", authority))
     assert told.state is (CheckState.OK if status == 200 else CheckState.FAIL)
     assert CANARY not in str(told)
+
+
+async def test_the_provider_of_the_sign_in_is_asked(doctor: Doctor) -> None:
+    """Shows one that is well, one with another name, one whose keys are unusable, one that is away."""
+    async with serving_provider() as provider:
+        said = {"FOOTNOTE_OIDC_ISSUER": provider.issuer, "FOOTNOTE_OIDC_CLIENT_ID": CLIENT_ID}
+        said |= {"FOOTNOTE_OIDC_READERS": "ada@example.com", "FOOTNOTE_PUBLIC_URL": "https://x.example"}
+        (well,) = await doctor.look("sign-in", FOOTNOTE_OIDC_CLIENT_SECRET=CANARY, **said)
+        assert well.state is CheckState.OK, well
+        provider.metadata = {"issuer": f"{provider.issuer}/"}
+        assert "this issuer" in (await doctor.fault("sign-in")).text
+        provider.metadata = {"jwks_uri": f"{provider.issuer}/.well-known/openid-configuration"}
+        assert "no key" in (await doctor.fault("sign-in")).text
+    assert "ClientConnectorError" in (await doctor.fault("sign-in")).text
 
 
 @pytest.mark.engine("s3")
