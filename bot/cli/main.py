@@ -268,7 +268,7 @@ def _add_erase(commands: Any) -> None:
     erase.add_argument("--document", metavar="FILE", help="its path as `footnote documents` prints it")
     erase.add_argument("--channel", metavar="NAME", help="the document's; alone: all that the channel has")
     erase.add_argument(
-        "--person", metavar="ID", help="what they asked and said, named as in FOOTNOTE_ADMINS: slack:T…:U…"
+        "--person", metavar="ID", help="what they asked and said: slack:T…:U…, teams:…:…, oidc:HOST:ADDRESS"
     )
     erase.add_argument("--dry-run", action="store_true", help="say what would go; change nothing")
     erase.add_argument("--yes", action="store_true", help="do not ask")

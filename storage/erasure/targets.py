@@ -59,7 +59,7 @@ class ErasureTarget:
     """That of the documents."""
     is_whole_channel: bool = False
     person: str = ""
-    """As FOOTNOTE_ADMINS names people."""
+    """As FOOTNOTE_ADMINS or the audit names people."""
     conversations: tuple[int, ...] = ()
     """Channels in which all that was asked and said goes, whoever said it."""
 
@@ -142,10 +142,11 @@ async def person_target(database: Database, person: str) -> ErasureTarget:
         SettingsError: this names nobody.
     """
     platform, _, rest = person.partition(":")
-    if platform not in (Platform.SLACK, Platform.TEAMS) or not all(rest.partition(":")):
+    if platform not in (Platform.SLACK, Platform.TEAMS, "oidc") or not all(rest.partition(":")):
         raise SettingsError(
             f"{person!r} is nobody: a person is named as in FOOTNOTE_ADMINS, slack:T0ACME001:U0ANNA001 or "
-            "teams:<tenant>:<object id>"
+            "teams:<tenant>:<object id>, or as the audit names who signed in to the console, "
+            "oidc:<host>:<address>"
         )
     asked = select(col(InboxRow.channel_id)).where(_asker() == person)
     query = select(col(ChannelRow.id)).where(col(ChannelRow.is_direct), col(ChannelRow.id).in_(asked))

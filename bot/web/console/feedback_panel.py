@@ -10,7 +10,7 @@ from aiohttp import web
 from bot.core.conversation.feedback import AnsweredQuestion, AnswerFeedback
 from bot.core.models import Language
 from bot.web import security
-from bot.web.security import require_own_page
+from bot.web.security import Visitor, require_own_page
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat.inbox import Inbox
 from storage.errors import UnknownChannel
@@ -19,7 +19,7 @@ from storage.stores import Stores
 
 
 class FeedbackPanel:
-    """Takes feedback of answers that the console showed. Whoever sits at this machine is one person."""
+    """Takes feedback of answers that the console showed; whoever knows the machine's secret is one person."""
 
     def __init__(self, stores: Stores) -> None:
         self._channels = stores.channels
@@ -42,9 +42,7 @@ class FeedbackPanel:
             page = None if said.get("page") is None else int(said["page"])
         except (ValueError, TypeError, OverflowError):
             raise web.HTTPBadRequest from None
-        reply = await self._feedback.take(
-            asked, (Platform.LOCAL, visitor.name or "console"), verdict, page=page
-        )
+        reply = await self._feedback.take(asked, _person(visitor), verdict, page=page)
         answer = {
             "text": reply.text,
             "reasons": [(one.value, label) for one, label in reply.reasons],
@@ -80,6 +78,12 @@ class FeedbackPanel:
         if channel.platform is not Platform.LOCAL:
             raise web.HTTPNotFound
         return channel
+
+
+def _person(visitor: Visitor) -> tuple[str, str]:
+    """Installation and user, as the audit and ``footnote erase --person`` name who signed in."""
+    _, *named = visitor.actor.split(":", 2)
+    return (named[0], named[1]) if len(named) == 2 else (Platform.LOCAL, "console")
 
 
 async def _read(request: web.Request) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import aiohttp
 import pytest
@@ -29,7 +30,11 @@ from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
 from pydantic import SecretStr
 
 from bot.sign_in_settings import SignInSettings
+from storage.chat.traces import QuestionRecords
+from storage.clock import utc_now
+from storage.erasure.targets import person_target, words_of
 from storage.sql.audit import AuditEntry, AuditLog
+from storage.sql.tables import FeedbackRow
 
 PUBLIC = "https://footnote.example"
 ADA = "ada@example.com"
@@ -383,6 +388,24 @@ async def test_the_audit_says_which_admin_changed_something(open_browser: Open, 
     assert (await browser.send("POST", path, FORM, data={"department": "IT"})).status == 303
     entry = (await audited(house))[-1]
     assert (entry.action, entry.actor.endswith(f":{ADA}")) == ("correct", True)
+
+
+async def test_what_somebody_said_of_an_answer_is_erased_by_their_name(
+    open_browser: Open, house: House
+) -> None:
+    """Shows that the name that the audit has finds it, and another one does not."""
+    channel = await house.channel("alpha")
+    browser = await open_browser()
+    await browser.sign_in()
+    question = uuid4().hex
+    record = {"searched": "When?", "looks": [], "drafts": [], "citations": []}
+    await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "closest", record)
+    said = {"channel": channel.id, "question": question, "verdict": "good"}
+    assert (await browser.send("POST", "/console/feedback", SCRIPT, json=said)).status == 200
+    actor = (await audited(house))[0].actor
+    for name, found in ((actor, 1), (f"{actor}.au", 0)):
+        target = await person_target(house.database, name)
+        assert len((await words_of(house.database, target)).gone.get(FeedbackRow, ())) == found
 
 
 async def test_an_outage_of_the_provider_is_said_and_stops_no_one_else(
