@@ -66,7 +66,7 @@ bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries
 bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web,viewer]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ask.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
-bench-events: $(VENV)/.developing ## send signed Slack events to it at a steady rate [RATE=100] [SECONDS=60]
+bench-events: $(VENV)/.developing ## send events of Slack and Teams to it at a steady rate [RATE=100] [SECONDS=60]
 	@PYTHONPATH=.:tests tests/isolated.sh $(BIN)/python tests/bench/bench_events.py $(if $(RATE),--rate $(RATE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]

@@ -1,12 +1,12 @@
-"""``make bench-events``: signed Slack events at a steady rate: how soon acknowledged, seen and answered.
+"""``make bench-events``: events of Slack and Teams at a steady rate: how soon each is acknowledged and seen.
 
-The whole program runs beside a Slack Web API that only counts. Each event is a question of its own; every
-tenth comes twice, as Slack repeats what it thinks was lost. A bare aiohttp server that checks the same
-signatures and keeps nothing gets as many events in the same run, and posts a bare message for each, as many
-at once as the program: what any bot does before a person sees that the question was heard, and the most that
-sender and Web API of this bench can take.
+The whole program runs beside platforms that only count. Each event is a question of its own; every tenth
+comes twice, as Slack repeats what it thinks was lost. A bare aiohttp server that checks the signatures of
+Slack's and commits each event to SQLite gets as many in the same run, and posts a bare message for each, as
+many at once as the program: what any bot does that loses nothing, before a person sees that the question
+was heard, and the most that sender and Web API of this bench can take.
 
-After the steady rate over many channels comes the flood: one channel asks 400 questions at once, then a few
+After the steady rates over many channels comes the flood: one channel asks 400 questions at once, then a few
 people ask in another one. It comes twice; the second time Slack takes one message a second from that channel.
 """
 
@@ -15,10 +15,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -29,8 +32,10 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from engines.support.ports import free_port
+from event_doors import SECRET, Counting, Door, slack_door, teams_door
 from fakes.counting_slack import CountingSlack
-from fakes.slack_events import BOT, TEAM
+from fakes.counting_teams import CountingTeams, teams_channel
+from fakes.slack_events import TEAM
 from figures import Figure, table
 from harness.program import SAMPLES, Program
 from slack_sdk.signature import SignatureVerifier
@@ -38,18 +43,23 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.core.conversation.conversation import MAX_PLACED_AT_ONCE
 
-SECRET = "secret-of-the-benchmark"
 CHANNELS = [f"C{number:02}BENCH01" for number in range(20)]
 FLOODED, OTHER = "C90BENCH01", "C91BENCH01"
 RATE, SECONDS, REPEATED = 100, 60, 10
+DOORS = ("slack", "teams")
+SETTINGS = {
+    "SLACK_BOT_TOKEN": "xoxb-bench",
+    "SLACK_SIGNING_SECRET": SECRET,
+    "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
+    "FOOTNOTE_RECEIPTS": "off",
+}
 FLOOD, LIMITED_FLOOD, AFTERWARDS = 400, 60, 5
 """Questions of the channel that floods, of the same while Slack slows it down, and of the other one."""
 SEEN_SECONDS, OTHER_SECONDS = 3.0, 2.0
 """Within which a question's first sign is seen, of all and of the channel that does not flood."""
-LONGEST = 1000.0
+LONGEST = 250.0
 """Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000."""
 ANSWER_SECONDS = 1800
-QUESTIONS = ("How often do backups run?", "How long are backups kept?", "Who approves remote work?")
 
 
 @asynccontextmanager
@@ -66,58 +76,63 @@ async def served(routes: list[web.RouteDef]) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-@dataclass
 class BareBot:
-    """Checks who sent an event, acknowledges it, and posts one message; nothing is kept."""
+    """Checks who sent an event, commits it, acknowledges it, and posts one message."""
 
-    slack: AsyncWebClient
-    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PLACED_AT_ONCE))
-    posting: set[asyncio.Task[Any]] = field(default_factory=set)
+    def __init__(self, slack: AsyncWebClient, file: Path) -> None:
+        self._slack = slack
+        self._slots = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
+        self._posting: set[asyncio.Task[Any]] = set()
+        self._writer = ThreadPoolExecutor(1)
+        self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=FULL")
+        self._database.execute("CREATE TABLE event (id TEXT PRIMARY KEY, body BLOB)")
 
     async def handle(self, request: web.Request) -> web.Response:
-        """What any Slack bot must do."""
+        """What any Slack bot must do that loses nothing."""
         body = await request.read()
         if not SignatureVerifier(SECRET).is_valid_request(body, dict(request.headers)):
             return web.Response(status=401)
-        event = json.loads(body)["event"]
-        task = asyncio.create_task(self._post(event["channel"], event["ts"]))
-        self.posting.add(task)
-        task.add_done_callback(self.posting.discard)
+        envelope = json.loads(body)
+        if await asyncio.get_running_loop().run_in_executor(
+            self._writer, self._keep, envelope["event_id"], body
+        ):
+            event = envelope["event"]
+            task = asyncio.create_task(self._post(event["channel"], event["ts"]))
+            self._posting.add(task)
+            task.add_done_callback(self._posting.discard)
         return web.Response()
 
+    def _keep(self, event_id: str, body: bytes) -> bool:
+        return (
+            self._database.execute("INSERT OR IGNORE INTO event VALUES (?, ?)", (event_id, body)).rowcount > 0
+        )
+
     async def _post(self, channel: str, thread: str) -> None:
-        async with self.slots:
-            await self.slack.chat_postMessage(channel=channel, thread_ts=thread, text="…")
+        async with self._slots:
+            await self._slack.chat_postMessage(channel=channel, thread_ts=thread, text="…")
+
+    def close(self) -> None:
+        """Give the database back."""
+        self._writer.shutdown()
+        self._database.close()
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was sent: how long each acknowledgement took, when each question was sent, refusals."""
+    """What was sent: how long each acknowledgement took, when each question was sent, refusals.
+
+    A refusal is a status, or the error of a connection that broke.
+    """
 
     milliseconds: list[float] = field(default_factory=list)
     sent_at: dict[str, float] = field(default_factory=dict)
-    refused: list[int] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     def waited(self, seen: Mapping[str, float]) -> list[float]:
         """Seconds from each question to when it is ``seen``; those that never are count as for ever."""
         return [seen.get(ts, inf) - at for ts, at in self.sent_at.items()]
-
-
-def mention(number: int, channel: str, user: str) -> tuple[str, bytes]:
-    """(ts, body) of one question."""
-    ts = f"{1_700_000_000 + number}.000100"
-    text = f"<@{BOT}> {QUESTIONS[number % len(QUESTIONS)]}"
-    event = {"type": "app_mention", "user": user, "channel": channel, "text": text, "ts": ts}
-    authorization = {"team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
-    envelope = {
-        "type": "event_callback",
-        "team_id": TEAM,
-        "api_app_id": "A0BENCH01",
-        "event_id": f"Ev{number}",
-        "event": {**event, "team": TEAM, "channel_type": "channel"},
-        "authorizations": [authorization],
-    }
-    return ts, json.dumps(envelope).encode()
 
 
 def spread(number: int) -> tuple[str, str]:
@@ -135,26 +150,29 @@ def other_channel(number: int) -> tuple[str, str]:
     return OTHER, "U0OTHER01"
 
 
-async def send(session: aiohttp.ClientSession, url: str, asked: Asked, ts: str, body: bytes) -> None:
-    """Send one event, signed; a question that was sent before is Slack's repetition of it."""
-    stamp = str(int(time.time()))
-    headers = {
-        "Content-Type": "application/json",
-        "X-Slack-Request-Timestamp": stamp,
-        "X-Slack-Signature": SignatureVerifier(SECRET).generate_signature(timestamp=stamp, body=body) or "",
-    }
-    if ts in asked.sent_at:
-        headers |= {"X-Slack-Retry-Num": "1", "X-Slack-Retry-Reason": "http_timeout"}
+async def send(session: aiohttp.ClientSession, door: Door, asked: Asked, thread: str, body: bytes) -> None:
+    """Send one event, again and again until it is acknowledged."""
     started = time.monotonic()
-    asked.sent_at.setdefault(ts, started)
-    async with session.post(url, data=body, headers=headers) as response:
-        if response.status != 200:
-            asked.refused.append(response.status)
+    is_again = thread in asked.sent_at
+    asked.sent_at.setdefault(thread, started)
+    while status := await _refusal(session, door, body, is_again=is_again):
+        asked.refused.append(status)
+        is_again = True
+        await asyncio.sleep(1)
     asked.milliseconds.append(1000 * (time.monotonic() - started))
 
 
+async def _refusal(session: aiohttp.ClientSession, door: Door, body: bytes, *, is_again: bool) -> str:
+    """What came in place of an acknowledgement; '' for one."""
+    try:
+        async with session.post(door.url, data=body, headers=door.headers(body, is_again)) as response:
+            return "" if response.ok else str(response.status)
+    except aiohttp.ClientError as error:
+        return type(error).__name__
+
+
 async def send_all(
-    url: str, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
+    door: Door, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
 ) -> Asked:
     """Send these questions at this rate, every tenth twice; ``whence``: (channel, asker) of each."""
     asked = Asked()
@@ -163,10 +181,9 @@ async def send_all(
         async with asyncio.TaskGroup() as sending:
             for place, number in enumerate(numbers):
                 await asyncio.sleep(max(0.0, began + place / rate - time.monotonic()))
-                ts, body = mention(number, *whence(number))
-                sending.create_task(send(session, url, asked, ts, body))
-                if place % REPEATED == REPEATED - 1:
-                    sending.create_task(send(session, url, asked, ts, body))
+                thread, body = door.make(number, *whence(number))
+                for _ in range(1 + (place % REPEATED == REPEATED - 1)):
+                    sending.create_task(send(session, door, asked, thread, body))
     return asked
 
 
@@ -175,10 +192,10 @@ def at_most(values: Sequence[float], share: float) -> float:
     return sorted(values)[int(share * (len(values) - 1))]
 
 
-async def until_answered(slack: CountingSlack, sent: Iterable[str]) -> None:
+async def until_answered(platform: Counting, sent: Iterable[str]) -> None:
     """Wait until each of these questions has its answer, for as long as that may take."""
     began, missing = time.monotonic(), set(sent)
-    while (missing := missing - slack.answers.keys()) and time.monotonic() - began < ANSWER_SECONDS:
+    while (missing := missing - platform.answers.keys()) and time.monotonic() - began < ANSWER_SECONDS:
         print(f"    {len(missing):,} unanswered", flush=True)
         await asyncio.sleep(5)
 
@@ -186,39 +203,37 @@ async def until_answered(slack: CountingSlack, sent: Iterable[str]) -> None:
 class Bench:
     """The program and the bare bot, each beside a Web API of its own."""
 
-    def __init__(
-        self, program_url: str, slack: CountingSlack, bare_url: str, bare_slack: CountingSlack
-    ) -> None:
-        self._url, self._slack = program_url, slack
-        self._bare_url, self._bare_slack = bare_url, bare_slack
+    def __init__(self, program: Door, bare: Door, slack: CountingSlack) -> None:
+        """``slack``: the program's."""
+        self._program, self._bare, self._slack = program, bare, slack
         self._next = 0
 
     def _numbers(self, count: int) -> range:
         self._next += count
         return range(self._next - count, self._next)
 
-    async def steady(self, rate: int, seconds: int) -> list[Figure]:
-        """So many events a second over many channels."""
-        bare = await send_all(self._bare_url, rate, self._numbers(rate * seconds))
-        while self._bare_slack.posted.keys() < bare.sent_at.keys():
+    async def steady(self, door: Door, rate: int, seconds: int) -> list[Figure]:
+        """So many events a second over many channels, through one of the program's doors."""
+        bare = await send_all(self._bare, rate, self._numbers(rate * seconds))
+        while self._bare.platform.posted.keys() < bare.sent_at.keys():
             await asyncio.sleep(0.1)
-        asked = await send_all(self._url, rate, self._numbers(rate * seconds))
-        await until_answered(self._slack, asked.sent_at)
+        asked = await send_all(door, rate, self._numbers(rate * seconds))
+        await until_answered(door.platform, asked.sent_at)
         took = time.monotonic() - min(asked.sent_at.values())
-        what = f"{rate} signed events a second for {seconds} s"
+        what = f"{rate} {door.name} a second for {seconds} s"
         slow, raw = at_most(asked.milliseconds, 0.99), at_most(bare.milliseconds, 0.99)
-        refused = len(asked.refused)
+        refused = " ".join(f"{count} x {status}" for status, count in Counter(asked.refused).items())
         return [
             Figure(
                 f"{what}: acknowledged",
                 f"p99 <= {LONGEST:.0f} ms, none refused",
-                f"p50 {median(asked.milliseconds):.0f} ms, p99 {slow:.0f} ms, {refused} refused",
-                f"signature only: p50 {median(bare.milliseconds):.0f} ms, p99 {raw:.0f} ms",
+                f"p50 {median(asked.milliseconds):.0f} ms, p99 {slow:.0f} ms, {refused or 'none'} refused",
+                f"signature and commit: p50 {median(bare.milliseconds):.0f} ms, p99 {raw:.0f} ms",
                 f"{slow / raw:.1f} x",
                 slow <= LONGEST and not refused,
             ),
-            self._lost(what, asked),
-            self._seen(f"{what}, {len(CHANNELS)} channels: seen", asked, SEEN_SECONDS, bare),
+            self._lost(what, door.platform, asked),
+            self._seen(f"{what}, {len(CHANNELS)} channels: seen", door.platform, asked, SEEN_SECONDS, bare),
             Figure(f"{what}: all answered", "", f"{len(asked.sent_at) / took:.0f} a second", "", "", None),
         ]
 
@@ -227,25 +242,25 @@ class Bench:
         self._slack.limited = FLOODED if is_limited else ""
         count = LIMITED_FLOOD if is_limited else FLOOD
         what = f"{count} questions in one channel" + (", which may post 1 a second" if is_limited else "")
-        bare = await send_all(self._bare_url, 1, self._numbers(AFTERWARDS), other_channel)
+        bare = await send_all(self._bare, 1, self._numbers(AFTERWARDS), other_channel)
         refused = self._slack.refused
-        flooding = asyncio.create_task(send_all(self._url, RATE, self._numbers(count), flooded_channel))
+        flooding = asyncio.create_task(send_all(self._program, RATE, self._numbers(count), flooded_channel))
         await asyncio.sleep(count / RATE / 2)
-        other = await send_all(self._url, 1, self._numbers(AFTERWARDS), other_channel)
+        other = await send_all(self._program, 1, self._numbers(AFTERWARDS), other_channel)
         asked = await flooding
         await until_answered(self._slack, [*asked.sent_at, *other.sent_at])
         figures = [
-            self._seen(f"{what}: another channel's seen", other, OTHER_SECONDS, bare),
-            self._seen(f"{what}: its own seen", asked, 0 if is_limited else SEEN_SECONDS, bare),
-            self._lost(what, asked),
+            self._seen(f"{what}: another channel's seen", self._slack, other, OTHER_SECONDS, bare),
+            self._seen(f"{what}: its own seen", self._slack, asked, 0 if is_limited else SEEN_SECONDS, bare),
+            self._lost(what, self._slack, asked),
         ]
         if is_limited:
             posts = f"{self._slack.refused - refused} beside {count}"
             figures.append(Figure(f"{what}: posts that Slack refused", "", posts, "", "", None))
         return figures
 
-    def _seen(self, what: str, asked: Asked, bar: float, bare: Asked) -> Figure:
-        waited, raw = asked.waited(self._slack.shown_at), bare.waited(self._bare_slack.shown_at)
+    def _seen(self, what: str, platform: Counting, asked: Asked, bar: float, bare: Asked) -> Figure:
+        waited, raw = asked.waited(platform.shown_at), bare.waited(self._bare.platform.shown_at)
         slow, quick = at_most(waited, 0.99), at_most(raw, 0.99)
         return Figure(
             what,
@@ -256,41 +271,44 @@ class Bench:
             slow <= bar if bar else None,
         )
 
-    def _lost(self, what: str, asked: Asked) -> Figure:
-        lost = sum(ts not in self._slack.answers for ts in asked.sent_at)
-        doubled = sum(self._slack.posted[ts] > 1 for ts in asked.sent_at)
+    def _lost(self, what: str, platform: Counting, asked: Asked) -> Figure:
+        lost = sum(thread not in platform.answers for thread in asked.sent_at)
+        doubled = sum(platform.posted[thread] > 1 for thread in asked.sent_at)
         measured = f"{lost}, {doubled}"
         return Figure(f"{what}: lost, doubled", "0, 0", measured, "", "", not (lost or doubled))
 
 
-async def run(rate: int, seconds: int, *, is_flooded: bool = True) -> list[Figure]:
+async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bool) -> list[Figure]:
     """Send to the bare bot and to the program, and wait until every question has its answer."""
-    slack, bare_slack = CountingSlack(), CountingSlack()
+    slack, bare_slack, teams = CountingSlack(), CountingSlack(), CountingTeams()
     async with AsyncExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="footnote-bench-events-")))
         api = await stack.enter_async_context(served([web.post("/api/{method}", slack.handle)]))
+        connector = await stack.enter_async_context(served(teams.routes()))
         bare_api = await stack.enter_async_context(served([web.post("/api/{method}", bare_slack.handle)]))
-        bare = BareBot(AsyncWebClient("xoxb-bench", base_url=f"{bare_api}/api/"))
+        bare = BareBot(AsyncWebClient("xoxb-bench", base_url=f"{bare_api}/api/"), work / "bare.db")
+        stack.callback(bare.close)
         bare_url = await stack.enter_async_context(served([web.post("/slack/events", bare.handle)]))
-        settings = {
-            "SLACK_BOT_TOKEN": "xoxb-bench",
-            "SLACK_SIGNING_SECRET": SECRET,
-            "FOOTNOTE_RECEIPTS": "off",
-        }
-        program = Program(work, {**settings, "SLACK_API_URL": f"{api}/api/"})
+        program = Program(work, SETTINGS | {"SLACK_API_URL": f"{api}/api/"})
         samples = list(SAMPLES.glob("*.pdf"))
         tenants = [f"sl_{TEAM}_{channel}" for channel in (*CHANNELS, FLOODED, OTHER)]
+        tenants += [teams_channel(channel).tenant for channel in CHANNELS]
         for tenant in tenants:
             for sample in samples:
                 program.drop(tenant, sample)
         await stack.enter_async_context(program.serving())
         for tenant in tenants:
             await program.until_live(tenant, len(samples), "full")
-        bench = Bench(f"{program.url}/slack/events", slack, f"{bare_url}/slack/events", bare_slack)
-        figures = await bench.steady(rate, seconds)
-        for is_limited in (False, True) if is_flooded else ():
+        slack_events = slack_door(program.url, slack)
+        named = {"slack": slack_events, "teams": teams_door(program.url, teams, f"{connector}/connector/")}
+        bench = Bench(slack_events, slack_door(bare_url, bare_slack), slack)
+        figures: list[Figure] = []
+        for door in doors:
+            figures += await bench.steady(named[door], rate, seconds)
             print(table(figures), flush=True)
+        for is_limited in (False, True) if is_flooded else ():
             figures += await bench.flood(is_limited=is_limited)
+            print(table(figures), flush=True)
         return figures
 
 
@@ -299,10 +317,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=RATE, help="events a second")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="so long")
+    parser.add_argument("--doors", nargs="*", choices=DOORS, default=DOORS, help="through which they come")
     parser.add_argument("--steady", action="store_true", help="without the floods")
     options = parser.parse_args()
-    figures = asyncio.run(run(options.rate, options.seconds, is_flooded=not options.steady))
-    print(f"\n{table(figures)}")
+    figures = asyncio.run(run(options.rate, options.seconds, options.doors, is_flooded=not options.steady))
     sys.exit(any(figure.is_met is False for figure in figures))
 
 

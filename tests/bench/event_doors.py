@@ -1,0 +1,84 @@
+"""The doors through which chats' events come in, and what a bench sends through them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from fakes.counting_teams import teams_mention
+from fakes.slack_events import BOT, TEAM
+from slack_sdk.signature import SignatureVerifier
+
+SECRET = "secret-of-the-benchmark"
+QUESTIONS = ("How often do backups run?", "How long are backups kept?", "Who approves remote work?")
+
+
+class Counting(Protocol):
+    """A chat platform that counts what is posted in the thread of each question."""
+
+    posted: Counter[str]
+    answers: Counter[str]
+    shown_at: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where a platform's events go, how they are made, and who counts what comes of them."""
+
+    name: str
+    """Of what is sent, in a table."""
+    url: str
+    platform: Counting
+    make: Callable[[int, str, str], tuple[str, bytes]]
+    """(thread, body) of a question of this number, channel and person."""
+    headers: Callable[[bytes, bool], dict[str, str]]
+    """Of a body, and whether it is sent again."""
+
+
+def slack_door(base_url: str, platform: Counting) -> Door:
+    """Signed events of Slack."""
+    return Door("signed events", f"{base_url}/slack/events", platform, _mention, _signed)
+
+
+def teams_door(base_url: str, platform: Counting, service_url: str) -> Door:
+    """Activities of Teams, without the token that only Microsoft can sign."""
+
+    def make(number: int, channel: str, person: str) -> tuple[str, bytes]:
+        text = QUESTIONS[number % len(QUESTIONS)]
+        return str(number), json.dumps(teams_mention(number, channel, person, text, service_url)).encode()
+
+    return Door("Teams activities", f"{base_url}/api/messages", platform, make, _plain)
+
+
+def _mention(number: int, channel: str, user: str) -> tuple[str, bytes]:
+    ts = f"{1_700_000_000 + number}.000100"
+    text = f"<@{BOT}> {QUESTIONS[number % len(QUESTIONS)]}"
+    event = {"type": "app_mention", "user": user, "channel": channel, "text": text, "ts": ts}
+    authorization = {"team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
+    envelope = {
+        "type": "event_callback",
+        "team_id": TEAM,
+        "api_app_id": "A0BENCH01",
+        "event_id": f"Ev{number}",
+        "event": {**event, "team": TEAM, "channel_type": "channel"},
+        "authorizations": [authorization],
+    }
+    return ts, json.dumps(envelope).encode()
+
+
+def _signed(body: bytes, is_again: bool) -> dict[str, str]:
+    stamp = str(int(time.time()))
+    headers = {
+        "Content-Type": "application/json",
+        "X-Slack-Request-Timestamp": stamp,
+        "X-Slack-Signature": SignatureVerifier(SECRET).generate_signature(timestamp=stamp, body=body) or "",
+    }
+    return headers | ({"X-Slack-Retry-Num": "1", "X-Slack-Retry-Reason": "http_timeout"} if is_again else {})
+
+
+def _plain(body: bytes, is_again: bool) -> dict[str, str]:
+    return {"Content-Type": "application/json"}
