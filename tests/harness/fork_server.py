@@ -101,12 +101,22 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
 
 
 def _live(_: list[str]) -> int:
-    from soak.soak_life import main  # noqa: PLC0415 - beside it lies what only kills need
+    from soak.rounds.life import main  # noqa: PLC0415 - beside it lies what only kills need
 
     return main()
 
 
-PROGRAMS: dict[str, Callable[[list[str]], int]] = {"footnote": run_command, "life": _live}
+def _forget(arguments: list[str]) -> int:
+    from soak.rounds.life import serve_forgetfully  # noqa: PLC0415 - as above
+
+    return serve_forgetfully(arguments)
+
+
+PROGRAMS: dict[str, Callable[[list[str]], int]] = {
+    "footnote": run_command,
+    "life": _live,
+    "forgetful": _forget,
+}
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from tempfile import mkdtemp
 from checks.tally import Table
 from engines.postgres import RealPostgres, account
 from engines.weaviate import RealWeaviate
-from soak_kills import REPORT, kill_often
-from soak_pairs import PAIRS, Pair
+from rounds.kills import REPORT, kill_often
+from rounds.pairs import PAIRS, Pair
 
 FOLDER = REPORT.parent / "soak"
 STATE = FOLDER / "state.json"

@@ -15,10 +15,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from chaos.questions import PATIENCE_SECONDS
 from chaos.round import run_chaos
 from chaos.tally import ChaosTally, grown, table
+from rounds.pairs import PAIRS, Pair
 from soak import servers
-from soak_pairs import PAIRS, Pair
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak-chaos"
 STATE, REPORT, EVIDENCE = FOLDER / "state.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"
@@ -30,9 +31,10 @@ OWN_MOUNTS = "SOAK_OWN_MOUNTS"
 class Chaos:
     """The state of a long run."""
 
-    def __init__(self, minutes: float, seconds: float) -> None:
+    def __init__(self, minutes: float, seconds: float, patience: float) -> None:
         state = json.loads(STATE.read_text()) if STATE.exists() else {"rows": {}, "done": {}, "faults": []}
         self._rounds, self._seconds = max(1, round(minutes * 60 / seconds)), seconds
+        self._patience = patience
         self._done: dict[str, int] = state["done"]
         self._faults: list[str] = state["faults"]
         self.tallies = {pair: ChaosTally(**row) for pair, row in state["rows"].items()}
@@ -51,7 +53,12 @@ class Chaos:
         while (number := self._done.get(pair.name, 0)) < self._rounds:
             async with turns:
                 tally, faults = await run_chaos(
-                    pair, FOLDER, seed=number + 1, seconds=self._seconds, evidence=EVIDENCE
+                    pair,
+                    FOLDER,
+                    seed=number + 1,
+                    seconds=self._seconds,
+                    patience=self._patience,
+                    evidence=EVIDENCE,
                 )
             self.tallies.setdefault(pair.name, ChaosTally()).add(tally)
             self._faults += faults
@@ -67,9 +74,11 @@ class Chaos:
         REPORT.write_text(f"{table(self.tallies)}\n")
 
 
-async def repeat(pair: Pair, seed: int, seconds: float) -> list[str]:
+async def repeat(pair: Pair, seed: int, seconds: float, patience: float) -> list[str]:
     """One round by itself; prints its table and returns its faults."""
-    tally, faults = await run_chaos(pair, FOLDER / "again", seed=seed, seconds=seconds, evidence=EVIDENCE)
+    tally, faults = await run_chaos(
+        pair, FOLDER / "again", seed=seed, seconds=seconds, patience=patience, evidence=EVIDENCE
+    )
     print(table({pair.name: tally}))
     return [*faults, *grown(pair.name, tally)]
 
@@ -79,6 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="of trouble in a round")
+    parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="while nothing moves")
     parser.add_argument("--pair", choices=PAIRS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -89,10 +99,10 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     if options.pair:
         with servers([options.pair], FOLDER) as pairs:
-            faults = asyncio.run(repeat(pairs[0], options.seed, options.seconds))
+            faults = asyncio.run(repeat(pairs[0], options.seed, options.seconds, options.patience))
         print(*faults, sep="\n")
     else:
-        faults = _go_on(Chaos(options.minutes, options.seconds))
+        faults = _go_on(Chaos(options.minutes, options.seconds, options.patience))
     return 1 if faults else 0
 
 

@@ -10,10 +10,22 @@ from pathlib import Path
 
 import pytest
 from chaos.tally import ChaosTally, grown, growth
-from soak_pairs import PAIRS
+from rounds.pairs import PAIRS
+from rounds.process import SABOTAGE
 
 DRIVER = Path(__file__).with_name("soak_chaos.py")
 PATHS = [Path(__file__).parents[depth] for depth in (2, 1, 0)]
+
+
+def run_driver(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One round by itself, on the pair that needs no server."""
+    return subprocess.run(
+        [sys.executable, DRIVER, "--pair", PAIRS[0], *arguments],
+        env=os.environ | {"PYTHONPATH": ":".join(map(str, PATHS)), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.long
@@ -23,13 +35,19 @@ def test_a_short_round_of_everything_at_once_costs_nothing_but_time(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     """Shows that no answer or file is lost, doubled or harmed; the seed decides what happens when."""
-    command = [DRIVER, "--pair", PAIRS[0], "--seed", str(seed % 100_000), "--seconds", "60"]
-    environment = os.environ | {"PYTHONPATH": ":".join(map(str, PATHS))}
-    ended = subprocess.run(
-        [sys.executable, *command], env=environment, capture_output=True, text=True, check=False
-    )
+    ended = run_driver("--seed", str(seed % 100_000), "--seconds", "60")
     record_property("table", ended.stdout)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.engine("webdav")
+def test_a_service_that_forgets_questions_is_found_out() -> None:
+    """Shows that the harness can fail: some questions are acknowledged, and lost."""
+    ended = run_driver("--seconds", "30", "--patience", "20", **{SABOTAGE: "1"})
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "was never answered" in ended.stdout
 
 
 def test_growth_is_told_from_noise_and_warm_up() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from checks.tally import Table
 from checks.targets import RANDOM, SERVER
-from soak_kills import REPORT, kill_often
-from soak_pairs import PAIRS, Pair
+from rounds.kills import REPORT, kill_often
+from rounds.pairs import PAIRS, Pair
 
 from storage.crash_points import POINTS
 

@@ -25,9 +25,9 @@ from fakes.counting_slack import CountingSlack
 from fakes.slack_api import slack_api
 from fakes.slack_events import TEAM
 from harness.waiting import until
-from soak_asking import Asking
-from soak_machines import Machine, Site
-from soak_world import FEWEST, LARGE, World
+from machines.asking import Asking
+from machines.site import Machine, Site
+from rounds.world import FEWEST, LARGE, World
 from sqlalchemy import select
 from sqlmodel import col
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from engines.postgres import RealPostgres
-from soak_pairs import Pair
-from soak_process import Life
-from soak_round import Round, open_round
-from soak_world import LINES
+from rounds.pairs import Pair
+from rounds.process import Life
+from rounds.round import Round, open_round
+from rounds.world import LINES
 
 FILES = 4
 TAKEN_OVER_SECONDS = 30.0

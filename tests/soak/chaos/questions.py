@@ -19,7 +19,7 @@ ACKNOWLEDGED = 200
 REPEATED = 0.1
 """Share of events that come twice, as Slack repeats what it thinks was lost."""
 PATIENCE_SECONDS = 180.0
-"""Without a single answer; then what is left is lost."""
+"""Without a single answer, or anything else that moves; then what is left is lost."""
 HANG_SECONDS = 30.0
 SLOW_BYTES = 1500
 """Of a slow reply, each half a second."""
@@ -36,6 +36,7 @@ class Questions:
     signed: Signed
     slack: CountingSlack
     chance: Random
+    patience: float = PATIENCE_SECONDS
     acknowledged_at: dict[str, float] = field(default_factory=dict)
     refusals: list[str] = field(default_factory=list)
     """Replies that are neither an acknowledgement nor "try again"."""
@@ -81,7 +82,7 @@ class Questions:
         before, end = -1, time.monotonic()
         while self._sending or self.unanswered:
             if (now := len(self.slack.answers) + len(self.acknowledged_at)) != before:
-                before, end = now, time.monotonic() + PATIENCE_SECONDS
+                before, end = now, time.monotonic() + self.patience
             if time.monotonic() > end:
                 break
             await asyncio.sleep(0.5)

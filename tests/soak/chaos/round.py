@@ -21,15 +21,15 @@ from fakes.model_server import byte_server
 from fakes.slack_api import slack_api
 from fakes.slack_events import TEAM, Signed
 from harness.hostile_run import READ_SECONDS, make_files
-from soak_killer import Killer
-from soak_pairs import PAIRS, Pair
-from soak_round import MOST_FILES, Round, background, open_audit
-from soak_world import LIBRARY, World
+from rounds.killer import Killer
+from rounds.pairs import PAIRS, Pair
+from rounds.round import MOST_FILES, Round, background, open_audit
+from rounds.world import LIBRARY, World
 from sqlalchemy import func, select
 
 from chaos.hostile import HostileFolder
 from chaos.outages import AHEAD_SECONDS, FULL_SECONDS, SmallDisk, cut_off
-from chaos.questions import PATIENCE_SECONDS, Questions, unsteady_model
+from chaos.questions import Questions, unsteady_model
 from chaos.service import Service
 from chaos.tally import ChaosTally, growth
 from storage.errors import InfrastructureError
@@ -180,10 +180,10 @@ class ChaosRound(Round):
         """The process that lived on answers all, reads all, and has nothing left to do."""
         await self.service.until_ready()
         await self.questions.all_answered()
-        before, end = "", time.monotonic() + PATIENCE_SECONDS
+        before, end = "", time.monotonic() + self.questions.patience
         while (moving := await self._moving()) and (moving != before or time.monotonic() < end):
             if moving != before:
-                before, end = moving, time.monotonic() + PATIENCE_SECONDS
+                before, end = moving, time.monotonic() + self.questions.patience
             await asyncio.sleep(1)
         if moving:
             self.audit.faults.append(f"stuck: {moving}")
@@ -226,16 +226,17 @@ class ChaosRound(Round):
 
 
 async def run_chaos(
-    pair: Pair, folder: Path, *, seed: int, seconds: float, evidence: Path
+    pair: Pair, folder: Path, *, seed: int, seconds: float, patience: float, evidence: Path
 ) -> tuple[ChaosTally, list[str]]:
     """One round in a fresh home; what it came to, and what was wrong.
 
+    ``patience``: seconds in which nothing moves, after which what is left is lost.
     Of a round with faults what explains it stays in a folder of its name in ``evidence``.
     """
     home = folder / f"{pair.name.replace('/', '-')} {seed}"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    async with open_chaos(pair, home, seed, seconds) as one:
+    async with open_chaos(pair, home, seed, seconds, patience) as one:
         try:
             await one.storm(seconds)
         except Exception:
@@ -249,7 +250,9 @@ async def run_chaos(
 
 
 @asynccontextmanager
-async def open_chaos(pair: Pair, home: Path, seed: int, seconds: float) -> AsyncIterator[ChaosRound]:
+async def open_chaos(
+    pair: Pair, home: Path, seed: int, seconds: float, patience: float
+) -> AsyncIterator[ChaosRound]:
     """A home on a small disk, a library on a WebDAV server, Slack, a model and hostile files."""
     async with AsyncExitStack() as stack:
         disk = SmallDisk(home / "disk")
@@ -275,7 +278,7 @@ async def open_chaos(pair: Pair, home: Path, seed: int, seconds: float) -> Async
         service = Service(place.environment, home)
         timeout = aiohttp.ClientTimeout(total=60)
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=timeout))
-        questions = Questions(Signed(session, service.url, SIGNING_SECRET), slack, chance)
+        questions = Questions(Signed(session, service.url, SIGNING_SECRET), slack, chance, patience)
         killer = Killer(place, audit.witness, audit.database, random.Random(seed))
         parts: dict[str, Any] = {"service": service, "questions": questions, "hostile": hostile}
         yield ChaosRound(place, world, audit.witness, audit, killer, disk=disk, webdav=webdav, **parts)

@@ -13,7 +13,7 @@ import psutil
 from engines.support.ports import free_port
 from harness.clock_jumps import VARIABLE
 from harness.waiting import until
-from soak_process import Life
+from rounds.process import Life
 
 READY_SECONDS = 600.0
 """Far more than it takes, with pauses of a full disk, on a machine that is busy with other work."""

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from soak_world import Paper, World
+from rounds.world import Paper, World
 from sqlalchemy import select
 
 from checks.tally import Tally

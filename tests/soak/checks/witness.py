@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from soak_world import World
+from rounds.world import World
 
 from storage.chat.channels import Channels
 from storage.documents.catalog import Catalog

@@ -14,10 +14,10 @@ from typing import Any
 import aiohttp
 from fakes.counting_slack import CountingSlack
 from fakes.slack_events import BOT, TEAM, Signed, envelope
-from soak_machines import SECRET, Machine
-from soak_world import World
+from rounds.world import World
 
 from bot.web.security import ASKED_BY
+from machines.site import SECRET, Machine
 
 PATIENCE_SECONDS = 30.0
 """How long an attempt may take before it counts as one that hangs."""

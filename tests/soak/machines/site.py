@@ -20,8 +20,8 @@ from engines.weaviate import RealWeaviate
 from fakes.tiny_embedder import write_embedder
 from harness.forks import Fork
 from harness.program import Program
-from soak_pairs import HASTE
-from soak_world import WORDS
+from rounds.pairs import HASTE
+from rounds.world import WORDS
 
 EACH_ROLE = 3
 SECRET = "signing-secret-of-the-test"

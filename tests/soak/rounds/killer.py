@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from checks.targets import GHOST, RANDOM, SERVER, TIDIES, halt
 from checks.witness import Witness
-from soak_pairs import Place
-from soak_process import Life
 
+from rounds.pairs import Place
+from rounds.process import Life
 from storage.crash_points import POINTS
 from storage.sql.database import Database
 

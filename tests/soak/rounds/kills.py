@@ -8,10 +8,11 @@ from pathlib import Path
 
 from checks.evidence import keep_evidence
 from checks.tally import Table
-from soak_pairs import Pair
-from soak_round import open_round
 
-REPORT = Path(__file__).parents[2] / "build" / "kill-table.txt"
+from rounds.pairs import Pair
+from rounds.round import open_round
+
+REPORT = Path(__file__).parents[3] / "build" / "kill-table.txt"
 EVIDENCE = REPORT.with_name("soak-faults")
 
 

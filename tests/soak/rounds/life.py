@@ -1,4 +1,4 @@
-"""One life of the program that keeps an index equal to its folders: started to be killed.
+"""One life of the program that keeps an index equal to its folders: started to be killed; and sabotages.
 
 It is ``serve`` without doors and console, put together by the same composition root. A line on
 standard input has it purge and reconcile at once; the end of the input ends it in good order.
@@ -7,6 +7,7 @@ standard input has it purge and reconcile at once; the end of the input ends it 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 import sys
@@ -16,11 +17,13 @@ from uuid import UUID
 
 from bot.bootstrap import build_ingestion, embedding_key, open_home
 from bot.cli.log_format import set_up_logging
+from bot.cli.main import main as run_command
 from bot.settings import load_settings
 from ingestion.app import Ingestion
 from ingestion.folder_map.folder_map import MAP_NAME
+from storage.chat.inbox import Inbox
 from storage.index.base import Index, IndexedChunk
-from storage.models import TenantName
+from storage.models import Channel, TenantName
 from storage.stores import open_embedder, open_index, open_pdf_process
 
 
@@ -65,6 +68,17 @@ async def _obey(ingestion: Ingestion) -> None:
     while await asyncio.to_thread(sys.stdin.readline):
         await ingestion.purge()
         print(await ingestion.reconcile(), flush=True)
+
+
+def serve_forgetfully(arguments: list[str]) -> int:
+    """The sabotage of ``serve``: every tenth question is acknowledged and not kept."""
+    keep, number = Inbox.receive, itertools.count(1)
+
+    async def receive(self: Inbox, channel: Channel, **question: Any) -> bool:
+        return not next(number) % 10 or await keep(self, channel, **question)
+
+    Inbox.receive = receive  # type: ignore[method-assign]
+    return run_command(arguments)
 
 
 def main() -> int:

@@ -7,8 +7,8 @@ from random import Random
 from uuid import uuid4
 
 from checks.witness import Witness
-from soak_world import Paper
 
+from rounds.world import Paper
 from storage.index.base import Index, IndexedChunk
 from storage.text.analyzer import analyze
 

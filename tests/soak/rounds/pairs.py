@@ -10,8 +10,8 @@ from checks.witness import GRACE_SECONDS
 from engines.postgres import RealPostgres
 from engines.weaviate import RealWeaviate
 from fakes.tiny_embedder import write_embedder
-from soak_world import WORDS
 
+from rounds.world import WORDS
 from storage.index.base import Index
 from storage.index.embedded.index import EmbeddedIndex
 

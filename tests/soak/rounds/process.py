@@ -15,7 +15,9 @@ from engines.support.ports import free_port
 from harness.crash_points import VARIABLE
 from harness.forks import Fork
 
-KEPT = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME", "SOAK_SABOTAGE")
+SABOTAGE = "SOAK_SABOTAGE"
+"""Set: the program does what it must not, so that the harness has something to find."""
+KEPT = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME", SABOTAGE)
 LAST_LINES = 40
 """Of the log of all lives of its home, told when it ends as it should not."""
 
@@ -52,7 +54,8 @@ class Life:
             environment[VARIABLE] = crash_at
         program, arguments = "life", list[str]()
         if whole:
-            program, arguments = "footnote", ["-v", "serve", "--port", str(port or free_port())]
+            program = "forgetful" if SABOTAGE in os.environ else "footnote"
+            arguments = ["-v", "serve", "--port", str(port or free_port())]
         path = log or Path(settings["FOOTNOTE_HOME"]) / "life.log"
         with path.open("ab") as output:
             return cls(await asyncio.to_thread(Fork, program, arguments, environment, output), path)

@@ -18,12 +18,12 @@ from checks.tally import Table, Tally
 from checks.targets import GHOST, LATE, RANDOM, TAKES, TIDIES
 from checks.witness import Witness
 from harness.waiting import until
-from soak_killer import Killer
-from soak_meddling import has_blob, lose_blob, resurrect
-from soak_pairs import Pair, Place
-from soak_process import Life
-from soak_world import FEWEST, LARGE, World
 
+from rounds.killer import Killer
+from rounds.meddling import has_blob, lose_blob, resurrect
+from rounds.pairs import Pair, Place
+from rounds.process import Life
+from rounds.world import FEWEST, LARGE, World
 from storage.chat.channels import Channels
 from storage.documents.catalog import Catalog
 from storage.errors import UnknownChannel, UnknownTenant
