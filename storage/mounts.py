@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -39,13 +40,21 @@ def _table() -> str:
 
 def _filesystem(path: Path, mounts: str) -> str:
     """File system type of the mount that ``path`` lies on: the longest mount point, the last of equals."""
-    found = [(Path(), "")]
+    below = f"{path}/"
+    return next((kind for point, kind in _mount_points(mounts) if below.startswith(point)), "")
+
+
+@lru_cache(maxsize=4)
+def _mount_points(mounts: str) -> list[tuple[str, str]]:
+    """(mount point with a slash at its end, file system type), the longest first, of equals the last one.
+
+    A table is read anew at each scan of each folder, and hardly ever another one.
+    """
+    found = []
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
-        point = Path(_unescape(before.split()[4]))
-        if path.is_relative_to(point) and len(point.parts) >= len(found[-1][0].parts):
-            found.append((point, after.split()[0]))
-    return found[-1][1]
+        found.append((f"{_unescape(before.split()[4]).rstrip('/')}/", after.split()[0]))
+    return sorted(reversed(found), key=lambda one: -len(one[0]))
 
 
 def _unescape(text: str) -> str:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
 from harness.ingestion_home import Home
 from samples.paper import pdf
 from sqlalchemy import event
@@ -21,9 +22,10 @@ from ingestion.jobs.threads import run_for
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import Scan, ScannedFile
 from ingestion.sources.local import LocalSource
+from ingestion.watch import watcher
 from ingestion.watch.intake import Intake
 from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
-from ingestion.watch.watcher import WatchedPlace, WatchedPlaces
+from ingestion.watch.watcher import PausedFolders, WatchedPlace, WatchedPlaces
 from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
@@ -125,6 +127,24 @@ async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Ho
     assert await folders.pause(None, action, is_paused=False) == 1
     await home.until(place.tick)
     assert list(await folders.documents(folder.id)) == ["a.pdf"]
+
+
+async def test_many_places_ask_once_who_is_paused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows that ticks of a second share one answer, and that the next one is asked for anew."""
+    folders, now, asked = Folders(home.database), [10.0], list[float]()
+    ask = folders.paused
+
+    async def count() -> frozenset[int]:
+        asked.append(now[0])
+        return await ask()
+
+    monkeypatch.setattr(folders, "paused", count)
+    monkeypatch.setattr(watcher, "steady_seconds", lambda: now[0])
+    paused = PausedFolders(folders, 1)
+    assert await asyncio.gather(*(paused.current() for _ in range(100))) == [frozenset()] * 100
+    now[0] = 11.0
+    await paused.current()
+    assert asked == [10.0, 11.0]
 
 
 async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:
