@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, desc, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlmodel import col
+from sqlmodel import SQLModel, col
 
 from storage.chat.answer_sources import keep_sources
 from storage.chat.thread_memory import keep_turn
@@ -34,7 +34,7 @@ STOP_PAUSE = timedelta(seconds=1)
 """Until the answer of a stopped question is delivered: what was on its way to its message lands before."""
 _CHANNEL = "turn_in_channel"
 _KEEP = {
-    is_late: insert(InboxRow.__table__)  # type: ignore[attr-defined]
+    is_late: insert(SQLModel.metadata.tables["inbox"])
     .values(turn=next_turn(bindparam(_CHANNEL), is_late=is_late))
     .on_conflict_do_nothing()
     .returning(col(InboxRow.id))

@@ -18,6 +18,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import bot.cli
@@ -100,22 +101,16 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
         sys.stderr.flush()
 
 
-def _live(_: list[str]) -> int:
-    from soak.rounds.life import main  # noqa: PLC0415 - beside it lies what only kills need
-
-    return main()
-
-
-def _forget(arguments: list[str]) -> int:
-    from soak.rounds.life import serve_forgetfully  # noqa: PLC0415 - as above
-
-    return serve_forgetfully(arguments)
+def _run_life(name: str, arguments: list[str]) -> int:
+    """A program of the soak tests; what it imports, only they need."""
+    status: int = getattr(importlib.import_module("soak.rounds.life"), name)(arguments)
+    return status
 
 
 PROGRAMS: dict[str, Callable[[list[str]], int]] = {
     "footnote": run_command,
-    "life": _live,
-    "forgetful": _forget,
+    "life": partial(_run_life, "live_once"),
+    "forgetful": partial(_run_life, "serve_forgetfully"),
 }
 
 

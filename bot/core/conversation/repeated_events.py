@@ -38,7 +38,7 @@ class RepeatedEvents:
         if event in self._kept:
             return False
         if earlier := self._being_kept.get(event):
-            await asyncio.shield(earlier)
+            await asyncio.shield(earlier)  # whoever gives up waiting leaves it to the others
             return False
         outcome = self._being_kept[event] = asyncio.get_running_loop().create_future()
         try:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 from bot.bootstrap import build_ingestion, embedding_key, open_home
@@ -77,11 +78,11 @@ def serve_forgetfully(arguments: list[str]) -> int:
     async def receive(self: Inbox, channel: Channel, **question: Any) -> bool:
         return not next(number) % 10 or await keep(self, channel, **question)
 
-    Inbox.receive = receive  # type: ignore[method-assign]
-    return run_command(arguments)
+    with patch.object(Inbox, "receive", receive):
+        return run_command(arguments)
 
 
-def main() -> int:
+def live_once(_arguments: list[str]) -> int:
     """One life, to its end."""
     asyncio.run(live())
     return 0
