@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Generator
 from functools import cache
@@ -31,6 +32,9 @@ NOT_RUN = "not run without"
 LONGEST = ("soak", "machine", "child", "journeys")
 """Folders whose files take longest, in the order in which they begin."""
 
+ADDITIONS = 10_000_000
+"""How many additions are the unit of the CPU budget: machines differ by more than two in their speed."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``make test`` and ``make test-all``."""
@@ -39,11 +43,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--all", action="store_true", help="also the long tests, and many examples by chance")
     parser.addoption("--seed", type=int, default=1, help="decides all that happens by chance under --all")
-    parser.addoption("--cpu-budget", type=float, help="fail a run that takes more seconds of CPU time")
+    parser.addoption(
+        "--cpu-budget", type=float, help="fail a run that takes more CPU time than so many times ADDITIONS"
+    )
+
+
+def cpu_seconds_of_additions() -> float:
+    """The CPU time that ADDITIONS take in Python on this machine now, in seconds."""
+    total, begun = 0, time.process_time()
+    for number in range(ADDITIONS):
+        total += number
+    return time.process_time() - begun
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The same examples in every run, or many that the seed chooses."""
+    """The same examples in every run, or many that the seed chooses; and how fast the machine is."""
+    if config.option.cpu_budget is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.option.cpu_budget *= cpu_seconds_of_additions()
     hypothesis.settings.load_profile("many" if config.option.all else "same")
     if config.option.all:
         config.option.hypothesis_seed = str(config.option.seed)

@@ -18,6 +18,8 @@ from harness.terminal import on_terminal
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
 REPLY = json.dumps({"sufficient": True, "claims": [CLAIM]})
+PATIENT = {"FOOTNOTE_MODEL_SECONDS": "300", "FOOTNOTE_ANSWER_SECONDS": "300"}
+"""A model on a processor that other tests use writes a word a second."""
 
 
 @pytest.fixture
@@ -41,6 +43,7 @@ def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
         "OPENAI_API_KEY": language_model.key,
         "OPENAI_MODEL": language_model.name,
         "FOOTNOTE_MODEL_TOKENS": "120",
+        **PATIENT,
     }
     ended = ingested.run("ask", "What is the quota of the depot?", "--channel", "depot", "--json")
     assert "model failed" not in ended.stderr
