@@ -130,16 +130,20 @@ class Asking:
         """Attempts that did not land."""
         return [one for one in self.attempts if phase in (None, one.phase) and one.outcome not in LANDED]
 
+    def landed(self, phase: str) -> list[Attempt]:
+        """Attempts of a phase that were answered or accepted."""
+        return [one for one in self.attempts if one.phase == phase and one.outcome in LANDED]
+
     def lines(self, phases: dict[str, float]) -> Iterator[str]:
         """The table: each phase with how long it took and what came of its asks."""
         heads = ("Slack", "console", "failed", "longest failed", "longest that landed")
         yield f"{'fault':<34}{'seconds':>8}" + "".join(f"{head:>21}" for head in heads)
         for phase, seconds in phases.items():
             own = [one for one in self.attempts if one.phase == phase]
-            failed = self.failed(phase)
-            landed = [one for one in own if one.outcome in LANDED]
+            failed, landed = self.failed(phase), self.landed(phase)
             ways = [sum(one.way == way for one in own) for way in ("slack", "console")]
-            numbers = [*map(str, ways), str(len(failed)), _longest(failed), _longest(landed)]
+            seconds_of = [f"{longest(some):.1f} s" for some in (failed, landed)]
+            numbers = [*map(str, ways), str(len(failed)), *seconds_of]
             yield f"{phase:<34}{seconds:>8.1f}" + "".join(f"{number:>21}" for number in numbers)
 
 
@@ -154,5 +158,6 @@ def _fault(got: Any) -> str:
     return f"status {got}" if isinstance(got, int) else f"status {got[0]}, {got[1].get('state')}"
 
 
-def _longest(attempts: list[Attempt]) -> str:
-    return f"{max((one.seconds for one in attempts), default=0):.1f} s"
+def longest(attempts: list[Attempt]) -> float:
+    """Seconds that the longest of them took; 0 of none."""
+    return max((one.seconds for one in attempts), default=0.0)
