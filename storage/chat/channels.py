@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Select, delete, exists, or_, select, update
+from sqlalchemy import Row, Select, String, bindparam, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlmodel import col
+from sqlmodel import SQLModel, col
 
 from storage.clock import utc_now
 from storage.errors import InvalidTenant, UnknownChannel
@@ -61,7 +61,7 @@ class Channels:
             InvalidTenant: the key holds a character that its platform never uses.
         """
         name = name or (key.conversation if key.platform is Platform.LOCAL else None)
-        known = await self._find(_of_tenant(key.tenant))
+        known = await self._of_tenant(key.tenant)
         is_named = known and (name in (None, known.name) or known.named_by == _ADMIN)
         is_here = known and known.conversation and known.left_at is None
         if known and is_here and is_named and is_direct in (None, known.is_direct):
@@ -82,7 +82,7 @@ class Channels:
 
         ``name`` is what an admin calls it; a changed one is taken over.
         """
-        known = await self._find(_of_tenant(tenant))
+        known = await self._of_tenant(tenant)
         if known and (name is None or (name, _ADMIN) == (known.name, known.named_by)):
             return _channel(known)
         async with self._database.transaction() as session:
@@ -160,7 +160,7 @@ class Channels:
         Raises:
             UnknownChannel: there is none; nothing was made.
         """
-        row = await self._find(_of_tenant(named_tenant(name)))
+        row = await self._of_tenant(named_tenant(name))
         if row is None:
             raise UnknownChannel(f"no channel is called {name!r}; `footnote channels` lists them")
         return _channel(row)
@@ -171,7 +171,8 @@ class Channels:
         Raises:
             UnknownChannel: there is none.
         """
-        row = await self._find(select(ChannelRow).where(col(ChannelRow.id) == channel_id))
+        async with self._database.snapshot() as session:
+            row = await session.get(ChannelRow, channel_id)
         if row is None:
             raise UnknownChannel(f"no channel has the id {channel_id}")
         return _channel(row)
@@ -214,7 +215,7 @@ class Channels:
             DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
         """
         async with self._database.transaction() as session:
-            row = await session.scalar(_of_tenant(old.tenant))
+            row = await session.scalar(_ROW, {"tenant": old.tenant})
             if row is None:
                 return MoveOutcome.UNKNOWN
             latest = select(col(ChannelMoveRow.tenant)).where(col(ChannelMoveRow.channel_id) == row.id)
@@ -223,7 +224,7 @@ class Channels:
                 return MoveOutcome.KNOWN
             actor = f"{old.platform}:{old.installation}"
             action = AuditedAction(actor, "move channel", row.tenant, new.tenant)
-            target = await session.scalar(_of_tenant(new.tenant))
+            target = await session.scalar(_ROW, {"tenant": new.tenant})
             if target and target.id != row.id:
                 if target.tenant != new.tenant or await _has_documents(session, target.id):
                     await record_action(session, replace(action, is_done=False))
@@ -254,9 +255,10 @@ class Channels:
             if action:
                 await record_action(session, action)
 
-    async def _find(self, query: Select[ChannelRow]) -> ChannelRow | None:
-        async with self._database.snapshot() as session:
-            return await session.scalar(query)
+    async def _of_tenant(self, tenant: TenantName) -> Row[Any] | None:
+        """The columns of a channel's row; None: there is none."""
+        found = await self._database.rows(_COLUMNS, {"tenant": tenant}, brief=True)
+        return found[0] if found else None
 
 
 def library_channel(title: str) -> str:
@@ -313,18 +315,24 @@ def require_channel_name(name: str) -> TenantName:
 
 async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
     """The row of a tenant; the transaction's lock keeps two from making it."""
-    row = await session.scalar(_of_tenant(tenant))
+    row = await session.scalar(_ROW, {"tenant": tenant})
     if row is None:
         row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
         session.add(row)
     return row
 
 
-def _of_tenant(tenant: TenantName) -> Select[ChannelRow]:
-    """The row of a tenant name: before one that was made with it, the one that has got it since."""
+def _of_tenant(*what: Any) -> Select[Any]:
+    """What there is of a ``tenant``: before a row that was made with it, the one that has got it since."""
+    tenant = bindparam("tenant", type_=String)
     moved = select(col(ChannelMoveRow.channel_id)).where(col(ChannelMoveRow.tenant) == tenant)
     is_own = col(ChannelRow.tenant) == tenant
-    return select(ChannelRow).where(or_(is_own, col(ChannelRow.id).in_(moved))).order_by(is_own).limit(1)
+    return select(*what).where(or_(is_own, col(ChannelRow.id).in_(moved))).order_by(is_own).limit(1)
+
+
+_ROW: Select[ChannelRow] = _of_tenant(ChannelRow)
+_COLUMNS = _of_tenant(*SQLModel.metadata.tables["channel"].columns)
+"""Put together once: each event needs its channel."""
 
 
 async def _has_documents(session: AsyncSession, channel_id: int) -> bool:
@@ -333,5 +341,5 @@ async def _has_documents(session: AsyncSession, channel_id: int) -> bool:
     return await session.scalar(found.limit(1)) is not None
 
 
-def _channel(row: ChannelRow) -> Channel:
+def _channel(row: ChannelRow | Row[Any]) -> Channel:
     return Channel(row.id, TenantName(row.tenant), Platform(row.platform), row.name, row.epoch, row.is_direct)

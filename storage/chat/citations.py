@@ -67,7 +67,7 @@ class Citations:
             for one in shown
         ]
         if kept:
-            async with self._database.transaction(exclusive=False) as session:
+            async with self._database.transaction(exclusive=False, brief=True) as session:
                 await session.execute(insert(CitationRow), list(map(asdict, kept)))
         return kept
 

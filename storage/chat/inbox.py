@@ -74,7 +74,7 @@ class Inbox:
         )
         values = row.model_dump(exclude={"id", "turn"}) | {_CHANNEL: channel.id}
         # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             return await session.scalar(_KEEP[is_late], values) is not None
 
     async def takes_part(self, tenant: TenantName, thread: str) -> bool:
@@ -294,7 +294,7 @@ class Inbox:
             closed_channels: nothing can be posted there just now; what was posted can be written over.
         """
         leases = Leases(self._database, owner, lease_seconds)
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             taken = await leases.take(session, InboxRow, waiting_on(platforms, closed_channels))
             if taken is None:
                 return None
@@ -321,7 +321,7 @@ class Inbox:
         """
         leases = Leases(self._database, owner, lease_seconds)
         unseen = only_unseen(waiting_on(platforms, closed_channels))
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             free = await leases.free(session, InboxRow, unseen, limit)
             rows = [row for row in free if may_post(row.channel_id)]
             for row in rows:
@@ -346,7 +346,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             await _check(session, item)
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
@@ -364,7 +364,7 @@ class Inbox:
         unposted = delete(OutboxRow).where(
             col(OutboxRow.inbox_id) == item.id, col(OutboxRow.state) == "posting"
         )
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             await _check(session, item)
             await session.execute(unposted)
 
@@ -376,7 +376,7 @@ class Inbox:
             MessageTaken: it is a stream, and another question has it.
         """
         free = {"next_attempt_at": None, **_FREE} if is_let_go else {}
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             if STREAM in message and not await _is_free(session, item, message):
                 raise MessageTaken(f"question {item.id} has to find another message")
             await _check(session, item, **free)
@@ -396,7 +396,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             await _check(session, item)
             await _set_reply(session, item, answer=answer)
             await keep_sources(session, item.id, versions)
@@ -409,7 +409,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has the question.
         """
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             await _check(session, item, state="done", reason=None, **_FREE)
             reply = await session.get_one(OutboxRow, item.id)
             reply.state, reply.delivered_at = "delivered", utc_now()
@@ -449,7 +449,7 @@ class Inbox:
         await self._set(item, state="failed", reason=reason, **_FREE)
 
     async def _set(self, item: InboxItem, **values: Any) -> None:
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             await _check(session, item, **values)
 
 

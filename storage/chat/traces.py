@@ -104,7 +104,7 @@ class QuestionRecords:
         if not self._kept_for:
             return
         row = {"key": key, "channel_id": channel_id, "asked_at": asked_at, "state": state, "record": record}
-        async with self._database.transaction(exclusive=False) as session:
+        async with self._database.transaction(exclusive=False, brief=True) as session:
             await session.execute(_keeping(), row)
 
     async def get(self, channel_id: int, key: str) -> StoredRecord | None:

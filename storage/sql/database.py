@@ -84,7 +84,9 @@ class Database:
             return await self._dialect.status()
 
     @asynccontextmanager
-    async def transaction(self, *, exclusive: bool = True) -> AsyncIterator[AsyncSession]:
+    async def transaction(
+        self, *, exclusive: bool = True, brief: bool = False
+    ) -> AsyncIterator[AsyncSession]:
         """A session that may write: it waits for its turn, commits at the end, or rolls back.
 
         Its first line already runs alone: what it reads stays true, and what it does beside SQL is
@@ -95,12 +97,14 @@ class Database:
             exclusive: False for a step that needs only the rows it locks (``with_for_update``), by key
                 or passing over those that others hold. On SQLite such steps are alone as well; on
                 PostgreSQL they run beside each other and beside one that is alone.
+            brief: True for a few statements that find a few rows by keys. SQLite then executes them on
+                the event loop, where they take microseconds.
 
         Raises:
             DatabaseUnavailable: locked for longer than a writer waits, full or gone.
         """
         with self._translated_errors():
-            async with self._dialect.transaction(exclusive=exclusive) as session:
+            async with self._dialect.transaction(exclusive=exclusive, brief=brief) as session:
                 yield session
 
     @asynccontextmanager
@@ -114,16 +118,19 @@ class Database:
             async with self._dialect.snapshot() as session:
                 yield session
 
-    async def rows(self, query: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+    async def rows(
+        self, query: Executable, values: Mapping[str, Any] | None = None, *, brief: bool = False
+    ) -> Sequence[Row[Any]]:
         """The rows of one SELECT of columns; a statement sees one moment by itself.
 
-        Cheaper than a snapshot with one statement in it: no transaction, no objects of tables.
+        Cheaper than a snapshot with one statement in it: no transaction, no objects of tables. ``brief``:
+        it finds a few rows by keys, as in ``transaction``.
 
         Raises:
             DatabaseUnavailable: the database is gone.
         """
         with self._translated_errors():
-            async with self._dialect.reader() as connection:
+            async with self._dialect.reader(brief=brief) as connection:
                 return (await connection.execute(query, values)).all()
 
     async def ping(self) -> None:

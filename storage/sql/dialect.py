@@ -47,7 +47,7 @@ class Dialect(Protocol):
     async def status(self) -> SqlStatus:
         """What the engine says of itself."""
 
-    def transaction(self, *, exclusive: bool) -> AbstractAsyncContextManager[AsyncSession]:
+    def transaction(self, *, exclusive: bool, brief: bool) -> AbstractAsyncContextManager[AsyncSession]:
         """A session whose work is durable when the context has ended without an error."""
 
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
@@ -59,7 +59,7 @@ class Dialect(Protocol):
     async def scrub(self) -> None:
         """Overwrite what was deleted: no byte of it stays in the database's own files."""
 
-    def reader(self) -> AbstractAsyncContextManager[AsyncConnection]:
+    def reader(self, *, brief: bool) -> AbstractAsyncContextManager[AsyncConnection]:
         """A connection for one statement that cannot write."""
 
     def cause(self, error: DBAPIError) -> str | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import aiosqlite
 from sqlalchemy import ExceptionContext, event
@@ -24,6 +24,8 @@ from storage.sql.dialect import QUEUE_SECONDS, WriterQueue
 
 T = TypeVar("T")
 
+_STATEMENT = {"execute", "executemany", "fetchone", "fetchmany", "fetchall"}
+"""What is called for a statement and its rows; BEGIN IMMEDIATE and COMMIT wait for others and the disk."""
 MAX_MEMBERS = 64
 MAX_SECONDS = 0.05
 """How old a group may be when another transaction joins it: the first one waits for all of them."""
@@ -36,17 +38,26 @@ class UncancelledConnection(aiosqlite.Connection):
     tasks that share its transaction.
     """
 
+    is_brief = False
+    """Whether statements run in the caller's thread; never one that waits for a lock or the disk.
+
+    A way to the connection's thread and back waits twice for the interpreter's lock, for 5 ms each time that
+    another thread computes: a hundred times as long as SQLite needs for a row that it finds by a key.
+    """
+
     async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_quick(fn, args):
             return fn(*args, **kwargs)
         return await run_to_completion(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
 
     def _is_quick(self, fn: Any, args: Sequence[Any]) -> bool:
-        """Whether it touches no disk, and so is not worth a way to the connection's thread and back.
+        """Whether it is over at once, and so not worth a way to the connection's thread and back.
 
         A plain BEGIN locks nothing yet; inside a transaction, savepoints are kept in memory.
         """
         name, is_open = getattr(fn, "__name__", ""), self._conn.in_transaction
+        if self.is_brief and name in _STATEMENT:
+            return True
         if name == "execute":
             return args[0] == "BEGIN" or (is_open and args[0].startswith(("SAVEPOINT ", "RELEASE ")))
         if name == "rollback":
@@ -81,6 +92,27 @@ async def run_to_completion(step: Coroutine[Any, Any, T]) -> T:
     return running.result()
 
 
+@contextmanager
+def brief_statements(connection: AsyncConnection) -> Iterator[None]:
+    """The statements of this context change no thread."""
+    driver = _driver(connection)
+    if driver is not None:
+        driver.is_brief = True
+    try:
+        yield
+    finally:
+        if driver is not None:
+            driver.is_brief = False
+
+
+def _driver(connection: AsyncConnection) -> UncancelledConnection | None:
+    """A connection as ``connect`` made it; None when it is gone."""
+    if connection.closed or connection.invalidated:
+        return None
+    driver = connection.sync_connection.connection.driver_connection  # type: ignore[union-attr]
+    return cast("UncancelledConnection | None", driver)
+
+
 class CommitGroup:
     """Transactions on one connection that will be committed together."""
 
@@ -101,10 +133,7 @@ class CommitGroup:
     @property
     def is_whole(self) -> bool:
         """Whether SQLite still holds the transaction."""
-        if self.connection.closed or self.connection.invalidated:
-            return False
-        driver = self.connection.sync_connection.connection.driver_connection  # type: ignore[union-attr]
-        return bool(driver and driver.in_transaction)
+        return bool((driver := _driver(self.connection)) and driver.in_transaction)
 
 
 class GroupCommit:
@@ -122,25 +151,35 @@ class GroupCommit:
         event.listen(engine.sync_engine, "handle_error", self._note)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncSession]:
-        """A session that is alone; when the context has ended, what it wrote is on disk."""
+    async def transaction(self, *, brief: bool = False) -> AsyncIterator[AsyncSession]:
+        """A session that is alone; when the context has ended, what it wrote is on disk.
+
+        ``brief``: it reads and writes a few rows that it finds by keys.
+        """
         async with self._turns.turn():
             group = await self._join()
-            async with AsyncSession(
-                group.connection, expire_on_commit=False, join_transaction_mode="create_savepoint"
-            ) as session:
-                try:
+            with brief_statements(group.connection) if brief else nullcontext():
+                async with self._member(group) as session:
                     yield session
-                    await asyncio.sleep(0)  # a cancellation during the last statement is felt here
-                    await session.commit()
-                except BaseException as error:
-                    await self._undo(session, group)
-                    if group.failure is not None and isinstance(error, SQLAlchemyError):
-                        raise group.failure from error
-                    raise
         await group.settled.wait()
         if group.failure is not None:
             raise group.failure
+
+    @asynccontextmanager
+    async def _member(self, group: CommitGroup) -> AsyncIterator[AsyncSession]:
+        """A session in a savepoint of the group."""
+        async with AsyncSession(
+            group.connection, expire_on_commit=False, join_transaction_mode="create_savepoint"
+        ) as session:
+            try:
+                yield session
+                await asyncio.sleep(0)  # a cancellation during the last statement is felt here
+                await session.commit()
+            except BaseException as error:
+                await self._undo(session, group)
+                if group.failure is not None and isinstance(error, SQLAlchemyError):
+                    raise group.failure from error
+                raise
 
     async def aclose(self) -> None:
         """Commit what is open, then let go of the file."""

@@ -250,7 +250,7 @@ class PostgresDialect:
         return SqlStatus(f"PostgreSQL {row.version.split()[0]}", row.is_replica, row.followers, row.clock)
 
     @asynccontextmanager
-    async def transaction(self, *, exclusive: bool) -> AsyncIterator[AsyncSession]:
+    async def transaction(self, *, exclusive: bool, brief: bool) -> AsyncIterator[AsyncSession]:
         """Every statement sees what was committed before it, which for one that is alone stays true."""
         # The turn comes first: tasks of this process that wait for the lock must not use up its connections.
         async with self._turns.turn() if exclusive else nullcontext():
@@ -287,7 +287,7 @@ class PostgresDialect:
                 await connection.execute(text(f'VACUUM (FULL, ANALYZE) "{table}"'))
 
     @asynccontextmanager
-    async def reader(self) -> AsyncIterator[AsyncConnection]:
+    async def reader(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
         """In a transaction: only there the server refuses to write."""
         with self._watch.step():
             async with self._readers.connect() as connection:

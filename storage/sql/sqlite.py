@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, c
 from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
 from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, refuse_other_schema
-from storage.sql.group_commit import GroupCommit, connect
+from storage.sql.group_commit import GroupCommit, brief_statements, connect
 from storage.sql.vacuum import vacuum
 
 _CAUSES = {
@@ -76,9 +76,9 @@ class SqliteDialect:
         return SqlStatus(f"SQLite {sqlite3.sqlite_version}")
 
     @asynccontextmanager
-    async def transaction(self, *, exclusive: bool) -> AsyncIterator[AsyncSession]:
+    async def transaction(self, *, exclusive: bool, brief: bool) -> AsyncIterator[AsyncSession]:
         """Alone in any case: SQLite knows no row locks."""
-        async with self._writer.transaction() as session:
+        async with self._writer.transaction(brief=brief) as session:
             yield session
 
     @asynccontextmanager
@@ -105,10 +105,11 @@ class SqliteDialect:
             raise DatabaseUnavailable(f"what was erased is not overwritten yet: {cause}") from error
 
     @asynccontextmanager
-    async def reader(self) -> AsyncIterator[AsyncConnection]:
+    async def reader(self, *, brief: bool) -> AsyncIterator[AsyncConnection]:
         """Without a transaction: its BEGIN and the rollback at its end take longer than a small query."""
         async with self._statements.connect() as connection:
-            yield connection
+            with brief_statements(connection) if brief else nullcontext():
+                yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
         """By the result code."""

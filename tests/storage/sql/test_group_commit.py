@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from samples.databases import keep, names_in
@@ -16,7 +17,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from storage.errors import DatabaseUnavailable
 from storage.sql import group_commit
 from storage.sql.database import Database
-from storage.sql.group_commit import GroupCommit, connect
+from storage.sql.group_commit import GroupCommit, UncancelledConnection, connect
 from storage.sql.tables import FactRow, FolderRow
 
 
@@ -24,6 +25,14 @@ from storage.sql.tables import FactRow, FolderRow
 def database_url(sqlite_url: str) -> str:
     """SQLite only: PostgreSQL groups its commits by itself."""
     return sqlite_url
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["thread", "brief"])
+def is_brief(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Every transaction here runs its statements in the connection's thread, then all are brief ones."""
+    defaults = Database.transaction.__wrapped__.__kwdefaults__  # type: ignore[attr-defined]
+    monkeypatch.setitem(defaults, "brief", request.param)
+    return bool(request.param)
 
 
 @contextmanager
@@ -55,6 +64,26 @@ async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
         for number in range(3):
             await keep(database, str(number))
     assert len(commits) == 3
+
+
+async def test_brief_statements_change_no_thread(
+    database: Database, is_brief: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that only the begin and the commit of a group are waited for in another thread."""
+    waited: list[str] = []
+    run = UncancelledConnection._execute
+
+    async def noted(connection: UncancelledConnection, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        if not connection._is_quick(fn, args):
+            waited.append(args[0].split()[0] if args else fn.__name__)
+        return await run(connection, fn, *args, **kwargs)
+
+    await keep(database, "first")  # connects
+    monkeypatch.setattr(UncancelledConnection, "_execute", noted)
+    await asyncio.gather(keep(database, "a"), keep(database, "b"))
+    statements = [] if is_brief else ["INSERT", "INSERT"]
+    assert waited == ["BEGIN", *statements, "commit"]
+    assert await names_in(database) == {"first", "a", "b"}
 
 
 async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_same(sqlite_url: str) -> None:
