@@ -20,6 +20,7 @@ from typing import Any
 import aiohttp
 import pytest
 from harness.waiting import until
+from playwright.async_api import Browser, Page, ViewportSize
 
 from engines.support.npm import NpmPackage
 from engines.support.ports import free_port
@@ -80,6 +81,15 @@ class Playground:
             assert response.status < 300, await response.text()
             reply = await response.json()
         return str(reply.get("postConversationId") or conversation)
+
+    async def open(self, browser: Browser, *, width: int = 1280, height: int = 900, scale: float = 1) -> Page:
+        """Its page, connected; what the page would fetch from other hosts is refused at once."""
+        window: ViewportSize = {"width": width, "height": height}
+        page = await browser.new_page(viewport=window, device_scale_factor=scale)
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        await page.goto(self.url)
+        await page.get_by_text("Connected.").wait_for()
+        return page
 
     async def install(self, conversation: str) -> None:
         """Install the app in a conversation, as often as one likes."""

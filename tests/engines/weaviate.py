@@ -67,6 +67,15 @@ class RealWeaviate:
         """The key it wants."""
         return self.identity.api_key
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """By which a program finds it."""
+        return {
+            "WEAVIATE_URL": self.url,
+            "WEAVIATE_API_KEY": self.api_key,
+            "FOOTNOTE_WEAVIATE_GRPC_PORT": str(self.grpc_port),
+        }
+
     async def connect(self, seconds: float = 10.0) -> WeaviateIndex:
         """An index on this server, with that deadline."""
         return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds)

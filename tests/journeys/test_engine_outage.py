@@ -46,12 +46,7 @@ async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
     program: Program, weaviate: RealWeaviate, sop: Path
 ) -> None:
     """It answers; while it is paused we are not ready and fail in bounded time; then it answers again."""
-    program.environment = {
-        "WEAVIATE_URL": weaviate.url,
-        "WEAVIATE_API_KEY": weaviate.api_key,
-        "FOOTNOTE_WEAVIATE_GRPC_PORT": str(weaviate.grpc_port),
-        "FOOTNOTE_INDEX_TIMEOUT": "2",
-    }
+    program.environment = {**weaviate.settings, "FOOTNOTE_INDEX_TIMEOUT": "2"}
     async with program.serving():
         program.drop("it", sop)
         await program.until_live("it", 1, "full")

@@ -164,7 +164,7 @@ def outage(part: str, reason: str, since: datetime) -> str:
 def outage_over(part: str, reason: str, since: datetime, until: datetime) -> str:
     """The end of it; all of it where it could not be announced before."""
     began = f"{since:%H:%M}" if since.date() == until.date() else f"{since:%Y-%m-%d %H:%M}"
-    return f"Ready again: {PARTS.get(part, part)}. It was not from {began} to {_moment(until)}. {reason}"
+    return f"Ready again: {PARTS.get(part, part)}. Not ready from {began} to {_moment(until)}: {reason}"
 
 
 def _moment(at: datetime) -> str:

@@ -145,12 +145,9 @@ async def test_four_conversations_at_once_never_share_an_answer(
         assert not any(name_of(other) in str(mine) for other in others)
 
 
-async def typed(browser: Browser, url: str, question: str) -> Page:
+async def typed(browser: Browser, playground: Playground, question: str) -> Page:
     """The Playground with a question typed into its personal chat."""
-    page = await browser.new_page(viewport={"width": 1280, "height": 900})
-    await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
-    await page.goto(url)
-    await page.get_by_text("Connected.").wait_for()
+    page = await playground.open(browser)
     box = page.locator('[contenteditable="true"]').first
     await box.fill(question)
 
@@ -169,7 +166,7 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
     tenant: Tenant, browser: Browser, tmp_path: Path
 ) -> None:
     """Asked in the browser: the words as they are, a citation for each mark, five buttons and the control."""
-    page = await typed(browser, tenant.teams.url, "show me all the rules")
+    page = await typed(browser, tenant.teams, "show me all the rules")
     await page.get_by_text(WORDS.more_sources(2)).wait_for()
     assert "<b>all</b> *.bak & _old_ files" in await page.inner_text("body")
     assert await page.locator("a.fai-Citation").count() == 7
@@ -183,7 +180,7 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
 @pytest.mark.engine("chromium")
 async def test_a_web_source_shows_its_host_and_its_day_whole(tenant: Tenant, browser: Browser) -> None:
     """Shows that the button of a page on a host of a long name is not clipped before its day."""
-    page = await typed(browser, tenant.teams.url, "on the web?")
+    page = await typed(browser, tenant.teams, "on the web?")
     button = page.locator('button[title^="https://www.landlords"]')
     await button.wait_for()
     told = "Web · www.landl…ousing.example.org, read on 2026-03-01"

@@ -113,10 +113,7 @@ async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
         program.drop(library, illustrated_pdf(tmp_path))
         program.drop(library, SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf")
         await program.until_live(library, 2, "full")
-        page = await browser.new_page(viewport={"width": 1280, "height": 1200})
-        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
-        await page.goto(playground.url)
-        await page.get_by_text("Connected.").wait_for()
+        page = await playground.open(browser, height=1200)
         for place, (question, caption) in enumerate(((QUESTION, CAPTION), (TABLE_QUESTION, TABLE)), start=1):
             box = page.locator('[contenteditable="true"]').first
             await box.fill(question)

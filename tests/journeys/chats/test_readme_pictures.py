@@ -92,11 +92,7 @@ async def test_an_answer_in_teams(
         for sample in SAMPLES.glob("*.pdf"):
             program.drop(chat, sample)
         await program.until_live(chat, 2, "full")
-        window = {"width": 1280, "height": 1400}
-        page = await browser.new_page(viewport=window, device_scale_factor=SHARPNESS)  # type: ignore[arg-type]
-        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
-        await page.goto(playground.url)
-        await page.get_by_text("Connected.").wait_for()
+        page = await playground.open(browser, height=1400, scale=SHARPNESS)
         box = page.locator('[contenteditable="true"]').first
         await box.fill(TEAMS_QUESTION)
         await box.press("Enter")

@@ -10,9 +10,11 @@ import aiohttp
 import pytest
 from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
 from engines.slack import BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
+from engines.weaviate import RealWeaviate
 from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
+from playwright.async_api import Browser
 from samples.paper import pdf
 
 from storage.models import ChannelKey, Platform
@@ -73,6 +75,73 @@ async def test_the_admins_channel_hears_of_a_folder_that_vanished_and_of_its_ret
         away.rename(file.parent)
         await until(lambda: slack.posted(HR, "all is well again"), log=lambda: program.log)
         assert await slack.posted(IT, "") is None
+
+
+@pytest.mark.long
+@pytest.mark.engine("slack")
+@pytest.mark.engine("weaviate")
+@pytest.mark.engine("chromium")
+async def test_the_admins_channel_in_slack_hears_of_an_index_that_was_silent_for_a_minute_and_of_its_end(
+    program: Program, start_slack: StartSlack, weaviate: RealWeaviate, browser: Browser, tmp_path: Path
+) -> None:
+    """Shows one message of the outage, one of its end, and how both look."""
+    slack = await serve_slack(
+        program,
+        start_slack,
+        FOOTNOTE_ADMIN_CHANNEL=f"sl_{TEAM}_{HR}",
+        **weaviate.settings,
+        FOOTNOTE_INDEX_TIMEOUT="2",
+    )
+    async with program.serving():
+        weaviate.pause()
+        try:
+            await until(lambda: slack.posted(HR, "Not ready since"), log=lambda: program.log)
+        finally:
+            weaviate.resume()
+        await until(lambda: slack.posted(HR, "Ready again: the index"), log=lambda: program.log)
+        assert len(await slack.messages(HR)) == 2
+        assert await slack.posted(IT, "") is None
+        page = await browser.new_page(viewport={"width": 1280, "height": 900})
+        await page.goto(slack.url)
+        await page.locator("button.sidebar-item", has_text="hr").click()
+        await page.get_by_text("Ready again").first.wait_for()
+        await page.screenshot(path=tmp_path / "outage.png")
+
+
+@pytest.mark.long
+@pytest.mark.engine("playground")
+@pytest.mark.engine("weaviate")
+@pytest.mark.engine("chromium")
+async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for_a_minute_and_of_its_end(
+    program: Program,
+    start_playground: StartPlayground,
+    weaviate: RealWeaviate,
+    browser: Browser,
+    tmp_path: Path,
+) -> None:
+    """Shows one message of the outage, one of its end, and how both look."""
+    playground = await start_playground(f"{program.url}/api/messages")
+    admins = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    program.environment = {
+        "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
+        "FOOTNOTE_ADMIN_CHANNEL": str(admins),
+        "FOOTNOTE_INDEX_TIMEOUT": "2",
+        **weaviate.settings,
+    }
+    async with program.serving():
+        await playground.say(OPERATIONS, "help", mention=True)
+        await until(lambda: playground.said("documents"), log=lambda: program.log)
+        weaviate.pause()
+        try:
+            await until(lambda: playground.said("Not ready since"), log=lambda: program.log)
+        finally:
+            weaviate.resume()
+        await until(lambda: playground.said("Ready again: the index"), log=lambda: program.log)
+        assert len(await playground.said("Ready again") or ()) == 1
+        page = await playground.open(browser)
+        await page.locator('[aria-label="IT - Operations"]').click()
+        await page.get_by_text("Ready again").first.wait_for()
+        await page.screenshot(path=tmp_path / "outage.png")
 
 
 @pytest.mark.long

@@ -43,9 +43,7 @@ async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
     name_library(program, sop)
     async with program.serving():
         await program.until_live(LIBRARY, 1)
-        page = await browser.new_page(viewport={"width": 1280, "height": 900})
-        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
-        await page.goto(playground.url)
+        page = await playground.open(browser)
         await page.get_by_text("I am Footnote").first.wait_for()
         await page.get_by_text(TRY_ASKING).first.wait_for()
         chips = page.locator("button").filter(has_text="?")
@@ -118,14 +116,11 @@ async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
         writer.write(event(f", {claim('At 2 AM.')}]}}") + event(finish="stop"))
         await writer.drain()
 
-    page = await browser.new_page(viewport={"width": 1280, "height": 900})
-    await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
     async with byte_server(write) as model:
         program.environment = DEVELOPMENT | {"OPENAI_BASE_URL": model}
         async with program.serving() as process:
             await program.until_live(LIBRARY, 1)
-            await page.goto(playground.url)
-            await page.get_by_text("Connected.").wait_for()
+            page = await playground.open(browser)
             await playground.say(PERSONAL, "when do backups run?")
             await page.get_by_text("Daily.").first.wait_for()
             await page.screenshot(path=tmp_path / "growing.png")

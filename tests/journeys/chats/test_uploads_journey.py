@@ -174,9 +174,7 @@ async def test_a_pdf_sent_in_a_personal_chat_of_teams_becomes_the_librarys_until
     (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
     async with program.serving():
         await program.until_live("library/policies", 1)
-        page = await browser.new_page(viewport={"width": 1280, "height": 1000})
-        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
-        await page.goto(playground.url)
+        page = await playground.open(browser, height=1000)
         await page.get_by_text("I am Footnote").first.wait_for()
         await playground.send(sent(playground, "notes.docx", file_host))
         refused = WORDS.upload_no_pdf(file="notes.docx")

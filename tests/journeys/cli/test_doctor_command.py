@@ -116,11 +116,7 @@ def make_certificate(days: int) -> tuple[bytes, bytes]:
 @pytest.mark.engine("weaviate")
 def test_a_weaviate_server_is_looked_at(program: Program, weaviate: RealWeaviate, sop: Path) -> None:
     """Shows version and nodes of a real server, what is published there, and a refused key."""
-    program.environment |= {
-        "WEAVIATE_URL": weaviate.url,
-        "WEAVIATE_API_KEY": weaviate.api_key,
-        "FOOTNOTE_WEAVIATE_GRPC_PORT": str(weaviate.grpc_port),
-    }
+    program.environment |= weaviate.settings
     assert program.run("ingest", str(sop), "--channel", "it").returncode == 0
     report = lines(program, "index", "contents")
     assert (report["index"]["state"], report["contents"]["state"]) == ("ok", "ok"), report

@@ -68,11 +68,7 @@ class Place:
         told = {**self.settings, "FOOTNOTE_HOME": str(self.home), "DATABASE_URL": self.database_url}
         told["FOOTNOTE_EMBEDDER"] = str(self.home / "embedder")
         if self.weaviate:
-            told |= {
-                "WEAVIATE_URL": self.weaviate.url,
-                "WEAVIATE_API_KEY": self.weaviate.api_key,
-                "FOOTNOTE_WEAVIATE_GRPC_PORT": str(self.weaviate.grpc_port),
-            }
+            told |= self.weaviate.settings
         return told
 
     async def open_index(self) -> Index:

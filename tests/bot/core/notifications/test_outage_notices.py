@@ -110,7 +110,7 @@ async def test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end(h
             (over,) = await house.told()
     assert begun.startswith("Not ready since ")
     assert begun.endswith(f" UTC: the index. The index does not answer.\n{OUTAGE_HINT}")
-    assert over.startswith("Ready again: the index. It was not from ")
+    assert over.startswith("Ready again: the index. Not ready from ")
     assert REASONS["index"] == "the index does not answer"
     assert "marmalade" not in begun + over
 
@@ -177,7 +177,7 @@ async def test_while_sql_is_away_it_is_told_afterwards_once_by_all_bots(house: H
             for bot in (first, second):
                 await bot.watch.tick()
         (over,) = await house.told()
-    assert over.startswith("Ready again: the database. It was not from ")
+    assert over.startswith("Ready again: the database. Not ready from ")
     assert over.endswith("Another program keeps the database locked.")
 
 
