@@ -129,6 +129,8 @@ async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for
         **weaviate.settings,
     }
     async with program.serving():
+        page = await playground.open(browser)
+        await page.locator('[aria-label="IT - Operations"]').click()
         await playground.say(OPERATIONS, "help", mention=True)
         await until(lambda: playground.said("documents"), log=lambda: program.log)
         weaviate.pause()
@@ -138,8 +140,6 @@ async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for
             weaviate.resume()
         await until(lambda: playground.said("Ready again: the index"), log=lambda: program.log)
         assert len(await playground.said("Ready again") or ()) == 1
-        page = await playground.open(browser)
-        await page.locator('[aria-label="IT - Operations"]').click()
         await page.get_by_text("Ready again").first.wait_for()
         await page.screenshot(path=tmp_path / "outage.png")
 

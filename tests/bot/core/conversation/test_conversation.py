@@ -371,17 +371,17 @@ async def test_a_stopped_question_ends_with_a_sentence_at_once(
 async def test_a_question_that_another_process_answers_is_stopped_there_too(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever heard of it says so; the other one has lost the question, whatever it has written."""
-    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=0.1))
+    """Whoever heard of it says so; the other one has lost the question before anybody takes it again."""
+    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=1))
     world.answers.gate.clear()
     async with world.running() as first:
         await first.receive(message())
         await reach(lambda: world.answers.at_once == 1)
         async with world.running() as second:
             assert await second.stop(stop())
-            await world.until("done")
             world.answers.gate.set()
             await reach(lambda: world.answers.at_once == 0)
+            await world.until("done")
     assert world.chat.replies() == [reply_words(Language.ENGLISH).stopped]
     assert await world.turns() == []
 
