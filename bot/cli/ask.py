@@ -228,5 +228,5 @@ def render_text(answer: Answer, printed: str = "") -> str:
     pages = [f"{numbered(page, page.label)}\n    {page.url}" for page in cited_pages(answer, width)]
     pages += [f"{figure.fallback}\n    {figure.url}" for figure in figure_pages(answer, width)]
     if answer.nearest:
-        pages.append(f"{answer.nearest.file}, page {answer.nearest.page}\n    {answer.nearest.url}")
+        pages.append(f"{answer.nearest.name}, page {answer.nearest.page}\n    {answer.nearest.url}")
     return "\n".join([*paragraphs, *([""] if pages else []), *pages])

@@ -421,6 +421,8 @@ class NearestPage:
     file: str
     page: int
     url: str
+    name: str
+    """Of its document, as sources call it in its channel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from storage.chat.citations import Citations
 from storage.clock import utc_now
 from storage.errors import DatabaseUnavailable
 from storage.models import CitationRecord
-from storage.task_group import cancel_and_wait
 
 FLUSH_SECONDS = 5.0
 LAST_SECONDS = 5.0
@@ -87,14 +86,19 @@ class SourceOpenings:
 
     async def running(self, _app: web.Application) -> AsyncIterator[None]:
         """Write every few seconds for as long as the application serves, and once at its end."""
-        writing = asyncio.create_task(self._write_again(), name="openings")
+        ended = asyncio.Event()
+        writing = asyncio.create_task(self._write_until(ended), name="openings")
         yield
-        await cancel_and_wait(writing)
+        ended.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
-                await self.write()
+                await writing
 
-    async def _write_again(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_SECONDS)
+    async def _write_until(self, ended: asyncio.Event) -> None:
+        """Never broken off: of a write that is, nobody knows whether it was kept."""
+        is_last = False
+        while not is_last:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), FLUSH_SECONDS)
+            is_last = ended.is_set()
             await self.write()

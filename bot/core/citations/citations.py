@@ -126,11 +126,13 @@ class CitationService:
         """The first page of a passage as the page that came nearest; it marks nothing.
 
         Raises:
-            storage.errors.InfrastructureError: citations cannot be kept.
+            storage.errors.InfrastructureError: citations cannot be kept, or the document not be named.
         """
         publication, page = passage.publication, passage.first_page
-        url = await self.open_page(channel, publication.version_id, page)
-        return NearestPage(publication.file, page, url)
+        url, names = await gather_or_cancel(
+            self.open_page(channel, publication.version_id, page), self.names.names(channel.id, [publication])
+        )
+        return NearestPage(publication.file, page, url, names[publication.version_id])
 
     async def open_page(self, channel: Channel, version_id: int, page: int) -> str:
         """A link to one page of a version of this channel; it marks nothing.

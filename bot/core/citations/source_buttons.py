@@ -182,10 +182,9 @@ def opened_pages(answer: Answer) -> list[CitedPage]:
     near = answer.nearest
     if near is None or answer.citations:
         return cited_pages(answer)
-    words, name = reply_words(answer.language), PurePosixPath(near.file).name
-    channel = _channel(answer)
-    label = _joined(words.source_label(near.page, name), channel)
-    return [CitedPage((), label, _joined(words.page_of(page=near.page, file=name), channel), near.url)]
+    words, channel = reply_words(answer.language), _channel(answer)
+    label = _joined(words.source_label(near.page, near.name), channel)
+    return [CitedPage((), label, _joined(words.page_of(page=near.page, file=near.name), channel), near.url)]
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:

@@ -7,6 +7,7 @@ other fields come back exactly as they were.
 from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from bot.core.models import (
@@ -41,7 +42,7 @@ def answer_from_json(stored: Json) -> Answer:
         text=stored["text"],
         citations=tuple(_citation_from_json(one) for one in stored["citations"]),
         figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
-        nearest=NearestPage(**nearest) if nearest else None,
+        nearest=NearestPage(**{"name": PurePosixPath(nearest["file"]).name, **nearest}) if nearest else None,
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
         milliseconds=Milliseconds(**stored["milliseconds"]),
         standalone=stored.get("standalone", ""),

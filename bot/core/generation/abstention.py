@@ -80,10 +80,7 @@ def _sentences(
     if live and retrieval.question.unknown and len(members) < 2:
         said.append(words.stands_nowhere(retrieval.question.unknown, live))
     if nearest:
-        publications = (one.publication for one in retrieval.passages)
-        title = next((one.title for one in publications if one.file == nearest.file), "")
-        title = title or PurePosixPath(nearest.file).name
-        said.append(words.nearest(title=title, page=nearest.page))
+        said.append(words.nearest(title=nearest.name, page=nearest.page))
     if waiting:
         said.append(words.still_reading(waiting))
     if unread:

@@ -253,7 +253,7 @@ class Console:
             "nearest": near
             and {
                 "file": near.file,
-                "label": words.source_label(near.page, near.file),
+                "label": words.source_label(near.page, near.name),
                 "note": words.nearest_note,
                 "view": self._links.viewer_path(near.url),
             },

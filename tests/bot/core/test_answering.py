@@ -217,6 +217,7 @@ async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
     assert answer.citations == ()
     assert answer.nearest is not None
     assert answer.nearest.url.endswith("/v/1-1")
+    assert WORDS.nearest(title=answer.nearest.name, page=answer.nearest.page) in answer.text
     assert (world.register.kept[0].quote, world.register.kept[0].boxes) == ("", ())
     assert [(unread.file, unread.reason) for unread in answer.unread] == [("scan.pdf", "No text: a scan.")]
 

@@ -231,7 +231,7 @@ def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
 
 def test_not_found_offers_the_nearest_page() -> None:
     """The page that came nearest has a button though it is no citation."""
-    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
+    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near", "sop.pdf")
     message = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5)
     (button,) = message.blocks[-1]["elements"]
     assert (button["text"]["text"], button["url"]) == ("p. 3 · sop.pdf", f"{LINK}near")

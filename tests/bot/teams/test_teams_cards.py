@@ -191,7 +191,7 @@ def test_a_long_answer_is_cut_and_says_so_while_its_sources_stay() -> None:
 
 def test_not_found_offers_the_nearest_page_and_a_failure_nothing() -> None:
     """The nearest page has a button though it is no citation; a failure has no card."""
-    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near")
+    nearest = NearestPage("it/sop.pdf", 3, f"{LINK}near", "sop.pdf")
     card = render(Answer(AnswerState.NOT_FOUND, WORDS.not_found, nearest=nearest), 5).card
     assert card
     assert card["body"][0]["actions"][0]["url"] == f"{LINK}near"

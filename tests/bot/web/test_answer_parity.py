@@ -80,7 +80,7 @@ def answers() -> Iterator[tuple[str, Answer]]:
                 f"{language}-{state}-{count}",
                 Answer(state, text, quotes, language=language, is_generated=is_generated),
             )
-        near = NearestPage("it/sop_04.pdf", 3, f"{SIGNED}near")
+        near = NearestPage("it/sop_04.pdf", 3, f"{SIGNED}near", "sop_04.pdf")
         yield (
             f"{language}-not_found",
             Answer(
@@ -111,7 +111,7 @@ def answers() -> Iterator[tuple[str, Answer]]:
 def direct(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
     """Answers that name the channel that they are from, in every language; and a list of two channels."""
     figure = AnswerFigure("hr/Handbook.pdf", 7, LONG, Box(0, 0, 1, 1), f"{SIGNED}7", f"{PICTURE}a", 1)
-    near = NearestPage("it/sop_04.pdf", 3, f"{SIGNED}near")
+    near = NearestPage("it/sop_04.pdf", 3, f"{SIGNED}near", "sop_04.pdf")
     for language in Language:
         for name in ("#it_ops", "#a-channel-with-a-name-that-no-label-has-room-for", "library/policies"):
             origin = AnsweredFrom((TenantName("sl_T0ACME001_C0ITOPS01"),), name)

@@ -375,7 +375,7 @@ async def test_not_found_offers_the_nearest_page(
     page: Page, client: TestClient, house: House, link: str
 ) -> None:
     """The page that came nearest can be opened from the answer that found nothing."""
-    near = NearestPage("SOP-IT-04.pdf", 2, link)
+    near = NearestPage("SOP-IT-04.pdf", 2, link, "SOP-IT-04.pdf")
     answer = Answer(AnswerState.NOT_FOUND, "No.", nearest=near)
     house.answering.answers["Who am I?"] = answer
     await page.goto(console_of(client))

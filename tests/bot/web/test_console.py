@@ -130,7 +130,7 @@ async def test_not_found_names_the_nearest_page_and_what_was_not_read(
 ) -> None:
     """The page that came nearest can be opened, and unread files are named; in the answer's language."""
     channel = await house.channel("alpha")
-    near = NearestPage("a.pdf", 3, f"{house.public_url}/v/abc")
+    near = NearestPage("a.pdf", 3, f"{house.public_url}/v/abc", "a.pdf")
     unread = (UnreadFile("b.pdf", "it opens only with a password"),)
     house.answering.answers["Who?"] = Answer(
         AnswerState.NOT_FOUND, "No.", nearest=near, unread=unread, language=Language.GERMAN

@@ -109,3 +109,24 @@ async def test_what_cannot_be_written_is_written_later(
     await client.get(path, headers=CLICK)
     await client.close()
     assert await openings(house) == [(record.id, 2)]
+
+
+async def test_a_write_that_has_begun_when_the_service_ends_is_kept(
+    visit: Visit, house: House, cited: tuple[CitationRecord, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that the end of the service waits for it; one that is broken off would lose the opening."""
+    record, path = cited
+    count, has_begun = house.citations.count_openings, asyncio.Event()
+
+    async def count_slowly(found: dict[tuple[int, object], int]) -> None:
+        has_begun.set()
+        await asyncio.sleep(0.1)
+        await count(found)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(house.citations, "count_openings", count_slowly)
+    monkeypatch.setattr(source_openings, "FLUSH_SECONDS", 0.02)
+    client = await visit()
+    await client.get(path, headers=CLICK)
+    await has_begun.wait()
+    await client.close()
+    assert await openings(house) == [(record.id, 1)]

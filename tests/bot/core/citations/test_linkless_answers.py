@@ -30,7 +30,12 @@ FIGURE = AnswerFigure("backups.pdf", 5, "Figure 1. By day", Box(0, 0, 1, 1), OUR
         (Answer(AnswerState.GROUNDED, "Daily [1].", (PDF,)), "[1] p. 4 · Backups"),
         (Answer(AnswerState.GROUNDED, "Daily [1]. New [2].", (PDF, WEB)), "[1] p. 4 · Backups"),
         (Answer(AnswerState.GROUNDED, "See:", (), figures=(FIGURE,)), "Figure 1. By day"),
-        (Answer(AnswerState.NOT_FOUND, "No.", nearest=NearestPage("x/backups.pdf", 7, OURS)), "backups.pdf"),
+        (
+            Answer(
+                AnswerState.NOT_FOUND, "No.", nearest=NearestPage("x/backups.pdf", 7, OURS, "backups.pdf")
+            ),
+            "backups.pdf",
+        ),
     ],
 )
 def test_sources_are_listed_and_no_dead_link_is_shown(answer: Answer, said: str) -> None:

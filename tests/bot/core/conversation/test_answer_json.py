@@ -44,7 +44,7 @@ FULL = Answer(
     figures=(
         AnswerFigure("it/SOP.pdf", 2, "Rotation", BOX, "http://127.0.0.1/v/c", "http://127.0.0.1/f/c", 2),
     ),
-    nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d"),
+    nearest=NearestPage("it/SOP.pdf", 1, "http://127.0.0.1/v/d", "Backup v2"),
     unread=(UnreadFile("locked.pdf", "needs a password"),),
     milliseconds=Milliseconds(3, 40, 43, 25),
     standalone="When do full backups run?",
@@ -75,13 +75,15 @@ def test_an_answer_from_before_there_were_threads_comes_back() -> None:
 def test_a_citation_of_an_older_release_comes_back() -> None:
     """Shows that what it kept and this one does not is left out, and what it lacks is empty."""
     stored = answer_to_json(FULL)
-    del stored["is_generated"]
+    del stored["is_generated"], stored["nearest"]["name"]
     for one in stored["citations"]:
         del one["name"], one["section"], one["details"]
         one["edition"] = "version 2"
     back = answer_from_json(stored)
     assert [(one.number, one.section, one.details) for one in back.citations] == [(1, (), ()), (2, (), ())]
     assert not back.is_generated
+    assert back.nearest
+    assert back.nearest.name == "SOP.pdf"
 
 
 def test_passages_stay_out_of_the_outbox() -> None:
