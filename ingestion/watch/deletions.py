@@ -9,7 +9,7 @@ from uuid import UUID
 from ingestion.sources.base import Scan
 from ingestion.watch.known_files import KnownFolder
 from storage.clock import steady_seconds
-from storage.folders.folders import DeletionApproval, Folders
+from storage.folders.folders import Folders
 
 AWAY_SECONDS = 30.0
 """How long a disappearance that still goes on is watched before it is judged as far as it got."""
@@ -29,6 +29,20 @@ def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, 
         before: how many went without a word a moment ago, while the folder goes on losing files.
     """
     return lost > 0 and (lost == of_folder or lost + before > share * of_channel)
+
+
+def open_question(asked: Set[UUID], documents: Set[UUID], away: Set[UUID]) -> frozenset[UUID]:
+    """What an admin's question still holds: one about a whole place ends when some of it is back.
+
+    What is still away then is judged as if nobody had been asked: files that were deleted while a share was
+    unreachable are no mass deletion.
+
+    Args:
+        asked: the documents that were asked about.
+        documents: all of the folder.
+        away: those of them that a complete scan misses.
+    """
+    return frozenset() if documents <= asked and not documents <= away else frozenset(asked)
 
 
 class DeletionPolicy:
@@ -87,9 +101,10 @@ class DeletionPolicy:
             DatabaseUnavailable: the database does not work.
         """
         missing = self._known.documents.keys() - scan.files.keys()
+        question = await self._folders.deletion_approval(self._known.folder.id)
+        asked = self._still_asked(question.asked, missing)
         is_growing = bool(missing - self._missed.keys())
         twice = self._note(missing, is_growing)
-        question = await self._folders.deletion_approval(self._known.folder.id)
         if twice:
             self._known.forget()
             await self._known.load()
@@ -98,8 +113,9 @@ class DeletionPolicy:
             one: file for one, file in away.items() if file in twice and not self._may_come(file, arriving)
         }
         answered = await self._folders.answered(self._known.folder.channel_id) if gone else frozenset()
-        asked = self._questionable(gone, question, answered)
-        asked |= question.asked & (away.keys() - gone.keys())
+        asked = self._questionable(gone, asked, question.approved, answered) | (
+            asked & (away.keys() - gone.keys())
+        )
         allowed = {one: file for one, file in gone.items() if one not in asked}
         await self._delete(allowed, question.approved - away.keys())
         unasked = (allowed.keys() & answered) - question.approved
@@ -124,6 +140,15 @@ class DeletionPolicy:
             await self._delete(self._documents(), ())
         self.asked = frozenset(self._documents())
         return f"{problem} {self._offer(len(self.asked))}".rstrip()
+
+    def _still_asked(self, asked: Set[UUID], missing: Set[str]) -> frozenset[UUID]:
+        """What is asked about; where the place is back, what is missing has to be missed anew."""
+        documents = self._documents()
+        away = {document for document, file in documents.items() if file in missing}
+        still = open_question(asked, documents.keys(), away)
+        if still != asked:
+            self._missed.clear()
+        return still
 
     def _documents(self) -> dict[UUID, str]:
         return {known.document: file for file, known in self._known.documents.items()}
@@ -151,13 +176,13 @@ class DeletionPolicy:
         return file_stat is not None and file_stat.size in arriving
 
     def _questionable(
-        self, gone: Mapping[UUID, str], question: DeletionApproval, answered: Set[UUID]
+        self, gone: Mapping[UUID, str], asked: Set[UUID], approved: Set[UUID], answered: Set[UUID]
     ) -> frozenset[UUID]:
         """Those of the gone that need a word: what was asked before; more if too much went since."""
-        unapproved = gone.keys() - question.approved
-        waiting = unapproved & question.asked & answered
+        unapproved = gone.keys() - approved
+        waiting = unapproved & asked & answered
         lost = (unapproved & answered) - waiting
-        of_folder = (self._documents().keys() & answered) - waiting - (gone.keys() & question.approved)
+        of_folder = (self._documents().keys() & answered) - waiting - (gone.keys() & approved)
         of_channel = len(answered - waiting) + self._let_go
         asks = needs_approval(len(lost), len(of_folder), of_channel, self._share, before=self._let_go)
         return frozenset(lost | waiting if asks else waiting)

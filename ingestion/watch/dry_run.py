@@ -11,7 +11,7 @@ from uuid import UUID
 from ingestion.folder_map.folder_map import FolderMapEntry, read_map
 from ingestion.sources import FileStat, Scan, ScannedFile, scan_location
 from ingestion.sources.local import first_level
-from ingestion.watch.deletions import needs_approval
+from ingestion.watch.deletions import needs_approval, open_question
 from ingestion.watch.known_files import KnownFile
 from storage.chat.channels import is_folder_name, named_tenant
 from storage.folders.folder_status import FolderStatus
@@ -161,9 +161,11 @@ def _asked(
 ) -> set[str]:
     """Vanished files about which an admin was asked already, or would be."""
     vanished = {known[file].document: file for file in preview.vanished}
-    waiting = {document for document, _ in folder.asked} & vanished.keys() & answered
+    documents = {one.document for one in known.values()}
+    asked = open_question({document for document, _ in folder.asked}, documents, vanished.keys())
+    waiting = asked & vanished.keys() & answered
     lost = (vanished.keys() & answered) - waiting
-    of_folder = ({one.document for one in known.values()} & answered) - waiting
+    of_folder = (documents & answered) - waiting
     is_too_much = needs_approval(len(lost), len(of_folder), len(answered - waiting), share)
     return {vanished[document] for document in (lost | waiting if is_too_much else waiting)}
 

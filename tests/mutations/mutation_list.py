@@ -498,4 +498,49 @@ MUTATIONS = (
         "now - self._head_began > 3600",
         "tests/bot/web/test_connections.py::test_half_a_request_is_closed_in_time",
     ),
+    Mutation(
+        "a place that is back goes on being asked about",
+        "ingestion/watch/deletions.py",
+        "return frozenset() if documents <= asked and not documents <= away else frozenset(asked)",
+        "return frozenset(asked)",
+        "tests/ingestion/watch/test_missing_roots.py"
+        "::test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_word",
+    ),
+    Mutation(
+        "a lease of a wrong clock is waited for",
+        LEASES,
+        "col(until) <= now, col(until) > now + longest)",
+        "col(until) <= now)",
+        "tests/security/test_clock_jumps.py"
+        "::test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answered",
+    ),
+    Mutation(
+        "what a wrong clock put off is waited for",
+        LEASES,
+        "at <= now, at > now + MAX_WAIT)",
+        "at <= now)",
+        "tests/security/test_clock_jumps.py::test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered",
+    ),
+    Mutation(
+        "nobody is told of an outage that lasts",
+        "bot/web/readiness.py",
+        "part: outage if moment - begun >= self._seconds else None",
+        "part: None",
+        "tests/bot/core/notifications/test_outage_notices.py"
+        "::test_admins_are_told_once_of_what_lasts_a_minute_and_once_of_its_end",
+    ),
+    Mutation(
+        "a silent database server is waited for",
+        "storage/sql/postgres.py",
+        "if not await self._answers():",
+        "if False:",
+        "tests/storage/sql/test_postgres.py::test_a_server_that_falls_silent_is_an_outage_within_seconds",
+    ),
+    Mutation(
+        "serve takes connections before it can answer",
+        "bot/server_socket.py",
+        "self.socket.bind((self._host, self._port))",
+        "self.socket.bind((self._host, self._port)); self.socket.listen()",
+        "tests/bot/test_server_socket.py::test_who_connects_before_anybody_answers_is_refused",
+    ),
 )

@@ -93,6 +93,42 @@ async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(
     assert await states(home) == {"present"}
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_word(
+    home: Home, *, restarts: bool
+) -> None:
+    """Shows that the question about a whole place ends when it is back, also if we were stopped meanwhile."""
+    serving = await home.serve(stop_at="quick")
+    root = home.inbox / "hr"
+    fill(root)
+    await home.until_files("hr", "rule", FILES)
+    root.rename(home.path / "kept")
+    assert {file for _, file in (await until_told(home, "approve")).asked} == FILES
+    if restarts:
+        await serving.stop()
+    (home.path / "kept" / "0.pdf").unlink()
+    (home.path / "kept").rename(root)
+    if restarts:
+        await home.serve(stop_at="quick")
+    await home.until_files("hr", "rule", FILES - {"0.pdf"})
+    await home.until_row(FolderRow, lambda row: not (row.problem or row.asked))
+
+
+async def test_a_place_that_comes_back_nearly_empty_is_asked_about(home: Home) -> None:
+    """Shows that what is missing of a place that is back is judged by the share as at any other time."""
+    await home.serve(stop_at="quick")
+    root = home.inbox / "hr"
+    fill(root)
+    await home.until_files("hr", "rule", FILES)
+    root.rename(home.path / "kept")
+    await until_told(home, "approve")
+    for file in ("0.pdf", "1.pdf"):
+        (home.path / "kept" / file).unlink()
+    (home.path / "kept").rename(root)
+    assert {file for _, file in (await until_told(home, "2 of 3 files vanished")).asked} == {"0.pdf", "1.pdf"}
+    assert set(await home.find("hr", "rule")) == FILES
+
+
 async def test_all_files_of_a_folder_that_is_still_there_go_with_a_word(home: Home) -> None:
     """Shows that an emptied folder is asked about, let go, and goes on being watched."""
     await home.serve(stop_at="quick")
