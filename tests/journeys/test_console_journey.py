@@ -165,12 +165,13 @@ async def upload_without_script(page: Page, home: str, folder: Path) -> None:
 
 
 async def upload(page: Page, home: str, picture: Path) -> None:
-    """PDFs that are dropped are followed until they can be searched, here and beside the questions."""
+    """PDFs that are dropped are followed until they are found: here, in the list and beside the questions."""
     await page.goto(f"{home}/console/documents")
     await drop(page, {"bicycles.pdf": pdf("Scooters stand beside the gate."), "notes.docx": b"notes"})
     await page.wait_for_selector("#uploads .refused >> text=“notes.docx” was not taken")
     await page.get_by_role("button", name="Keep both").click()
     await page.wait_for_selector("#uploads .kept >> text=/^Searchable/")
+    await page.wait_for_selector("#found tr:has-text('bicycles (2).pdf') >> text=live")
     await require_sound(page, picture)
     await page.goto(home)
     await page.wait_for_selector("#upload[data-place]:not([data-place=''])")

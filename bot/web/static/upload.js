@@ -69,15 +69,25 @@
     quick: "Searchable by words; it is being read more thoroughly.",
     full: "Searchable.",
   };
+  const readListAgain = async () => {
+    const old = document.getElementById("found");
+    if (!old || old.contains(document.activeElement)) return; // nobody loses their place
+    const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
+    old.replaceWith(page.getElementById("found") ?? old);
+  };
   const follow = async ({ say }, { file, sha256 }) => {
+    let before;
     for (let seconds = 1; ; seconds = Math.min(seconds * 1.3, 10)) {
       await new Promise((done) => setTimeout(done, 1000 * seconds));
       let known;
       try {
         known = await (await fetch(`${root}console/uploads/${sha256}?file=${encodeURIComponent(file)}`)).json();
       } catch { continue; } // asked again
+      const now = known.rung ?? known.state;
+      if (now !== before) readListAgain().catch(() => {}); // the page stays as it was
+      before = now;
       if (known.state === "quarantined") return say(known.reason ?? "It cannot be read.", "refused");
-      say(STAGES[known.rung ?? known.state] ?? known.reason ?? known.state, known.rung ? "kept" : "");
+      say(STAGES[now] ?? known.reason ?? known.state, known.rung ? "kept" : "");
       if (known.state === "live" && known.is_last) return;
     }
   };
