@@ -138,12 +138,20 @@ class ChaosRound(Round):
             pass  # what is new may fall into the share
         elif kind == "add":
             self.world.add()
-        elif kind == "back" and self.world.taken:
+        elif kind == "back" and self.world.taken and await self._is_deleted(*self.world.taken[-1][:2]):
             self.world.put_back()
         elif kind == "rename" and steady:
             self.world.rename(*steady[0])
         elif whole:
             self.world.replace(*whole[0])
+
+    async def _is_deleted(self, place: str, file: str) -> bool:
+        """Whether a file that was taken away answers no more; one that is back sooner may yet be deleted."""
+        known = await self._known()
+        states = {
+            known[channel, file].state for channel in self.world.feeds(place) if (channel, file) in known
+        }
+        return "live" not in states
 
     async def _drop_hostile(self) -> None:
         self.hostile.drop_one()
