@@ -503,23 +503,22 @@ MUTATIONS = (
         "ingestion/watch/deletions.py",
         "return frozenset() if documents <= asked and not documents <= away else frozenset(asked)",
         "return frozenset(asked)",
-        "tests/ingestion/watch/test_missing_roots.py"
-        "::test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_word",
+        "tests/ingestion/watch/test_deletions.py"
+        "::test_a_question_about_a_whole_place_ends_when_some_of_it_is_back",
     ),
     Mutation(
         "a lease of a wrong clock is waited for",
         LEASES,
         "col(until) <= now, col(until) > now + longest)",
         "col(until) <= now)",
-        "tests/security/test_clock_jumps.py"
-        "::test_a_question_whose_worker_died_while_the_clock_was_wrong_is_answered",
+        "tests/storage/queues/test_reading_queue.py::test_a_clock_that_is_put_back_keeps_no_work_waiting",
     ),
     Mutation(
         "what a wrong clock put off is waited for",
         LEASES,
         "at <= now, at > now + MAX_WAIT)",
         "at <= now)",
-        "tests/security/test_clock_jumps.py::test_an_answer_that_was_put_off_by_a_wrong_clock_is_delivered",
+        "tests/storage/queues/test_reading_queue.py::test_a_clock_that_is_put_back_keeps_no_work_waiting",
     ),
     Mutation(
         "nobody is told of an outage that lasts",

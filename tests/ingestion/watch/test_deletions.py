@@ -14,7 +14,7 @@ from samples.paper import pdf
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, Scan, ScannedFile
 from ingestion.sources.local import LocalSource
-from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy, needs_approval
+from ingestion.watch.deletions import AWAY_SECONDS, DeletionPolicy, needs_approval, open_question
 from ingestion.watch.intake import Intake
 from ingestion.watch.known_files import KnownFolder
 from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
@@ -80,6 +80,19 @@ def test_all_of_a_folder_or_more_than_the_share_needs_a_word(
 ) -> None:
     """Shows that a folder never empties unasked, however small it is beside its channel's 100 documents."""
     assert needs_approval(lost, of_folder, 100, 0.5, before=before) is asks
+
+
+@pytest.mark.parametrize(
+    ("asked", "away", "still"),
+    [([0, 1, 2], [0, 1, 2], [0, 1, 2]), ([0, 1, 2], [0], []), ([0, 1, 2], [], []), ([0, 1], [0], [0, 1])],
+)
+def test_a_question_about_a_whole_place_ends_when_some_of_it_is_back(
+    asked: list[int], away: list[int], still: list[int]
+) -> None:
+    """Shows that a question about all three documents ends, and one about some of them goes on."""
+    named = [uuid4() for _ in range(3)]
+    left = open_question({named[one] for one in asked}, {*named}, {named[one] for one in away})
+    assert left == {named[one] for one in still}
 
 
 async def test_what_an_admin_approves_is_deleted_and_nothing_else(home: Home) -> None:
