@@ -89,6 +89,7 @@ class RealWeaviate:
                 env=environment(self.data, self.identity),
                 stdout=log,
                 stderr=log,
+                start_new_session=True,
             )
         wait_until_ready(self._process, self._is_ready, self._folder / "log.txt")
 

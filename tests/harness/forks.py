@@ -123,6 +123,7 @@ def _server() -> str:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # Ctrl-C at a terminal is ours alone: we end it in our own order
     )
     atexit.register(server.communicate)  # which closes its standard input
     assert server.stdout is not None

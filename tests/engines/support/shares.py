@@ -79,7 +79,11 @@ class ShareServer:
         """Start it and wait until it takes connections."""
         with (self.folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(
-                self.command(), stdout=log, stderr=log, env=os.environ | self.environment()
+                self.command(),
+                stdout=log,
+                stderr=log,
+                env=os.environ | self.environment(),
+                start_new_session=True,
             )
         wait_until_ready(self._process, self._answers, self.folder / "log.txt")
 
