@@ -41,18 +41,18 @@ def serve(path: str) -> None:
         importlib.import_module(module)
     count_tokens("loads the vocabulary")
     gc.freeze()  # or each program would copy all of this to look through it for cycles
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(64)
-    print("ready", flush=True)
-    while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-        connection, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            _run_and_tell(connection)
-            os._exit(0)
-        connection.close()
-        _reap()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
+        print("ready", flush=True)
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _run_and_tell(connection)
+                os._exit(0)
+            connection.close()
+            _reap()
     _reap()
 
 
