@@ -33,11 +33,16 @@ def places(program: Program, word: str) -> list[str]:
     )
 
 
+def outside_segments(places: list[str]) -> list[str]:
+    """Without Weaviate's files: they keep a document's words until it merges them (docs/erasure.md)."""
+    return [place for place in places if not place.startswith("weaviate/")]
+
+
 async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
-    program: Program, record_property: Callable[[str, object], None]
+    any_program: Program, record_property: Callable[[str, object], None]
 ) -> None:
     """Shows the refusal while the file is there, 0 bytes within a minute after, and no word in the audit."""
-    took: dict[str, float] = {}
+    program, took = any_program, dict[str, float]()
     drop(program, CANARY)
     drop(program, NEIGHBOUR)
     async with program.serving():
@@ -49,7 +54,7 @@ async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
         refused = program.run(*wanted)
         assert refused.returncode == 1
         assert "still lies in" in refused.stderr
-        assert f"index/{next((program.home / 'index').glob('*.sqlite3')).name}" in places(program, CANARY)
+        assert any(place.startswith(("index/", "weaviate/")) for place in places(program, CANARY))
         (program.home / "inbox" / "it" / f"{CANARY}.pdf").unlink()
         started = time.monotonic()
         preview = json.loads(program.run(*wanted, "--dry-run").stdout)
@@ -58,7 +63,8 @@ async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
         report = json.loads(done.stdout)
         took["document"] = time.monotonic() - started
         assert (preview["rows"], report["is_done"], report["blobs"]) == (report["rows"], True, 1)
-        assert places(program, CANARY) == []
+        assert outside_segments(places(program, CANARY)) == []
+        assert CANARY not in json.dumps(program.ask("Where does the heron sleep in the hangar?", "it"))
         assert "hangar" in await program.ask_console("it", f"Where does the {NEIGHBOUR} sleep?")
         audit = json.loads(program.run("audit", "--json").stdout)
         assert (audit["action"], CANARY in json.dumps(audit)) == ("erase", False)
@@ -68,7 +74,7 @@ async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
             return mended.stdout == "Nothing differs.\n"
 
         await until(has_nothing_more_to_mend, every=BY_COMMAND, log=lambda: program.log)
-        assert places(program, CANARY) == []
+        assert outside_segments(places(program, CANARY)) == []
         whole = ("erase", "--channel", "it", "--yes")
         assert "take the folder out of the inbox" in program.run(*whole).stderr
         (program.home / "inbox" / "it" / f"{NEIGHBOUR}.pdf").unlink()
@@ -77,7 +83,7 @@ async def test_a_document_and_then_its_channel_leave_no_byte_in_the_home(
         gone = program.run(*whole)
         took["channel"] = time.monotonic() - started
         assert gone.returncode == 0, gone.stderr
-        assert places(program, NEIGHBOUR) == []
+        assert places(program, CANARY) + places(program, NEIGHBOUR) == []
         # Under the same name a channel begins anew, and knows nothing of the other one.
         drop(program, "ibexlantern")
         await program.until_live("it", 1, "full")
