@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.diagnostics import accounts, addresses, contents, engines
-from bot.diagnostics.contents import MapMistakes
+from bot.diagnostics.contents import MapLocations, MapMistakes
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.machine import machine_checks
 from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok
@@ -35,14 +35,19 @@ def broken_checks(home: Path, storage: StorageSettings | None, error: str) -> It
 
 
 def all_checks(
-    installation: Installation, *, embedding_key: str | None, map_mistakes: MapMistakes
+    installation: Installation,
+    *,
+    embedding_key: str | None,
+    map_mistakes: MapMistakes,
+    map_locations: MapLocations,
 ) -> Iterator[HealthCheck]:
     """Every check of an installation whose settings are taken.
 
     Args:
         installation: what is looked at.
         embedding_key: of the embeddings endpoint, where there is one.
-        map_mistakes: reads folders.toml.
+        map_mistakes: what is wrong in folders.toml.
+        map_locations: which folders it names.
     """
     settings = installation.settings
 
@@ -56,7 +61,7 @@ def all_checks(
         return await accounts.check_embedder(one, embedding_key)
 
     async def folders(one: Installation) -> Sequence[Finding]:
-        return await contents.check_folders(one, map_mistakes)
+        return await contents.check_folders(one, map_mistakes, map_locations)
 
     async def clock(one: Installation) -> Finding:
         own = [one.public_url] if one.public_url and settings.bot.public_url else []

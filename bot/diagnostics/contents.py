@@ -30,10 +30,17 @@ PAGES = "docs/troubleshooting.md"
 
 MapMistakes = Callable[[], Sequence[object]]
 """Every mistake of the folder map."""
+MapLocations = Callable[[], Sequence[str]]
+"""The locations that a sound folder map names."""
 
 
-async def check_folders(installation: Installation, map_mistakes: MapMistakes) -> list[Finding]:
-    """The folder map's mistakes, what the last scans could not trust, and whether we may read each folder."""
+async def check_folders(
+    installation: Installation, map_mistakes: MapMistakes, map_locations: MapLocations
+) -> list[Finding]:
+    """The folder map's mistakes, what the last scans could not trust, and whether we may read each folder.
+
+    Folders that the map names are looked at before they are watched, too.
+    """
     page = f"{PAGES}#a-folder-is-not-read"
     found = [
         fail(str(one), "mend that line; `footnote folders --check` names all", page)
@@ -46,7 +53,8 @@ async def check_folders(installation: Installation, map_mistakes: MapMistakes) -
         database = None
     folders = [one for one in await Folders(database).status() if one.watched] if database else []
     inbox = str(installation.settings.inbox)
-    local = dict.fromkeys([inbox, *(one.location for one in folders if "://" not in one.location)])
+    named = [*(one.location for one in folders), *await run_in_thread(map_locations)]
+    local = dict.fromkeys([inbox, *(one for one in named if "://" not in one)])
     faults = dict(zip(local, await asyncio.gather(*map(_read_fault, local)), strict=True))
     if database is None and faults[inbox] == os.strerror(errno.ENOENT):
         del faults[inbox]  # the first start makes it

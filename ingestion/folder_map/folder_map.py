@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -243,6 +244,13 @@ def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
         return []
     except OSError as error:
         return [Mistake(1, f"the file cannot be read: {error.strerror}", MAP_NAME)]
+    return []
+
+
+def map_locations(path: Path, inbox: Path) -> list[str]:
+    """The locations that a map names; none while it cannot be read or is wrong, which ``check_map`` tells."""
+    with suppress(InvalidFile, OSError):
+        return [one.location for one in read_map(path.read_bytes(), path.parent, inbox)]
     return []
 
 

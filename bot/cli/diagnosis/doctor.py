@@ -16,7 +16,7 @@ from bot.diagnostics.models import CheckResult, HealthCheck
 from bot.diagnostics.redaction import Redactor, secrets_of
 from bot.diagnostics.report import as_text, has_failed, run_checks
 from bot.settings import ROOMS, load_settings
-from ingestion.folder_map.folder_map import check_map
+from ingestion.folder_map.folder_map import check_map, map_locations
 from storage.config_file import MAP_NAME
 from storage.errors import SettingsError
 from storage.settings import StorageSettings, home_of, load
@@ -49,10 +49,12 @@ async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult
             [one for one in broken if not only or one.name in {"settings", *only}], redactor
         )
     async with open_installation(settings) as installation:
+        folder_map = settings.home / MAP_NAME
         checks = all_checks(
             installation,
             embedding_key=embedding_key(settings),
-            map_mistakes=partial(check_map, settings.home / MAP_NAME, settings.inbox),
+            map_mistakes=partial(check_map, folder_map, settings.inbox),
+            map_locations=partial(map_locations, folder_map, settings.inbox),
         )
         return await run_checks(_chosen([*checks], only), redactor)
 

@@ -297,6 +297,15 @@ async def test_a_missing_folder_is_told(doctor: Doctor) -> None:
     assert any("chanel" in one for one in told)
 
 
+async def test_a_mapped_folder_that_is_not_watched_yet_is_looked_at(doctor: Doctor) -> None:
+    """Shows that a new folders.toml which names a missing path is told before serve has begun."""
+    place = doctor.home / "share"
+    (doctor.home / "folders.toml").write_text(f'[[folder]]\nlocation = "{place}"\nchannel = "it"\n')
+    assert f"{place}: No such file" in (await doctor.fault("folders")).text
+    place.mkdir()
+    assert [one.state for one in await doctor.look("folders")] == [CheckState.OK]
+
+
 async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
     """Shows that SQL's documents are looked for in the index, channel by channel."""
     await publish(doctor)
