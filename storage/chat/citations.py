@@ -8,9 +8,10 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Date, Integer, bindparam, insert, select, update
+from sqlalchemy import BigInteger, Date, Integer, Select, bindparam, insert, select, update
 from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as insert_or_update
+from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
 from storage.chat_models import ShownWeb
@@ -25,6 +26,7 @@ from storage.sql.tables import (
     InboxRow,
     OutboxRow,
     SourceOpeningRow,
+    VersionRow,
     WebCitationRow,
     WebTextRow,
 )
@@ -115,7 +117,8 @@ class Citations:
     async def shown_in(self, citation_id: int) -> ShownIn | None:
         """The message of a chat whose answer showed a citation in its own channel; None: it is not kept.
 
-        Of several that showed the very same quote it is the last one.
+        Of several that showed the very same quote it is the last one. A quote that was cited anew in a newer
+        version of its document is taken to the answer that showed it of an earlier one.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
@@ -125,21 +128,44 @@ class Citations:
             return None
         before, after = citation.created_at - SHOWN_WITHIN, citation.created_at + SHOWN_WITHIN
         query = (
-            select(col(InboxRow.address), col(OutboxRow.message), col(OutboxRow.answer))
-            .join(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
-            .join(AnswerSourceRow, col(AnswerSourceRow.inbox_id) == InboxRow.id)
+            _posted_in(citation.channel_id)
             .where(col(AnswerSourceRow.version_id) == citation.version_id)
-            .where(col(InboxRow.channel_id) == citation.channel_id)
             .where(col(OutboxRow.created_at).between(before, after))
-            .order_by(col(InboxRow.id).desc())
-            .limit(MAX_READ)
         )
         async with self._database.snapshot() as session:
             rows = (await session.execute(query)).all()
-        for address, message, answer in rows:
-            if message and any(_is_of(one, citation) for one in (answer or {}).get("citations", ())):
+        for address, message, answer, _ in rows:
+            if message and answer and _shows(answer, citation):
                 return ShownIn(address, message)
-        return None
+        return None if citation.number is None else await self._shown_before(citation)
+
+    async def _shown_before(self, citation: CitationRecord) -> ShownIn | None:
+        """The message that showed a moved citation, and those moved with it, of an earlier version.
+
+        Where none of their words stand in the newer version, numbers alone tell: one message may fit then.
+        """
+        together = await self.of_answer(citation)
+        quotes = {one.number: one.quote for one in together if one.version_id == citation.version_id}
+        newer = aliased(VersionRow)
+        earlier = (
+            select(col(VersionRow.id))
+            .join(newer, col(newer.document_id) == VersionRow.document_id)
+            .where(col(newer.id) == citation.version_id, col(VersionRow.number) < newer.number)
+        )
+        query = (
+            _posted_in(citation.channel_id)
+            .where(col(AnswerSourceRow.version_id).in_(earlier))
+            .where(col(OutboxRow.created_at) <= citation.created_at + SHOWN_WITHIN)
+        )
+        async with self._database.snapshot() as session:
+            rows = (await session.execute(query)).all()
+        fitting = [
+            ShownIn(address, message)
+            for address, message, answer, version_id in rows
+            if message and answer and _showed(answer, version_id, quotes)
+        ]
+        is_known = any(quotes.values()) or all(one == fitting[0] for one in fitting)
+        return fitting[0] if fitting and is_known else None
 
     async def of_versions(self, channel_id: int, versions: Collection[int]) -> list[CitationRecord]:
         """The quotes of these versions that answers to a channel showed last, the newest first."""
@@ -181,10 +207,41 @@ class Citations:
             return [answer for answer in await session.scalars(query) if answer]
 
 
-def _is_of(shown: Mapping[str, Any], citation: CitationRecord) -> bool:
-    """Whether an answer's citation, as the outbox keeps it, is this one."""
-    of = citation.version_id, citation.number, citation.page, citation.quote
-    return tuple(shown.get(name) for name in ("version_id", "number", "page", "quote")) == of
+def _posted_in(channel_id: int) -> Select[tuple[Any, Any, Any, int]]:
+    """Address, message, answer and a cited version of what was posted in a channel, the last first."""
+    return (
+        select(
+            col(InboxRow.address),
+            col(OutboxRow.message),
+            col(OutboxRow.answer),
+            col(AnswerSourceRow.version_id),
+        )
+        .join(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
+        .join(AnswerSourceRow, col(AnswerSourceRow.inbox_id) == InboxRow.id)
+        .where(col(InboxRow.channel_id) == channel_id)
+        .order_by(col(InboxRow.id).desc())
+        .limit(MAX_READ)
+    )
+
+
+def _shows(answer: Mapping[str, Any], citation: CitationRecord) -> bool:
+    """Whether an answer, as the outbox keeps it, has this citation, or this one is of its figure."""
+    cited = [one for one in answer.get("citations", ()) if one.get("version_id") == citation.version_id]
+    of = citation.number, citation.page, citation.quote
+    if any(tuple(one.get(name) for name in ("number", "page", "quote")) == of for one in cited):
+        return True
+    files, place = {one["file"] for one in cited}, (citation.page, citation.boxes)
+    return citation.number is None and any(
+        one["file"] in files and (one["page"], (Box(*one["box"]),)) == place
+        for one in answer.get("figures", ())
+    )
+
+
+def _showed(answer: Mapping[str, Any], version_id: int, quotes: Mapping[int | None, str]) -> bool:
+    """Whether an answer cites all of these numbers from a version, and those with words in the same words."""
+    cited = [one for one in answer.get("citations", ()) if one.get("version_id") == version_id]
+    shown = {one["number"]: one["quote"] for one in cited}
+    return all(number in shown and quote in ("", shown[number]) for number, quote in quotes.items())
 
 
 @cache

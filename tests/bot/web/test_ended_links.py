@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from aiohttp.test_utils import TestClient
@@ -113,6 +114,25 @@ async def test_an_expired_link_leads_to_its_answer(
     assert "backup" not in text.casefold()
     assert ("Ask for a new link" in text) is ("app_redirect" not in url)
     assert (await client.get(f"{path}x")).status == 404
+
+
+async def test_the_expired_link_to_a_newer_version_leads_to_the_answer_too(
+    client: TestClient, house: House
+) -> None:
+    """As the bar's button makes it: a new citation, of a version that the answer does not cite."""
+    channel, record = await posted(house, SLACK, {"channel": "C1ABC"}, {"ts": "1700000000.000100"})
+    source = await house.catalog.source(record.version_id)
+    assert source
+    old = Shelved(source.document_id, record.version_id, uuid4(), source.sha256, ())
+    await house.shelve(channel, "backup.pdf", make_pdf([["Rewritten"]]), replaces=old, headings=["x"])
+    path = house.links.viewer_path(house.links.page_url(channel, record))
+    opened = (await client.post(f"{path}/newer")).url.path
+    assert opened != path
+    assert (await client.get(opened)).status == 200
+    house.now += timedelta(days=8)
+    ended = await client.get(opened)
+    assert ended.status == 410
+    assert 'href="https://slack.com/archives/C1ABC/p1700000000000100"' in await ended.text()
 
 
 async def test_renewed_links_open_what_the_answer_showed(client: TestClient, house: House) -> None:

@@ -1,7 +1,7 @@
 """Citations outlive what they were made from, and their ids are never given again."""
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from sqlalchemy import delete, select
@@ -9,12 +9,23 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
 from storage.chat.channels import Channels
-from storage.chat.citations import Citations
+from storage.chat.citations import Citations, ShownIn
+from storage.clock import clock_ahead
 from storage.documents.catalog import Catalog
 from storage.documents.document_overview import DocumentOverview
 from storage.models import Box, ChannelKey, Platform, Shown
 from storage.sql.database import Database
-from storage.sql.tables import BlobRow, CitationRow, DocumentRow, FolderRow, SourceOpeningRow, VersionRow
+from storage.sql.tables import (
+    AnswerSourceRow,
+    BlobRow,
+    CitationRow,
+    DocumentRow,
+    FolderRow,
+    InboxRow,
+    OutboxRow,
+    SourceOpeningRow,
+    VersionRow,
+)
 
 QUOTE = "Backups run daily at 2:00 AM — “full” on Sundays."
 BOXES = [Box(0.1, 0.2, 0.9, 0.22), Box(0.1, 0.23, 0.4, 0.25)]
@@ -41,6 +52,38 @@ async def version_id(database: Database) -> int:
         version.document_id = document.id
         session.add(version)
     return version.id
+
+
+async def posted(
+    database: Database, ts: str, version: int, *quotes: str, channel: int = 1, box: Box | None = None
+) -> ShownIn:
+    """The message of an answer with these quotes of page 2, numbered from 1, and a figure of it."""
+    cited = [
+        {"number": number, "version_id": version, "file": "a.pdf", "page": 2, "quote": quote}
+        for number, quote in enumerate(quotes, 1)
+    ]
+    figures = [{"file": "a.pdf", "page": 2, "box": list(box), "caption": "What a model says"}] if box else []
+    async with database.transaction() as session:
+        asked = InboxRow(
+            platform="slack", event_key=ts, message_key=ts, channel_id=channel, address={"channel": "C"},
+            thread="", text="When?",
+        )  # fmt: skip
+        session.add(asked)
+        await session.flush()
+        answer = {"citations": cited, "figures": figures}
+        session.add(OutboxRow(inbox_id=asked.id, state="delivered", message={"ts": ts}, answer=answer))
+        session.add(AnswerSourceRow(inbox_id=asked.id, version_id=version))
+    return ShownIn({"channel": "C"}, {"ts": ts})
+
+
+async def next_version(database: Database, version_id: int) -> int:
+    """A newer version of the same document."""
+    async with database.transaction() as session:
+        before = await session.get_one(VersionRow, version_id)
+        newer = VersionRow(document_id=before.document_id, number=before.number + 1, sha256="ab")
+        session.add(newer)
+        await session.flush()
+        return newer.id
 
 
 async def test_a_citation_comes_back_as_it_was_shown(citations: Citations, version_id: int) -> None:
@@ -108,3 +151,48 @@ async def test_openings_are_added_up_by_day_and_go_with_their_citation(
     assert (await overview.progress_of("ab", "a.pdf"))["state"] == "waiting"
     assert [(found.status.file, found.live) for found in await overview.of([1])] == [("a.pdf", None)]
     assert await citations.shown_in(other.id) is None
+
+
+async def test_what_was_cited_anew_leads_to_the_answer_that_showed_it_first(
+    citations: Citations, database: Database, version_id: int
+) -> None:
+    """However long after, and two versions on: by its words, whose last answer it is; without, by number."""
+    first = await posted(database, "1", version_id, "other words", "more", "and more")
+    last = await posted(database, "2", version_id, QUOTE, "gone")
+    newest = await next_version(database, await next_version(database, version_id))
+    with clock_ahead(timedelta(days=3)):
+        moved = await citations.add(1, [Shown(newest, 3, QUOTE, (), 1), Shown(newest, 1, "", (), 2)])
+        (by_number,) = await citations.add(1, [Shown(newest, 1, "", (), 3)])
+    assert [await citations.shown_in(one.id) for one in moved] == [last, last]
+    assert await citations.shown_in(by_number.id) == first
+    again = await posted(database, "3", version_id, QUOTE, "gone")
+    assert await citations.shown_in(moved[0].id) == again
+
+
+async def test_what_was_cited_anew_leads_to_no_answer_that_it_may_not_be_of(
+    citations: Citations, database: Database, version_id: int
+) -> None:
+    """Of another channel or version, of other words, of several by number alone, or posted after it."""
+    await Channels(database).ensure(ChannelKey(Platform.LOCAL, "", "hr"))
+    newer = await next_version(database, version_id)
+    words, bare = [(await citations.add(1, [Shown(newer, 1, quote, (), 1)]))[0].id for quote in (QUOTE, "")]
+    await posted(database, "1", version_id, QUOTE, channel=2)
+    await posted(database, "2", await next_version(database, newer), QUOTE)
+    with clock_ahead(timedelta(hours=2)):
+        await posted(database, "3", version_id, QUOTE)
+    assert (await citations.shown_in(words), await citations.shown_in(bare)) == (None, None)
+    one = await posted(database, "4", version_id, "other words")
+    assert (await citations.shown_in(words), await citations.shown_in(bare)) == (None, one)
+    await posted(database, "5", version_id, "still others")
+    assert await citations.shown_in(bare) is None
+
+
+async def test_a_figure_leads_to_the_answer_that_showed_it(
+    citations: Citations, database: Database, version_id: int
+) -> None:
+    """By its place on the page, whatever it is called; a page that nothing is marked on leads nowhere."""
+    shown = await posted(database, "1", version_id, QUOTE, box=BOXES[0])
+    places = [Shown(version_id, 2, "Figure 1", boxes) for boxes in (BOXES[:1], BOXES[1:], ())]
+    figure, other, page = await citations.add(1, places)
+    assert await citations.shown_in(figure.id) == shown
+    assert (await citations.shown_in(other.id), await citations.shown_in(page.id)) == (None, None)

@@ -171,6 +171,7 @@ async def test_a_replaced_source_is_told_of_once_with_a_button(
     assert (kept.quote, bool(kept.boxes), kept.number) == (
         (QUOTE, True, 1) if pdf == MOVED else ("", False, 1)
     )
+    assert await world.house.citations.shown_in(kept.id) == ({"channel": "C1"}, message)
     assert await world.settle() == 0
     await world.mark()
     assert await world.settle() == 1
