@@ -68,6 +68,9 @@
         one.setAttribute(name, renew(one.getAttribute(name)));
       }
     }
+    for (const one of document.querySelectorAll(".sharp img")) { // those that are there would be loaded again
+      if (!one.naturalWidth) one.setAttribute("src", renew(one.getAttribute("src")));
+    }
     base = renew(base);
     history.replaceState(history.state, "", renew(location.href));
   };

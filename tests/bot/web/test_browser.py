@@ -403,11 +403,32 @@ async def test_an_empty_console_names_the_folder_to_drop_into(
     assert "Drop a PDF to begin" in await page.inner_text("#headline")
 
 
+QUARTERS = "() => [...document.querySelectorAll('.sharp img')].every(one => one.complete && one.naturalWidth)"
+"""All quarters of the page are there."""
+
+
+async def test_a_page_whose_link_was_renewed_is_drawn_finer_still(
+    page: Page, house: House, link: str
+) -> None:
+    """What is loaded once it is seen from near comes by the renewed link, though the old one has ended."""
+    await page.clock.install()
+    await page.goto(link)
+    before = page.url
+    house.now += timedelta(days=4)
+    async with page.expect_response("**/renewal"):
+        await page.clock.fast_forward(4 * 86_400_000)
+    await page.wait_for_function("before => location.href !== before", arg=before)
+    house.now += timedelta(days=5)
+    await page.get_by_text("200 %").click()
+    await page.wait_for_function(QUARTERS)
+
+
 async def test_an_open_page_outlives_its_link_in_its_place(page: Page, house: House, link: str) -> None:
     """Four days later the page has renewed its link, without loading anything but the renewal."""
     await page.clock.install()
     await page.goto(link)
     await page.get_by_text("200 %").click()
+    await page.wait_for_function(QUARTERS)
     before, asked = page.url, []
     page.on("request", lambda request: asked.append((request.method, request.url)))
     house.now += timedelta(days=4)
