@@ -413,6 +413,7 @@ class Settings:
             bot.second_model_url,
             bot.rerank_url if bot.reranker == "endpoint" else None,
             (stored.embed_base_url or OPENAI) if stored.embed_model else None,
+            self.ingestion.vision_url,
         ]
         return list(dict.fromkeys(host for url in urls if url and (host := urlsplit(url).hostname)))
 

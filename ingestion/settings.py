@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr
 
-from storage.settings import FootnoteSettings
+from storage.settings import Address, FootnoteSettings
 
 REMEMBERED_SECONDS = 900.0
 """How long a scan trusts what it remembers of SQL, which another process may have mended."""
@@ -47,7 +47,7 @@ class IngestionSettings(FootnoteSettings):
         True,
         description="Give sentences vectors when a PDF is read: quotes come sooner, reading takes longer.",
     )
-    vision_url: str | None = Field(
+    vision_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="OpenAI-compatible endpoint that sees and describes figures; unset: none does.",

@@ -63,6 +63,7 @@ MISTAKES: list[dict[str, str]] = [
     {"FOOTNOTE_SHARE_ACCOUNTS": f'{{"host": {{"pasword": "{CANARY}"}}}}'},
     {"MicrosoftAppId": "app", "MicrosoftAppPassword": f"{CANARY} "},
     {"AWS_ENDPOINT_URL": f"http://{AT}"},
+    {"FOOTNOTE_VISION_URL": f"https://{AT}/v1", "FOOTNOTE_VISION_MODEL": "m"},
 ]
 SECONDS = 4
 """How long a service that starts all the same is watched."""

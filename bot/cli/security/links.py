@@ -16,7 +16,7 @@ from bot.public_links import open_link_keys, open_links
 from bot.settings import load_settings
 from storage.errors import SettingsError
 from storage.models import Channel
-from storage.sql.audit import AuditedAction
+from storage.sql.audit import AuditedAction, AuditLog
 from storage.stores import Stores
 
 _TOKEN = re.compile(r"/[vf]/([A-Za-z0-9_-]{112})(?![A-Za-z0-9_-])", re.ASCII)
@@ -63,6 +63,7 @@ async def rotate_key(options: argparse.Namespace) -> int:
         ):
             return 1
         if options.file is not None:
+            await AuditLog(stores.database).keep(AuditedAction(LOCAL_ASKER, "rotate key", "", "file"))
             _rotate_file(KeyRing(options.file))
         elif isinstance(ring, SharedKeyRing):
             await ring.rotate(LOCAL_ASKER)

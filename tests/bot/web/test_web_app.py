@@ -204,3 +204,9 @@ def test_an_embeddings_endpoint_is_named() -> None:
     """It is sent all passages."""
     stored = StorageSettings(embed_model="e", embed_base_url="https://e.example/v1")
     assert Settings(stored, BotSettings(), IngestionSettings()).model_hosts == ["e.example"]
+
+
+def test_who_describes_figures_is_named() -> None:
+    """It is sent pictures of all figures."""
+    read = IngestionSettings(vision_url="https://v.example/v1")
+    assert Settings(StorageSettings(), BotSettings(), read).model_hosts == ["v.example"]

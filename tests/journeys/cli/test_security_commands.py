@@ -47,15 +47,19 @@ async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> N
         assert program.run("links", "rotate", "--yes").returncode == 0
         assert await status(third) == 200
         assert program.run("links", "rotate", "--yes").returncode == 0
-        await until(lambda: has_ended(third))  # keys that were read a tenth of a second ago are not read again
+        await until(
+            lambda: has_ended(third)
+        )  # keys that were read a tenth of a second ago are not read again
         refused = program.run("links", "revoke", "--link", third, "--yes")
         assert (refused.returncode, "not signed" in refused.stderr) == (2, True)
         nobody = program.run("links", "revoke", "--person", "slack:T0ACME001:U0ANNA001", "--yes")
         assert (nobody.returncode, "nothing is kept" in nobody.stderr) == (2, True)
+    copy = program.home / "copy.json"
+    assert program.run("links", "rotate", "--file", str(copy), "--yes").returncode == 0
     stopped = program.run("console")
     assert (stopped.returncode, "no `footnote serve` runs" in stopped.stderr) == (2, True)
     listed = [json.loads(line) for line in program.run("audit", "--json").stdout.splitlines()]
-    assert [one["action"] for one in listed] == ["revoke links"] * 2 + ["rotate key"] * 2
+    assert [one["action"] for one in listed] == ["revoke links"] * 2 + ["rotate key"] * 3
     exported = [json.loads(line) for line in program.run("audit", "export").stdout.splitlines()]
     assert [one["action"] for one in exported].count("open link") == 3
     verified = program.run("audit", "verify", exported[1]["digest"])
