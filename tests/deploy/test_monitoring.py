@@ -28,7 +28,12 @@ BUCKETS = re.compile(r"_(bucket|sum|count)$")
 
 def slugs(page: Path) -> set[str]:
     """The headings of a page, as links name them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return slugs_of(page.read_text(encoding="utf-8"))
+
+
+def slugs_of(text: str) -> set[str]:
+    """The headings of a text."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
@@ -94,6 +99,15 @@ def test_every_alert_says_what_it_is_and_where_more_stands() -> None:
     assert [
         one.split("\n")[0] for one in alerts if len(PAGE.findall(one)) != 1 or "summary:" not in one
     ] == []
+
+
+def test_every_alert_stands_by_its_name_below_its_heading() -> None:
+    """Shows that who searches the page for an alert's name finds what to do."""
+    page = (ROOT / "docs" / "troubleshooting.md").read_text()
+    below = {next(iter(slugs_of(part))): part for part in re.split(r"^(?=## )", page, flags=re.MULTILINE)}
+    for one in re.split(r"^ +- alert: ", ALERTS.read_text(), flags=re.MULTILINE)[1:]:
+        ((_, heading),) = PAGE.findall(one)
+        assert f"`{one.splitlines()[0]}`" in below[heading]
 
 
 def test_the_checks_above_could_fail() -> None:
