@@ -103,8 +103,8 @@ collect: $(VENV)/.developing # Compiles the tests once, beside mypy; else each t
 lock: ## choose the newest allowed versions and lock them with hashes (needs uv)
 	@deploy/lock.sh
 
-audit: $(VENV)/.developing ## look every locked package up among known holes, write build/sbom.json: [OSV=url of a mirror]
-	@$(BIN)/python deploy/audit.py $(if $(OSV),--osv "$(OSV)")
+audit: $(VENV)/.developing ## look every locked package up among known holes, write build/sbom.json: [OSV=url of a mirror] [IF_REACHABLE=1]
+	@$(BIN)/python deploy/audit.py $(if $(OSV),--osv "$(OSV)") $(if $(IF_REACHABLE),--if-reachable)
 
 clean: ## remove .venv and caches; keeps .footnote and the engines
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -60,7 +60,7 @@ async def url(feed: VulnerabilityFeed) -> AsyncIterator[str]:
         yield str(server.make_url("/v1/query"))
 
 
-async def audit(folder: Path, url: str) -> tuple[int, str]:
+async def audit(folder: Path, url: str, *options: str) -> tuple[int, str]:
     """Status and words of an audit of a small lock."""
     lock = folder / "requirements.txt"
     lock.write_text(LOCK)
@@ -70,6 +70,7 @@ async def audit(folder: Path, url: str) -> tuple[int, str]:
         *command,
         "--osv",
         url,
+        *options,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -120,3 +121,8 @@ async def test_without_a_network_nothing_was_checked(tmp_path: Path) -> None:
     status, said = await audit(tmp_path, f"http://127.0.0.1:{free_port()}/v1/query")
     assert status == 2
     assert "NOTHING WAS CHECKED: 2 of 2 packages" in said
+    (tmp_path / "sbom.json").unlink()
+    status, said = await audit(tmp_path, f"http://127.0.0.1:{free_port()}/v1/query", "--if-reachable")
+    assert status == 0
+    assert "NOTHING WAS CHECKED: 2 of 2 packages" in said
+    assert (tmp_path / "sbom.json").exists()
