@@ -26,6 +26,7 @@ from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
 from bot.core.conversation.feedback import AnswerFeedback
+from bot.core.conversation.queue_limits import QuestionLimits
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
@@ -296,12 +297,10 @@ async def build_answering(
         models = _models(bot)
         for model in models:
             stack.push_async_callback(model.aclose)
-        documents = await stack.enter_async_context(
-            open_retriever(bot, stores, search, query_embedder, sentences)
-        )
+        retriever = open_retriever(bot, stores, search, query_embedder, sentences)
         rewriter = ModelRewriter(models[0]) if models else None
         yield Answering(
-            retriever=documents,
+            retriever=await stack.enter_async_context(retriever),
             web=_web_search(bot, stores, embedder, fetch_pages),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
             follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
@@ -375,6 +374,7 @@ def build_conversation(
         readings=stores.readings,
         links=links,
     )
+    limits = settings.person_questions, settings.channel_questions, settings.workspace_questions
     return Conversation(
         Inbox(stores.database),
         stores.channels,
@@ -386,7 +386,7 @@ def build_conversation(
             stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
         ),
         take_upload=take_upload,
-        person_questions=settings.person_questions,
+        limits=QuestionLimits(*limits),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
     )

@@ -195,6 +195,15 @@ class BotSettings(FootnoteSettings):
         le=1000,
         description="Questions a person may ask within a minute before they go behind others; 0: any.",
     )
+    channel_questions: int = Field(
+        60,
+        ge=0,
+        le=10_000,
+        description="The same of all questions of a channel; Slack lets an app post once a second in one.",
+    )
+    workspace_questions: int = Field(
+        300, ge=0, le=100_000, description="The same of all questions of a Slack workspace or Teams tenant."
+    )
     question_chars: int = Field(
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."
     )

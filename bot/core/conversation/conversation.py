@@ -22,7 +22,7 @@ from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
 from bot.core.conversation.placeholders import Placeholders, delivery_deadline
-from bot.core.conversation.queue_limits import QuestionRates, QueueWaits
+from bot.core.conversation.queue_limits import QuestionLimits, QuestionRates, QueueWaits
 from bot.core.conversation.repeated_events import RepeatedEvents
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
 from bot.core.models import Answer
@@ -78,7 +78,7 @@ class Conversation:
         notes: NoteWriter | None = None,
         direct: DirectChats | None = None,
         take_upload: TakeUpload | None = None,
-        person_questions: int = 0,
+        limits: QuestionLimits = QuestionLimits(),
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -95,7 +95,7 @@ class Conversation:
             notes: writes what threads are told of pages that they follow.
             direct: knows what direct chats ask; None: the library that an admin names.
             take_upload: takes the files of messages; None: they are as if they were not there.
-            person_questions: those of a person within a minute that are answered in turn; 0: all.
+            limits: what goes behind others.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -114,7 +114,7 @@ class Conversation:
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
-        self._rates = QuestionRates(person_questions)
+        self._rates = QuestionRates(limits)
         self._waits = QueueWaits(concurrency)
         self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds)
         self._slots = asyncio.Semaphore(concurrency)

@@ -9,6 +9,7 @@ import contextlib
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bot.core.models import Language
 from bot.core.ports import IncomingMessage
@@ -18,7 +19,7 @@ from storage.clock import steady_seconds
 
 MINUTE = 60.0
 MAX_COUNTED = 10_000
-"""People that are counted at the same time."""
+"""People, channels and workspaces that are counted at the same time."""
 SHORT_WAIT_SECONDS = 20.0
 """Nobody is told how long a shorter wait is."""
 FIRST_ANSWER_SECONDS = 2.0
@@ -27,31 +28,49 @@ POST_PAUSE = 1.0
 """Seconds between two posts in a channel whose platform asked us to wait: Slack takes one a second."""
 
 
-class QuestionRates:
-    """Says of each new question whether it goes behind those of its channel."""
+@dataclass(frozen=True, slots=True)
+class QuestionLimits:
+    """Questions within a minute that are answered in turn; 0: all."""
 
-    def __init__(self, limit: int) -> None:
-        """So many of a person within a minute do not; 0: none does."""
-        self._limit = limit
-        self._moments: defaultdict[str, deque[float]] = defaultdict(deque)
+    person: int = 0
+    channel: int = 0
+    workspace: int = 0
+    """Of a Slack workspace or Teams tenant."""
+
+
+class QuestionRates:
+    """Says of each new question whether it goes behind the others."""
+
+    def __init__(self, limits: QuestionLimits) -> None:
+        """What is beyond any of the limits does."""
+        self._limits = limits
+        self._moments: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
 
     def is_beyond(self, message: IncomingMessage) -> bool:
-        """Whether who asks has asked too much within a minute."""
-        asker = message.address.get("asker")
-        return bool(self._limit and asker) and self._count(str(asker)) >= self._limit
+        """Whether who asks, their channel or their workspace has asked too much within a minute."""
+        return any(self._count(key) >= limit for key, limit in self._limited(message))
 
     def count(self, message: IncomingMessage) -> None:
-        """It was kept, and is no repetition; what is beyond the limit counts no further."""
-        asker = message.address.get("asker")
-        if not self._limit or not asker or self.is_beyond(message):
+        """It was kept, and is no repetition; what is beyond a limit counts no further."""
+        if self.is_beyond(message):
             return
         if len(self._moments) >= MAX_COUNTED:
             for stale in [one for one in self._moments if not self._count(one)]:
                 del self._moments[stale]
-        self._moments[str(asker)].append(steady_seconds())
+        for key, _ in self._limited(message):
+            self._moments[key].append(steady_seconds())
 
-    def _count(self, asker: str) -> int:
-        moments = self._moments.get(asker)
+    def _limited(self, message: IncomingMessage) -> Iterator[tuple[tuple[str, str], int]]:
+        """Each that is counted, with its limit."""
+        limits = (
+            ("person", str(message.address.get("asker") or ""), self._limits.person),
+            ("channel", message.key.tenant, self._limits.channel),
+            ("workspace", message.key.installation, self._limits.workspace),
+        )
+        return (((kind, name), limit) for kind, name, limit in limits if name and limit)
+
+    def _count(self, key: tuple[str, str]) -> int:
+        moments = self._moments.get(key)
         while moments and moments[0] <= steady_seconds() - MINUTE:
             moments.popleft()
         return len(moments) if moments else 0

@@ -17,6 +17,7 @@ from sqlalchemy import select, update
 from bot.core.conversation import conversation, queue_limits
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.queue_limits import QuestionLimits
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
@@ -722,10 +723,10 @@ async def test_a_crash_before_a_queued_question_is_shown_leads_to_one_answer(wor
         assert world.chat.replies(f"e{number}") == [f"Question e{number}? Yes [1]."]
 
 
-def message_in(conversation: str, event: str, asker: str = "") -> IncomingMessage:
+def message_in(conversation: str, event: str, asker: str = "", workspace: str = "T1ABC") -> IncomingMessage:
     """A question of a channel."""
     address = {"event": event, "in": conversation, "asker": asker}
-    return message(event, key=ChannelKey(Platform.SLACK, "T1ABC", conversation), address=address)
+    return message(event, key=ChannelKey(Platform.SLACK, workspace, conversation), address=address)
 
 
 async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> None:
@@ -768,7 +769,7 @@ async def test_a_channel_that_takes_no_posts_holds_up_no_other(
 async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(world: World) -> None:
     """Beyond a person's limit; the next person's question is in turn, and says nothing of minutes."""
     world.answers.gate.clear()
-    async with world.running(concurrency=1, person_questions=3) as worker:
+    async with world.running(concurrency=1, limits=QuestionLimits(person=3)) as worker:
         await worker.receive(message_in("C1ABC", "e0", asker="U1"))
         await reach(lambda: world.answers.at_once == 1)
         for number in range(1, 8):
@@ -779,6 +780,38 @@ async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(w
         assert [shown[f"e{number}"] == QUEUED for number in range(8)] == [False, True, True] + 5 * [False]
         assert shown["other"] == QUEUED
         assert "I will answer it in about a minute" in shown["e7"]
+        world.answers.gate.set()
+        await world.until("done", 9)
+    order = [question.text for question in world.answers.asked]
+    assert order.index("Question other?") < order.index("Question e3?")
+
+
+@pytest.mark.parametrize(
+    ("limits", "flood", "other"),
+    [
+        (QuestionLimits(person=50, channel=3), ["T1ABC C1ABC"], "T1ABC C2ABC"),
+        (QuestionLimits(channel=50, workspace=3), [f"T1ABC C{n}ABC" for n in range(1, 9)], "T2ABC C1ABC"),
+    ],
+    ids=["channel", "workspace"],
+)
+async def test_a_flood_of_many_people_goes_behind_the_others(
+    world: World, limits: QuestionLimits, flood: list[str], other: str
+) -> None:
+    """Beyond the limit of a channel or of a workspace, whoever asks there, and wherever."""
+    world.answers.gate.clear()
+    async with world.running(concurrency=1, limits=limits) as worker:
+        for number in range(8):
+            workspace, channel = flood[number % len(flood)].split()
+            await worker.receive(message_in(channel, f"e{number}", f"U{number}", workspace))
+            await reach(lambda: world.answers.at_once == 1)
+        workspace, channel = other.split()
+        await worker.receive(message_in(channel, "other", "U9", workspace))
+        await reach(lambda: len(world.chat.visible) == 9)
+        shown = {address["event"]: text for address, text in world.chat.visible}
+        assert ["I will answer it in about" in shown[f"e{number}"] for number in range(8)] == 3 * [
+            False
+        ] + 5 * [True]
+        assert shown["other"] == QUEUED
         world.answers.gate.set()
         await world.until("done", 9)
     order = [question.text for question in world.answers.asked]
