@@ -60,13 +60,7 @@ from storage.index.embedded.index import EmbeddedIndex
 from storage.index.embedded.tenant_check import TenantCheck
 from storage.models import Platform
 from storage.queues.local_copies import TICK_SECONDS, LocalCopies
-from storage.stores import (
-    Stores,
-    open_embedder,
-    open_index,
-    open_pdf_process,
-    open_store,
-)
+from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
 from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 10.0
@@ -228,8 +222,9 @@ class ChatPlatforms:
 
     @property
     def checks(self) -> dict[str, Check]:
-        """What says whether events come in; what Teams and Slack send over HTTP comes in where we listen."""
-        return {"slack": self.slack.is_ready} if self.slack else {}
+        """What says whether the platforms' events can come in."""
+        adapters = {"slack": self.slack, "teams": self.teams}
+        return {name: adapter.is_ready for name, adapter in adapters.items() if adapter}
 
     def add_routes(self, app: web.Application) -> None:
         """Take the platforms' requests."""

@@ -81,11 +81,16 @@ class TeamsAdapter:
         # Everybody's tenant may write to a multi-tenant bot: a library is for our own people.
         self._home = None if settings.teams_app_type == "SingleTenant" else settings.teams_tenant_id or ""
         app_id = settings.teams_app_id
-        self._verifier = TokenVerifier(app_id, keys or SigningKeys()) if app_id else None
+        self._keys = keys or SigningKeys()
+        self._verifier = TokenVerifier(app_id, self._keys) if app_id else None
 
     def add_routes(self, app: web.Application) -> None:
         """Take activities."""
         app.router.add_post(PATH, self._handle, name="teams_messages")
+
+    async def is_ready(self) -> bool:
+        """Whether messages can come in: where tokens are asked for, not without Microsoft's keys."""
+        return self._verifier is None or await self._keys.are_there()
 
     async def stop(self) -> None:
         """Close the connections to Microsoft."""

@@ -62,6 +62,12 @@ class SigningKeys:
             raise TokenRefused("unknown key")
         return self._keys[key_id]
 
+    async def are_there(self) -> bool:
+        """Whether any are known, now that they were asked for: without them no message can come in."""
+        if not self._keys:
+            await self._refreshed()
+        return bool(self._keys)
+
     async def _refreshed(self) -> None:
         """Wait for the fetch that is on its way, or for one that begins now; another may wait for it, too."""
         self._begin_refresh()

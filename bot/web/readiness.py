@@ -26,6 +26,7 @@ REASONS = {
     "blobs": "stored files cannot be written",
     "keys": "the keys that sign links cannot be read",
     "slack": "Slack's socket is not connected",
+    "teams": "Microsoft's signing keys, which prove Teams' messages, cannot be fetched",
 }
 """By part, where no more is known."""
 WATCH_SECONDS = 15.0

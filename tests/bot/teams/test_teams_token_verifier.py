@@ -112,20 +112,25 @@ class Door:
             return response.status
 
 
-@pytest.fixture
-async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
-    """The door of a configured bot that takes its keys from the local server."""
-    inbox = new_inbox()
-    teams = TeamsAdapter(
-        settings(),
+def adapter(inbox: Any, keys: SigningKeys, **others: Any) -> TeamsAdapter:
+    """What takes a bot's messages, with keys from a server of ours."""
+    return TeamsAdapter(
+        settings(**others),
         inbox.receive,
         given=inbox.given,
         join=inbox.join,
         leave=inbox.leave,
         feedback=cast("AnswerFeedback", inbox.feedback),
         renew_links=inbox.renew_links,
-        keys=SigningKeys(f"{openid.url}/openid"),
+        keys=keys,
     )
+
+
+@pytest.fixture
+async def door(openid: OpenId, new_inbox: Callable[[], Any]) -> AsyncIterator[Door]:
+    """The door of a configured bot that takes its keys from the local server."""
+    inbox = new_inbox()
+    teams = adapter(inbox, SigningKeys(f"{openid.url}/openid"))
     app = web.Application()
     teams.add_routes(app)
     async with AsyncExitStack() as stack:
@@ -293,6 +298,22 @@ async def test_old_keys_serve_while_the_key_server_is_down(openid: OpenId) -> No
     openid.url = "http://127.0.0.1:9"
     now[0] = 90_000.0
     assert await keys.find("key-1")
+
+
+async def test_the_door_is_not_ready_before_microsofts_keys_were_had(
+    openid: OpenId, new_inbox: Callable[[], Any], development_door: Callable[[Any], TeamsAdapter]
+) -> None:
+    """Without any message, once a minute; a day later old keys are enough; development needs none."""
+    now, url = [0.0], openid.url
+    teams = adapter(new_inbox(), SigningKeys(f"{url}/openid", clock=lambda: now[0]))
+    openid.url = "http://127.0.0.1:9"
+    assert [await teams.is_ready() for _ in range(3)] == [False] * 3
+    assert openid.asked == 1
+    openid.url, now[0] = url, 61.0
+    assert await teams.is_ready()
+    openid.url, now[0] = "http://127.0.0.1:9", 90_000.0
+    assert await teams.is_ready()
+    assert await development_door(new_inbox()).is_ready()
 
 
 async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
