@@ -78,7 +78,7 @@ class Conversation:
         notes: NoteWriter | None = None,
         direct: DirectChats | None = None,
         take_upload: TakeUpload | None = None,
-        limits: QuestionLimits = QuestionLimits(),
+        limits: QuestionLimits | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -95,7 +95,7 @@ class Conversation:
             notes: writes what threads are told of pages that they follow.
             direct: knows what direct chats ask; None: the library that an admin names.
             take_upload: takes the files of messages; None: they are as if they were not there.
-            limits: what goes behind others.
+            limits: beyond them a question goes behind others; None: none does.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -114,7 +114,7 @@ class Conversation:
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
         self._owner = uuid4().hex
-        self._rates = QuestionRates(limits)
+        self._rates = QuestionRates(limits or QuestionLimits())
         self._waits = QueueWaits(concurrency)
         self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds)
         self._slots = asyncio.Semaphore(concurrency)
