@@ -149,7 +149,10 @@ class Eraser:
                 await _forget_channel(session, target.channel.id)
             elif target.conversations:
                 talked = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
-                await session.execute(talked.values(left_at=None))
+                # What was left goes whole when its folder is gone by the end of another grace.
+                await session.execute(
+                    talked.where(col(ChannelRow.left_at).is_not(None)).values(left_at=utc_now())
+                )
                 # Of a direct chat that is a person's; what an admin calls a channel is the admin's.
                 nameless = talked.where(col(ChannelRow.named_by) == PLATFORM)
                 await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,6 @@ _OF_CHANNEL = (
     NoticeRow,
     TurnRow,
     QuestionRecordRow,
-    UploadRow,
 )
 
 
@@ -131,8 +131,15 @@ async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
 
 
 def _may_come_back(folder: Path) -> bool:
-    """Whether a folder of the inbox is there, or the inbox itself is away."""
-    return folder.exists() or not folder.parent.is_dir()
+    """Whether a folder of the inbox holds a file or cannot be looked into, or the inbox itself is away."""
+    if not folder.exists():
+        return not folder.parent.is_dir()
+    unreadable: list[OSError] = []
+    holds_files = any(
+        files or any((Path(place) / one).is_symlink() for one in folders)
+        for place, folders, files in os.walk(folder, onerror=unreadable.append)
+    )
+    return holds_files or bool(unreadable)
 
 
 async def person_target(database: Database, person: str) -> ErasureTarget:
@@ -167,6 +174,9 @@ async def words_of(database: Database, target: ErasureTarget) -> WordRows:
             await _add_person(session, found, target.person)
         for conversation in target.conversations:
             await _add_conversation(session, found, conversation)
+        if target.is_whole_channel and target.channel:  # else files that somebody brought lie there still
+            of_channel = col(UploadRow.channel_id) == target.channel.id
+            found.add(UploadRow, await session.scalars(select(col(UploadRow.id)).where(of_channel)))
     return found
 
 

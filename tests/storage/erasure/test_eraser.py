@@ -393,8 +393,15 @@ async def test_what_the_next_scan_would_bring_back_is_refused(home: Home, channe
     with pytest.raises(SettingsError, match="is nobody"):
         await person_target(home.database, "anna")
     place = home.path / "inbox" / channel.name
-    (place / f"{OTHER}.pdf").unlink()
+    (place / f"{OTHER}.pdf").rename(home.path / f"{OTHER}.pdf")
     assert (await document_target(home.database, channel, f"{OTHER}.pdf")).documents
+    assert (await channel_target(home.database, channel)).is_whole_channel, "an empty folder feeds nothing"
+    (place / "deeper").mkdir()
+    (place / "deeper" / "link").symlink_to(home.path, target_is_directory=True)
+    with pytest.raises(StillInFolder):
+        await channel_target(home.database, channel)
+    (place / "deeper" / "link").unlink()
+    (place / "deeper").rmdir()
     place.rmdir()
     assert (await channel_target(home.database, channel)).is_whole_channel
     place.parent.rmdir()
@@ -417,6 +424,27 @@ async def test_a_channel_that_was_left_goes_after_its_grace_and_one_that_speaks_
     await channels.leave(key)
     await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
     assert await home.places(CANARY) == set()
+
+
+async def test_a_left_channel_goes_whole_when_its_folder_is_taken_away_after_its_talks(
+    home: Home, channel: Channel
+) -> None:
+    """Shows that talks that went do not end the time; what says who brought a file stays as long as that."""
+    channels, key = Channels(home.database), ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    version = await home.shelve(channel, CANARY, watched=True)
+    await home.upload(channel, CANARY, version)
+    await home.talk(channel, CANARY, version)
+    await channels.leave(key)
+    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    async with home.database.snapshot() as session:
+        assert {row.text for row in await session.scalars(select(InboxRow))} == {""}
+    assert len(await home.uploads()) == 1
+    assert await channels.left_before(utc_now() - timedelta(seconds=5)) == []
+    (home.path / "inbox" / channel.name / f"{CANARY}.pdf").unlink()
+    await home.eraser.erase_left(channels, utc_now() + timedelta(days=1))
+    assert await home.places(CANARY) <= {CANARY, "uploads"}, "the empty folder's own name"
+    assert await home.uploads() == []
+    assert not await home.index.has_tenant(channel.tenant)
 
 
 async def test_every_table_with_an_owner_is_emptied_with_its_channel(home: Home, channel: Channel) -> None:
