@@ -305,7 +305,8 @@ class StorageSettings(FootnoteSettings):
         30,
         ge=1,
         le=3650,
-        description="Days a chat's question, its answer and what people were told of their files are kept.",
+        description="Days a chat's question, its answer and what people were told of their files are kept; at "
+        "least as long as threads are remembered and records kept.",
     )
     citation_days: float = Field(
         30,
@@ -326,6 +327,18 @@ class StorageSettings(FootnoteSettings):
     web_retry_minutes: float = Field(
         15, ge=1, le=1440, description="Minutes after which one that could not be fetched is tried again."
     )
+
+    @model_validator(mode="after")
+    def _refuse_nameless_words(self) -> Self:
+        """Refuse to keep what was said longer than the message that says who said it."""
+        for variable, days in (("MEMORY_DAYS", self.memory_days), ("RECORD_DAYS", self.record_days)):
+            if days > self.message_days:
+                kept = f"{PREFIX}{variable} ({days:g}) is longer than {PREFIX}MESSAGE_DAYS"
+                raise ValueError(
+                    f"{kept} ({self.message_days:g}): beyond that nobody knows whose words they are, and "
+                    "erasing a person would miss them"
+                )
+        return self
 
     @property
     def home_path(self) -> Path:

@@ -108,6 +108,18 @@ def test_a_mistyped_key_of_the_home_is_refused_by_name(empty_place: Path) -> Non
         refuse_unknown(ROOMS)
 
 
+@pytest.mark.parametrize("variable", ["FOOTNOTE_MEMORY_DAYS", "FOOTNOTE_RECORD_DAYS"])
+def test_nothing_that_was_said_outlives_who_said_it(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Shows that turns and records are kept no longer than the messages that an erasure finds them by."""
+    monkeypatch.setenv(variable, "31")
+    with pytest.raises(
+        SettingsError, match=rf"{variable} \(31\) is longer than FOOTNOTE_MESSAGE_DAYS \(30\)"
+    ):
+        load(StorageSettings)
+    monkeypatch.setenv("FOOTNOTE_MESSAGE_DAYS", "31")
+    assert load(StorageSettings).message_days == 31
+
+
 def test_nothing_is_refused_when_nothing_is_set() -> None:
     """Shows that an empty place starts."""
     refuse_unknown(ROOMS)
