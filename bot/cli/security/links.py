@@ -34,7 +34,7 @@ async def revoke_links(options: argparse.Namespace) -> int:
             return await _revoke_channel(stores, await chosen_channel(stores, options.channel), options)
         links = await open_links(settings, stores.database)
         if options.link:
-            found, subject = await _of_answer(stores, links, options.link), "answer of a link"
+            found, subject = await _of_answer(stores, links, options.link)
         else:
             found, subject = await _told_to(stores, links, options.person), options.person
         if not options.yes and not await is_confirmed(f"End the links to {len(found)} quotes? [y/N] "):
@@ -92,8 +92,8 @@ async def _revoke_channel(stores: Stores, channel: Channel, options: argparse.Na
     return 0
 
 
-async def _of_answer(stores: Stores, links: Links, url: str) -> set[int]:
-    """All quotes of the answer of a link: the page that it opened leads to the others."""
+async def _of_answer(stores: Stores, links: Links, url: str) -> tuple[set[int], str]:
+    """All quotes of the answer of a link, for its page leads to the others, and what the audit calls it."""
     found = _TOKEN.search(f"{url}/" if "/" in url else f"/v/{url}")
     if found is None:
         raise SettingsError("that is no link: give its whole address, as it stands in the chat")
@@ -102,7 +102,8 @@ async def _of_answer(stores: Stores, links: Links, url: str) -> set[int]:
     except LinkForged:
         raise SettingsError("that link was not signed by a key that this home still has") from None
     citation = await stores.citations.get(claims.citation_id)
-    return {one.id for one in await stores.citations.of_answer(citation)} if citation else set()
+    quotes = await stores.citations.of_answer(citation) if citation else ()
+    return {one.id for one in quotes}, f"citation {claims.citation_id}"
 
 
 async def _told_to(stores: Stores, links: Links, person: str) -> set[int]:

@@ -17,7 +17,7 @@ from storage.clock import time_passed
 from storage.models import Channel, CitationRecord
 from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 
-REVOKE = AuditedAction("local", "revoke links", "", "answer of a link")
+REVOKE = AuditedAction("local", "revoke links", "", "citation 7")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import aiohttp
 import pytest
@@ -60,6 +61,7 @@ async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> N
     assert (stopped.returncode, "no `footnote serve` runs" in stopped.stderr) == (2, True)
     listed = [json.loads(line) for line in program.run("audit", "--json").stdout.splitlines()]
     assert [one["action"] for one in listed] == ["revoke links"] * 2 + ["rotate key"] * 3
+    assert re.fullmatch(r"citation \d+", listed[0]["subject"])
     exported = [json.loads(line) for line in program.run("audit", "export").stdout.splitlines()]
     assert [one["action"] for one in exported].count("open link") == 3
     verified = program.run("audit", "verify", exported[1]["digest"])
