@@ -102,6 +102,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(repeating(links.refresh_keys, REFRESH_SECONDS, "link keys"))
         ingestion = build_ingestion(settings, stores, embedder, index, pdf)
         metrics, fetch = ServiceMetrics(), ingestion.fetch_web_pages
+        ingestion.watch_vision(metrics.count_description)
         count = await _with_traces(metrics.count_question, ingestion, stack)
         answering = await stack.enter_async_context(
             build_answering(settings, stores, embedder, index, links, fetch_pages=fetch, count=count)

@@ -18,7 +18,7 @@ from ingestion.jobs.worker import Lane, OnStep, Worker
 from ingestion.pipeline import lanes
 from ingestion.publish.publisher import Publisher
 from ingestion.publish.reconciler import Reconciler, Repairs, Verifier
-from ingestion.reading.captioning import FigureDescriber, VisionEndpoint
+from ingestion.reading.captioning import FigureDescriber, OnCall, VisionEndpoint
 from ingestion.reading.chunk_jobs import ChunkingClient
 from ingestion.reading.full import FullReader, LayoutChunker
 from ingestion.reading.generations import generations_of
@@ -173,6 +173,7 @@ class Ingestion:
         publisher = Publisher(
             publications, self._purge, files, index, compute_pool=self._compute_pool, locked_pdfs=self._locked
         )
+        self._vision = vision
         self._make_lanes = self._lanes_of(publisher, pdf, embedder, vision)
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
@@ -221,6 +222,11 @@ class Ingestion:
             publisher,
             read_workers=settings.read_workers,
         )
+
+    def watch_vision(self, on_call: OnCall) -> None:
+        """Tell of each call to the vision model, where there is one."""
+        if self._vision:
+            self._vision.on_call = on_call
 
     async def start(self, inbox: Path, folder_map: Path | None = None) -> None:
         """Watch an inbox, each folder in it being the channel of that name, and what a map names.

@@ -11,18 +11,31 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disab
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from bot.core.models import AnswerState
 from bot.core.trace import QuestionRecord, Trace
 
 ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1.0, 2.5, 10.0)
 """Seconds; Slack waits for 3, Teams for 15."""
 PURPOSES = ("answer", "reword", "rewrite", "rerank")
-"""What models are asked for; whatever else is ``other``."""
+"""What models are asked for; whatever else is ``other``, but for figures, which have ``describe``."""
+STAGES = ("understand", "retrieve", "judge", "write", "cite")
+"""What a question goes through, as its trace names it."""
+LINK_ROUTES = (
+    "viewer",
+    "viewer_page",
+    "viewer_image",
+    "viewer_search",
+    "viewer_go",
+    "viewer_file",
+    "viewer_renewal",
+    "viewer_newer",
+    "figure",
+)
+"""Routes that a signed link opens."""
 REFUSALS = {
     "slack_events": ("slack", (401,)),
     "teams_messages": ("teams", (401, 403)),
-    **{name: ("link", (404,)) for name in ("viewer", "viewer_page", "viewer_image", "viewer_file", "figure")},
+    **{name: ("link", (404,)) for name in LINK_ROUTES},
 }
 """Route -> (door, statuses that say that a signature or token was not ours)."""
 
@@ -52,7 +65,10 @@ class ServiceMetrics:
             registry=registry,
         )
         self._calls = Counter(
-            "footnote_model_calls", "Calls to chat models.", ("purpose", "outcome"), registry=registry
+            "footnote_model_calls",
+            "Calls to chat and vision models.",
+            ("purpose", "outcome"),
+            registry=registry,
         )
         self._tokens = Counter(
             "footnote_model_tokens",
@@ -81,13 +97,14 @@ class ServiceMetrics:
 
     def count_question(self, record: QuestionRecord) -> None:
         """A question was answered."""
-        answer, taken = record.answer, record.answer.milliseconds
+        answer, spent = record.answer, dict[str, float]()
         self._questions.labels(record.question.asked_in.platform.value, answer.state.value).inc()
-        self._seconds.labels("total").observe(taken.total / 1000)
-        if answer.state is AnswerState.CHAT or not (taken.retrieve or taken.answer):
-            return
-        self._seconds.labels("retrieve").observe(taken.retrieve / 1000)
-        self._seconds.labels("write").observe(taken.answer / 1000)
+        self._seconds.labels("total").observe(answer.milliseconds.total / 1000)
+        for stage in record.trace.stages:  # one may be gone through twice
+            spent[stage.name] = spent.get(stage.name, 0.0) + stage.seconds
+        for name in STAGES:
+            if name in spent:
+                self._seconds.labels(name).observe(spent[name])
         self._count_models(record.trace)
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
@@ -96,6 +113,10 @@ class ServiceMetrics:
         door, refusals = REFUSALS.get(route, ("", ()))
         if status in refusals:
             self._refused.labels(door).inc()
+
+    def count_description(self, is_said: bool) -> None:
+        """A vision model was asked about a figure; ``is_said``: it answered."""
+        self._calls.labels("describe", "ok" if is_said else "failed").inc()
 
     def count_opening(self) -> None:
         """Somebody opened a source of an answer."""

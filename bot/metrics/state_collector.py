@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -35,6 +36,14 @@ QUEUES = {
     ("publication", "pending", "full"): "publications",
 }
 """(table, state, rung) -> the queue that it stands in."""
+RUNGS = ("quick", "full")
+STATES = {
+    "reading": ("waiting", "done", "failed"),
+    "publication": ("pending", "live", "retired", "removed"),
+    "document": ("present", "quarantined", "deleted"),
+    "web_page": ("read", "failing", "waiting"),
+}
+"""Table -> its states; one that nothing is in is exported as 0, or nobody could tell when the first comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +142,11 @@ def _states(work: Sequence[WorkCount]) -> Iterable[Metric]:
     )
     documents = GaugeMetricFamily("footnote_documents", "Documents of all channels.", labels=["state"])
     pages = GaugeMetricFamily("footnote_web_pages", "Approved web pages.", labels=["state"])
-    by_rung = {"reading": readings, "publication": publications}
-    by_state = {"document": documents, "web_page": pages}
-    for one in work:
-        if one.table in by_rung:
-            by_rung[one.table].add_metric((one.rung, one.state), one.count)
-        elif one.table in by_state:
-            by_state[one.table].add_metric((one.state,), one.count)
+    counts = {(one.table, one.state, one.rung): one.count for one in work}
+    for table, by_rung in (("reading", readings), ("publication", publications)):
+        for rung, state in product(RUNGS, STATES[table]):
+            by_rung.add_metric((rung, state), counts.get((table, state, rung), 0))
+    for table, by_state in (("document", documents), ("web_page", pages)):
+        for state in STATES[table]:
+            by_state.add_metric((state,), counts.get((table, state, ""), 0))
     return readings, publications, documents, pages

@@ -47,6 +47,10 @@ Describe = Callable[[str, Sequence[Figure], Wait], Awaitable[Sequence[Figure]]]
 """Figures of a content, given its sha256, with their descriptions."""
 
 
+OnCall = Callable[[bool], None]
+"""Is told of each call to a vision model whether it said anything."""
+
+
 class VisionEndpoint:
     """The vision model behind an endpoint; a connection lives as long as one description."""
 
@@ -55,9 +59,15 @@ class VisionEndpoint:
         self._url = url
         self._model = model
         self._api_key = api_key or "none"
+        self.on_call: OnCall = lambda _: None
 
     async def describe(self, picture: RenderedPage, caption: str) -> str | None:
         """What a picture shows; None when the endpoint is down, late or refusing, or says nothing."""
+        said = await self._ask(picture, caption)
+        self.on_call(bool(said))
+        return said
+
+    async def _ask(self, picture: RenderedPage, caption: str) -> str | None:
         data = base64.b64encode(picture.data).decode()
         content = [
             {"type": "text", "text": f"{INSTRUCTIONS}\nCaption: {caption or 'none'}"},

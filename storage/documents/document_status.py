@@ -75,7 +75,7 @@ def overview() -> Subquery:
 
     Built once, for building takes as long as asking.
     """
-    failed = has_reading("failed") & ~has_reading("waiting", "done")
+    failed = _has_failed()
     why_unread = of_newest(col(ReadingRow.reason), "waiting", "failed")
     rows = document_state.add_columns(
         col(DocumentRow.id).label("document_id"),
@@ -100,6 +100,22 @@ def overview() -> Subquery:
         (has_reading("waiting") & (col(live_reading.rung) == Rung.FULL.value)).label("is_read_again"),
     )
     return rows.join(ChannelRow, col(ChannelRow.id) == DocumentRow.channel_id).subquery("overview")
+
+
+def count_quarantined() -> Select[Any]:
+    """How many documents of all channels the overview calls quarantined.
+
+    Only what was refused, or has a reading that failed, is looked at.
+    """
+    refused = select(col(DocumentRow.id)).where(col(DocumentRow.state) == "quarantined")
+    unread = (
+        select(col(VersionRow.document_id))
+        .join(ReadingRow, col(ReadingRow.sha256) == VersionRow.sha256)
+        .where(col(ReadingRow.state) == "failed")
+    )
+    return document_state.add_columns(func.count().label("count_of")).where(
+        col(DocumentRow.id).in_(refused.union(unread)), _state(_has_failed()) == "quarantined"
+    )
 
 
 def recent_documents(channel_id: int, limit: int) -> Select[Any]:
@@ -181,6 +197,11 @@ def _reason(row: Row[Any]) -> str | None:
     if row.has_failed:
         return f"a newer version could not be read: {reason}"
     return f"a newer version is on its way: {reason}" if reason else "a newer version is on its way"
+
+
+def _has_failed() -> ColumnElement[bool]:
+    """Nothing was read of the newest version, and nothing will be."""
+    return has_reading("failed") & ~has_reading("waiting", "done")
 
 
 def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:

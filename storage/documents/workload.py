@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from sqlalchemy import Select, case, func, literal, select, union_all
 from sqlmodel import col
 
 from storage.clock import utc_now
+from storage.documents.document_status import count_quarantined
 from storage.sql.columns import LeaseColumns, UtcDateTime
 from storage.sql.database import Database
 from storage.sql.tables import (
@@ -30,7 +32,10 @@ class WorkCount:
     table: str
     """``inbox``, ``outbox``, ``reading``, ``publication``, ``notice``, ``document`` or ``web_page``."""
     state: str
-    """As the tables have it; of web pages ``read``, ``failing`` or ``waiting``."""
+    """As the tables have it; of web pages ``read``, ``failing`` or ``waiting``.
+
+    Of documents ``quarantined`` are those that people see so; ``present`` are all others but deleted ones.
+    """
     rung: str
     """Of readings and publications; '' elsewhere."""
     count: int
@@ -49,10 +54,26 @@ async def read_workload(database: Database) -> list[WorkCount]:
         DatabaseUnavailable: nobody knows just now.
     """
     now, rows = utc_now(), await database.rows(_counts())
-    return [
+    counts = [
         WorkCount(row.table, row.state, row.rung, row.count_of, _age(row.oldest, now), row.held or 0)
         for row in rows
     ]
+    return [one for one in counts if one.table not in _DOCUMENT_TABLES] + list(_documents(counts))
+
+
+_QUARANTINED = "quarantined document"
+_DOCUMENT_TABLES = ("document", _QUARANTINED)
+
+
+def _documents(counts: list[WorkCount]) -> Iterator[WorkCount]:
+    """Documents by the state that people see; the table calls most that cannot be read present."""
+    stored = {one.state: one.count for one in counts if one.table == "document"}
+    deleted = stored.pop("deleted", 0)
+    quarantined = sum(one.count for one in counts if one.table == _QUARANTINED)
+    seen = {"present": sum(stored.values()) - quarantined, "quarantined": quarantined, "deleted": deleted}
+    for state, count in seen.items():
+        if count:
+            yield WorkCount("document", state, "", count, 0.0, 0)
 
 
 def _age(since: datetime | None, now: datetime) -> float:
@@ -77,7 +98,20 @@ def _counts() -> Any:
         _waiting(*publication, PublicationRow.rung).where(is_pending),
         _count(*publication, PublicationRow.state, PublicationRow.rung).where(~is_pending),
         _count("document", DocumentRow, DocumentRow.state),
+        _quarantined(),
         _count("web_page", WebPageRow, page),
+    )
+
+
+def _quarantined() -> Select[Any]:
+    found = count_quarantined().subquery()
+    return select(
+        literal(_QUARANTINED).label("table"),
+        literal("").label("state"),
+        literal("").label("rung"),
+        found.c.count_of,
+        literal(None, UtcDateTime()).label("oldest"),
+        literal(0).label("held"),
     )
 
 

@@ -144,35 +144,95 @@ def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("series", "fired"),
     [
-        ("footnote_info 1x60", []),
-        ("other 1x60", ["FootnoteAbsent"]),
-        ("footnote_database_up 0x60", ["FootnoteAbsent", "FootnoteDatabaseDown"]),
-        ("footnote_ready{part='sql'} 0x60", ["FootnoteAbsent", "FootnoteNotReady"]),
+        (["footnote_info 1x480"], []),
+        (["other 1x480"], ["FootnoteAbsent"]),
+        (["footnote_database_up 0x480"], ["FootnoteAbsent", "FootnoteDatabaseDown"]),
+        (["footnote_ready{part='sql'} 0x480"], ["FootnoteAbsent", "FootnoteNotReady"]),
         (
-            "footnote_queue_oldest_seconds{queue='questions'} 0+60x60",
+            ["footnote_queue_oldest_seconds{queue='questions'} 0+60x480"],
             ["FootnoteAbsent", "FootnoteQuestionsWait"],
         ),
-        ("footnote_queue_oldest_seconds{queue='full readings'} 0+60x60", ["FootnoteAbsent"]),
-        ("footnote_questions_total{outcome='failed'} 0+9x60", ["FootnoteAbsent", "FootnoteQuestionsFail"]),
         (
-            "footnote_refused_signatures_total{door='link'} 0+9x60",
+            ["footnote_queue_oldest_seconds{queue='quick readings'} 0+60x480"],
+            ["FootnoteAbsent", "FootnotePdfsWait"],
+        ),
+        (["footnote_queue_oldest_seconds{queue='full readings'} 0+60x480"], ["FootnoteAbsent"]),
+        (["footnote_questions_total{outcome='failed'} 0+9x480"], ["FootnoteAbsent", "FootnoteQuestionsFail"]),
+        (
+            [
+                "footnote_question_seconds_bucket{stage='total',le='30'} 0+9x480",
+                "footnote_question_seconds_bucket{stage='total',le='60'} 0+10x480",
+                "footnote_question_seconds_bucket{stage='total',le='+Inf'} 0+10x480",
+            ],
+            ["FootnoteAbsent", "FootnoteAnswersSlow"],
+        ),
+        (
+            [
+                "footnote_question_seconds_bucket{stage='total',le='30'} 0+98x480",
+                "footnote_question_seconds_bucket{stage='total',le='+Inf'} 0+100x480",
+            ],
+            ["FootnoteAbsent"],
+        ),
+        (
+            ["footnote_documents{state='quarantined'} 0x400 11x80"],
+            ["FootnoteAbsent", "FootnotePdfsUnreadable"],
+        ),
+        (["footnote_documents{state='quarantined'} 0x400 10x80"], ["FootnoteAbsent"]),
+        (["footnote_documents{state='quarantined'} 20x480"], ["FootnoteAbsent"]),
+        (["footnote_documents{state='quarantined'} 20x400 5x5 20x80"], ["FootnoteAbsent"]),
+        (
+            ["footnote_documents{state='quarantined'} _x400 0x5 11x80"],
+            ["FootnoteAbsent", "FootnotePdfsUnreadable"],
+        ),
+        (["footnote_documents{state='quarantined'} _x400 20x80"], ["FootnoteAbsent"]),
+        (
+            [
+                "footnote_model_calls_total{purpose='answer',outcome='ok'} 0+3x480",
+                "footnote_model_calls_total{purpose='describe',outcome='failed'} 0+1x480",
+            ],
+            ["FootnoteAbsent", "FootnoteModelFails"],
+        ),
+        (
+            [
+                "footnote_model_calls_total{purpose='answer',outcome='ok'} 0+5x480",
+                "footnote_model_calls_total{purpose='answer',outcome='failed'} 0+1x480",
+            ],
+            ["FootnoteAbsent"],
+        ),
+        (
+            ["footnote_refused_signatures_total{door='link'} 0+9x480"],
             ["FootnoteAbsent", "FootnoteRequestsRefused"],
+        ),
+        (
+            ["footnote_web_pages{state='failing'} 6x480", "footnote_web_pages{state='read'} 5x480"],
+            ["FootnoteAbsent", "FootnoteWebPagesFail"],
+        ),
+        (
+            ["footnote_web_pages{state='failing'} 5x480", "footnote_web_pages{state='read'} 5x480"],
+            ["FootnoteAbsent"],
         ),
     ],
 )
-def test_alerts_fire_for_what_they_name(tmp_path: Path, series: str, fired: list[str]) -> None:
-    """Shows by Prometheus' own engine, minute by minute, what an hour of a metric sets off."""
-    name, values = series.split(" ", 1)
+def test_alerts_fire_for_what_they_name(tmp_path: Path, series: list[str], fired: list[str]) -> None:
+    """Shows by Prometheus' own engine, minute by minute, what seven hours of metrics set off."""
+    given = [dict(zip(("series", "values"), one.split(" ", 1), strict=True)) for one in series]
     names = re.findall(r"alert: (\w+)", ALERTS.read_text())
     query = "count by (alertname) (ALERTS{alertstate='firing'})"
     expected = [{"labels": f'{{alertname="{one}"}}', "value": 1} for one in sorted(fired)]
     test = {
         "interval": "1m",
-        "input_series": [{"series": name, "values": values}],
-        "promql_expr_test": [{"expr": query, "eval_time": "50m", "exp_samples": expected}],
+        "input_series": given,
+        "promql_expr_test": [{"expr": query, "eval_time": "7h", "exp_samples": expected}],
     }
     rules = tmp_path / "test.yaml"
     rules.write_text(json.dumps({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
     done = subprocess.run([BINARY, "test", "rules", rules], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(fired) <= set(names)
+
+
+def test_every_alert_was_seen_firing() -> None:
+    """Shows that no alert was added without its case above."""
+    (cases,) = [one for one in test_alerts_fire_for_what_they_name.pytestmark if one.name == "parametrize"]
+    fired = {name for _, names in cases.args[1] for name in names}
+    assert fired == set(re.findall(r"alert: (\w+)", ALERTS.read_text()))

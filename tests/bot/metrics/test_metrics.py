@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -14,11 +15,21 @@ from aiohttp.test_utils import TestClient, TestServer
 from engines.support.ports import free_port
 from harness.empty_homes import make_sqlite
 from prometheus_client.parser import text_string_to_metric_families
+from sources import ROOT
 
 from bot.core.generation.answer_writer import Attempt
-from bot.core.models import Answer, AnswerState, AuxiliaryCall, Draft, Milliseconds, Question, Usage
+from bot.core.models import (
+    Answer,
+    AnswerState,
+    AuxiliaryCall,
+    Draft,
+    Milliseconds,
+    Question,
+    StageTime,
+    Usage,
+)
 from bot.core.trace import QuestionRecord, Trace
-from bot.metrics.service_metrics import ServiceMetrics
+from bot.metrics.service_metrics import STAGES, ServiceMetrics
 from bot.metrics.state_collector import CountSources, StateCollector
 from bot.web.metrics_page import metrics_routes, serving_metrics
 from storage.clock import utc_now
@@ -80,6 +91,8 @@ async def counted(tmp_path: Path) -> AsyncIterator[Counted]:
 async def test_a_question_is_counted_with_its_stages_and_models(counted: Counted) -> None:
     """Shows outcome, door, seconds of each stage, calls and tokens of models."""
     trace = Trace(8, attempts=[Attempt(Draft((), usage=Usage(70, 9)), None)])
+    for name in (*STAGES, "retrieve", "new"):
+        trace.stages.append(StageTime(name, 0.0, 0.5))
     trace.calls += [
         AuxiliaryCall("reword", usage=Usage(5, 1)),
         AuxiliaryCall("new", error="ModelUnavailable"),
@@ -89,9 +102,11 @@ async def test_a_question_is_counted_with_its_stages_and_models(counted: Counted
     page = await counted.read()
     assert page["footnote_questions_total{slack,grounded}"] == 1
     assert page["footnote_questions_total{slack,chat}"] == 1
-    assert page["footnote_question_seconds_sum{retrieve}"] == pytest.approx(0.04)
-    assert page["footnote_question_seconds_sum{write}"] == pytest.approx(0.7)
+    seconds = {name: page[f"footnote_question_seconds_sum{{{name}}}"] for name in STAGES}
+    assert seconds == {"understand": 0.5, "retrieve": 1.0, "judge": 0.5, "write": 0.5, "cite": 0.5}
+    assert {page[f"footnote_question_seconds_count{{{name}}}"] for name in STAGES} == {1}
     assert page["footnote_question_seconds_count{total}"] == 2
+    assert "footnote_question_seconds_sum{new}" not in page
     assert page["footnote_model_calls_total{ok,answer}"] == 1
     assert page["footnote_model_calls_total{failed,other}"] == 1
     assert (page["footnote_model_tokens_total{prompt}"], page["footnote_model_tokens_total{completion}"]) == (
@@ -121,6 +136,33 @@ async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
     }
     assert refused == {"slack": 1, "teams": 1, "link": 1}
     assert page["footnote_http_request_seconds_count{viewer,4xx}"] == 2
+
+
+def test_every_stage_that_is_timed_has_its_seconds() -> None:
+    """Shows that no stage of answering was added without its label."""
+    source = (ROOT / "bot" / "core" / "answering.py").read_text()
+    assert tuple(re.findall(r"\btiming\(\"(\w+)\"\)", source)) == STAGES
+
+
+async def test_descriptions_of_figures_are_calls_to_a_model(counted: Counted) -> None:
+    """Shows both outcomes."""
+    for is_said in (True, True, False):
+        counted.metrics.count_description(is_said)
+    page = await counted.read()
+    assert page["footnote_model_calls_total{ok,describe}"] == 2
+    assert page["footnote_model_calls_total{failed,describe}"] == 1
+
+
+async def test_a_state_that_nothing_is_in_is_a_zero(counted: Counted) -> None:
+    """Shows that an alert sees the first one come."""
+    page = await counted.read()
+    for table, labels in (
+        ("documents", ("present", "quarantined", "deleted")),
+        ("readings", ("quick,waiting", "quick,failed", "full,done", "full,failed")),
+        ("publications", ("quick,pending", "quick,live", "full,retired", "full,removed")),
+        ("web_pages", ("read", "failing", "waiting")),
+    ):
+        assert [page[f"footnote_{table}{{{one}}}"] for one in labels] == [0] * len(labels)
 
 
 async def test_openings_are_counted(counted: Counted) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient
 from fakes.web_house import Visit
 
+from bot.metrics.service_metrics import ServiceMetrics
 from bot.web.security import EVERYWHERE
 
 TOKEN = "CANARY-" + "A" * 105
@@ -144,3 +145,20 @@ async def test_the_log_has_the_status_that_was_sent_and_the_route(
     lines = [one.getMessage().rsplit(" ", 2)[0] for one in caplog.records if one.name == "bot.web.middleware"]
     assert lines == ["POST slack_events 415", "GET unmatched 404", "PUT unmatched 405", "GET viewer 404"]
     assert counted == [("slack_events", 415), ("unmatched", 404), ("unmatched", 405), ("viewer", 404)]
+
+
+async def test_a_forged_link_is_counted_whatever_it_opens(visit: Visit) -> None:
+    """Shows by each route below /v/ and /f/ that one without our signature is refused, and counted."""
+    metrics = ServiceMetrics()
+    client = await visit(count_request=metrics.count_request)
+    routes = [
+        (one.method, one.resource.canonical)
+        for one in client.app.router.routes()
+        if one.resource and one.resource.canonical.startswith(("/v/", "/f/")) and one.method != "HEAD"
+    ]
+    assert len(routes) >= 9
+    for number, (method, path) in enumerate(routes, start=1):
+        forged = path.format(token="forged", page="1", picture="1x")
+        assert (await client.request(method, forged)).status == 404
+        counted = metrics.registry.get_sample_value("footnote_refused_signatures_total", {"door": "link"})
+        assert counted == number, path

@@ -70,12 +70,15 @@ async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_pa
     home.embedder = TermEmbedder("terms")
     home.drop("green/report.pdf", illustrated_pdf(tmp_path).read_bytes())
     async with seeing() as eye:
-        await home.serve(layout=True, ocr=False, vision=VisionEndpoint(eye.url, "eye-1", "secret"))
+        vision, calls = VisionEndpoint(eye.url, "eye-1", "secret"), list[bool]()
+        serving = await home.serve(layout=True, ocr=False, vision=vision)
+        serving.watch_vision(calls.append)
         live = await home.until_found("green", "Zinnober", "report.pdf", Rung.FULL, 120)
     figures = await home.files.figures(live.reading_id)
     assert {one.description for one in figures} == {"Zinnober bars that fall."}
     assert not any("Zinnober" in chunk.text for chunk in await home.files.chunks(live.reading_id))
     assert len(eye.asked) == len(figures) == 4
+    assert calls == [True] * 4
     assert {(one["model"], one["key"]) for one in eye.asked} == {("eye-1", "Bearer secret")}
     words, picture = eye.asked[0]["messages"][0]["content"]
     assert words["text"].endswith("Caption: Figure 1. Emissions of carbon dioxide by year")
@@ -89,12 +92,15 @@ async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_pa
     ("status", "said"), [(500, {"error": {}}), (401, {"error": {}}), (200, {}), (200, "")]
 )
 async def test_an_endpoint_that_fails_costs_the_description_only(status: int, said: object) -> None:
-    """Whatever it answers, nothing is raised and nothing is said."""
+    """Whatever it answers, nothing is raised and nothing is said; it is told as a call that failed."""
     async with seeing() as eye:
         eye.status, eye.said = status, said
         picture = RenderedPage(b"x", "image/png", 1, 1)
-        assert not await VisionEndpoint(eye.url, "m", None).describe(picture, "")
-    assert await VisionEndpoint(eye.url, "m", None).describe(picture, "") is None
+        endpoint, calls = VisionEndpoint(eye.url, "m", None), list[bool]()
+        endpoint.on_call = calls.append
+        assert not await endpoint.describe(picture, "")
+    assert await endpoint.describe(picture, "") is None
+    assert calls == [False, False]
 
 
 class Painter:

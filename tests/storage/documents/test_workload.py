@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from fakes.document_shelf import Shelf
+
 from storage.clock import utc_now
+from storage.documents.catalog import Catalog
 from storage.documents.workload import WorkCount, read_workload
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ChannelRow, InboxRow, ReadingRow, WebPageRow
@@ -39,3 +42,36 @@ async def test_work_is_counted_by_state_and_rung_with_its_age_and_leases(databas
     inbox = found["inbox", "waiting", ""]
     assert (90 <= inbox.oldest_seconds < 150, inbox.leased) == (True, 1)
     assert found["reading", "done", "full"] == WorkCount("reading", "done", "full", 2, 0.0, 0)
+
+
+async def test_documents_are_counted_as_people_see_them(
+    database: Database, catalog: Catalog, shelf: Shelf
+) -> None:
+    """Shows that a file whose reading failed counts as quarantined, and one that answers does not."""
+
+    async def counted() -> dict[str, int]:
+        return {one.state: one.count for one in await read_workload(database) if one.table == "document"}
+
+    assert await counted() == {}
+    await shelf.live("live.pdf")
+    await shelf.document("large.pdf", state="quarantined")
+    locked = await shelf.version(await shelf.document("locked.pdf"))
+    for rung in ("quick", "full"):  # both failed, and it is one document
+        await shelf.reading(locked, rung, state="failed")
+    answering, _ = await shelf.live("replaced.pdf")
+    await shelf.reading(await shelf.version(answering, 2), state="failed")
+    refused, _ = await shelf.live("refused.pdf")
+    await shelf.set(refused, state="quarantined")
+    gone = await shelf.document("gone.pdf", state="deleted")
+    await shelf.reading(await shelf.version(gone), state="failed")
+    again = await shelf.version(await shelf.document("again.pdf"))
+    await shelf.reading(again, state="failed")
+    tried = await shelf.reading(again, "full", state="waiting")
+    mended = await shelf.document("mended.pdf")
+    await shelf.reading(await shelf.version(mended), state="failed")
+    await shelf.version(mended, 2)
+    assert await counted() == {"present": 5, "quarantined": 2, "deleted": 1}
+    seen = [one.state for one in await catalog.documents(shelf.channel_id)]
+    assert seen.count("quarantined") == 2
+    await shelf.set(tried, state="failed")
+    assert await counted() == {"present": 4, "quarantined": 3, "deleted": 1}
