@@ -305,8 +305,8 @@ class StorageSettings(FootnoteSettings):
         30,
         ge=1,
         le=3650,
-        description="Days a chat's question, its answer and what people were told of their files are kept; at "
-        "least as long as threads are remembered and records kept.",
+        description="Days a chat's question, its answer and what people were told of their files are kept; "
+        "neither what threads remember nor records are kept longer.",
     )
     citation_days: float = Field(
         30,

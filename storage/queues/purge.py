@@ -148,7 +148,8 @@ class PurgeQueue:
         """Drop the readings of generations that are not wanted any more and that nothing needs.
 
         They are kept while anything that other generations made of the same content is in the index,
-        so that settings that are changed back find them again.
+        so that settings that are changed back find them again. An older version is not read again, so
+        the last reading of its content stays, too.
 
         Returns:
             The readings whose files may be removed now.
@@ -157,7 +158,8 @@ class PurgeQueue:
         longest = timedelta(seconds=2 * self._leases.seconds)
         is_free = has_no_lease(ReadingRow.lease_until, utc_now(), longest)
         is_idle = (col(ReadingRow.state) != "done") & ~_is_published()
-        query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~_is_indexed(generations)))
+        is_needed = _is_indexed(generations) | _is_last(generations)
+        query = select(col(ReadingRow.id)).where(is_older, is_free, or_(is_idle, ~is_needed))
         async with self._database.transaction() as session:
             if not await are_current_generations(session, generations):
                 return []
@@ -181,6 +183,18 @@ def _is_published() -> ColumnElement[bool]:
     return exists().where(
         col(PublicationRow.reading_id) == ReadingRow.id, col(PublicationRow.state) != "removed"
     )
+
+
+def _is_last(generations: Generations) -> ColumnElement[bool]:
+    """Whether nothing newer, and nothing of these generations, was made of a content that a document has."""
+    other = aliased(ReadingRow)
+    is_better = tuple_(col(other.generation), col(other.rung)).in_(generations.pairs())
+    better = exists().where(
+        col(other.sha256) == ReadingRow.sha256,
+        col(other.state) == "done",
+        or_(is_better, col(other.done_at) > ReadingRow.done_at),
+    )
+    return (col(ReadingRow.state) == "done") & is_wanted(ReadingRow) & ~better
 
 
 def _is_indexed(wanted: Generations | None = None) -> ColumnElement[bool]:

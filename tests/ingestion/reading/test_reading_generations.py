@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from uuid import UUID
 
@@ -111,6 +112,41 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
 
     await home.until(is_clean)
     assert len(await home.rows(ReadingRow)) == 2 * len(FILES)
+
+
+async def test_an_older_version_keeps_what_was_read_of_it(home: Home, first: TermEmbedder) -> None:
+    """Shows that its pages are still there after settings changed, though it is never read again."""
+    name = "leave-0.pdf"
+    await begin(home, SHORT_FILES | {name: FILES[name]})
+    old = hashlib.sha256(FILES[name]).hexdigest()
+    home.drop(f"hr/{name}", pdf("Leave\nThe marzipan leave has 5 days."))
+    replaced = await home.serve()
+    await home.until(lambda: _answer_by(home, replaced, old))
+    await replaced.stop()
+    serving = await home.serve(chunk_tokens=50)
+    await home.until(lambda: _answer_by(home, serving, old))
+
+    async def is_clean() -> bool:
+        await serving.purge()
+        hidden = {row.id for row in await home.rows(ReadingRow) if row.sha256 == old}
+        publications = await home.rows(PublicationRow)
+        is_hidden = not any(one.reading_id in hidden and one.state != "removed" for one in publications)
+        newest = [row.generation for row in await home.rows(ReadingRow) if row.sha256 != old]
+        return is_hidden and set(newest) <= {serving.generations.quick, serving.generations.full}
+
+    await home.until(is_clean)
+    await serving.purge()
+    (kept,) = [row for row in await home.rows(ReadingRow) if row.sha256 == old]
+    assert (kept.rung, kept.state, kept.pages) == ("full", "done", 4)
+    assert len(await home.files.pages(kept.id)) == 4
+
+
+async def _answer_by(home: Home, serving: Ingestion, old: str) -> bool:
+    """Whether another content than the old one answers, in the full generation of an ingestion."""
+    rows = await answering(home)
+    return bool(rows) and all(
+        row.sha256 != old and row.generation == serving.generations.full for row in rows
+    )
 
 
 async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_program_read(
