@@ -87,6 +87,7 @@ class PageBrowser:
             newer=None,
             is_ocr=number in source.ocr_pages,
             quote=chunk.text if chunk else "",
+            is_chunk_gone=bool(request.match_info["chunk"]) and chunk is None,
             citation=citation_line(source, number, page.label if page else ""),
             is_framed=False,
             is_linked=False,

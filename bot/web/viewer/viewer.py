@@ -233,6 +233,7 @@ class Viewer:
             quote=link.citation.quote,
             citation=citation_line(link.source, number, page.label if page else ""),
             is_framed=request.headers.get("Sec-Fetch-Dest") == "iframe",
+            is_chunk_gone=False,
             is_linked=True,
         )
 

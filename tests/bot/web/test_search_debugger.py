@@ -74,6 +74,7 @@ async def test_a_kept_record_is_shown_and_is_the_same_json(
         '0.750 <small>#1 <span class="up" title="moved up by 2">▲2</span></small>',
         '<th scope="row">rank</th><td class="number">0.700</td><td class="number">3.60</td>'
         '<td class="number">2.52</td>',
+        f'console/pages/{shelved.version}/{shelved.reading.hex}-1/2#hit',
         "12 tokens (system 1, user 11); page markers 6, 50.0 %", MARKED.replace("\n", " "),
     ):  # fmt: skip
         assert said in words
@@ -93,8 +94,12 @@ async def test_a_candidate_opens_with_its_boxes(client: TestClient, shelved: She
     assert "no link to pass on" in other
     picture = await client.get(f"{base}/p/2@1x")
     assert picture.content_type.startswith("image/")
-    plain = await client.get(f"/console/pages/{shelved.version}/{uuid4().hex}-1")
-    assert (plain.status, "<rect" in await plain.text()) == (200, False)
+    gone = "the passage that was found is not kept"
+    assert gone not in page + other
+    plain = await client.get(f"/console/pages/{shelved.version}/{uuid4().hex}-1/2")
+    words = await plain.text()
+    assert (plain.status, "<rect" in words, gone in words) == (200, False, True)
+    assert "Page <b>2</b> of 2" in words
     for path, headers, status in (
         (f"{base}/9", {}, 404), ("/console/pages/999", {}, 404), (base, {"X-Forwarded-For": "10.0.0.1"}, 403),
     ):  # fmt: skip
