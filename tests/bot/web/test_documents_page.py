@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, make_pdf
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlmodel import col
 
 from bot.web.admin import documents_page
@@ -86,6 +86,29 @@ async def test_an_unreadable_document_is_read_again(
     assert [one["state"] for one in await listed(client, q="backup")] == ["waiting"]
     (entry,) = await AuditLog(house.database).latest()
     assert (entry.action, entry.subject) == ("retry", str(backup.document))
+
+
+async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_answers(
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
+) -> None:
+    """The button stands at a document that is live, and what it does is the same."""
+    async with house.database.transaction() as session:
+        versions = select(VersionRow).where(col(VersionRow.document_id) == shelf[1].document)
+        first, second = await session.scalars(versions.order_by(col(VersionRow.number)))
+        failed = update(ReadingRow).where(col(ReadingRow.sha256) == second.sha256)
+        await session.execute(failed.values(state="failed", reason="It is damaged."))
+        for version, state in ((second, "removed"), (first, "live")):
+            of_version = update(PublicationRow).where(col(PublicationRow.version_id) == version.id)
+            await session.execute(of_version.values(state=state))
+    (row,) = await listed(client, q="oven")
+    assert (row["state"], row["is_unread"]) == ("live", True)
+    assert row["reason"] == "a newer version could not be read: It is damaged."
+    path = f"/console/documents/{row['channel_id']}/{row['document']}/again"
+    assert f'action="../{path.removeprefix("/")}"' in await (await client.get("/console/documents")).text()
+    await client.post(path, headers={"Sec-Fetch-Site": "same-origin"})
+    (row,) = await listed(client, q="oven")
+    assert (row["state"], row["is_unread"]) == ("live", False)
+    assert row["reason"] == "a newer version is on its way"
 
 
 async def test_a_long_list_comes_in_pages(
