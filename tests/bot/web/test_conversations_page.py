@@ -22,7 +22,8 @@ async def keep(house: House, channel: Channel, key: str, minutes: int, said: tup
     """A record as an answer leaves it, as far as it is shown; ``said``: question, answer, state."""
     asked, answer, state = said
     cited = [{"number": 1, "file": "a.pdf", "page": 3, "quote": "every <night>"}]
-    record = {"question": asked, "searched": asked, "answer": answer, "citations": cited, "looks": []}
+    figures = [{"file": "a.pdf", "page": 4}]
+    record = {"question": asked, "searched": asked, "answer": answer, "citations": cited, "figures": figures}
     at = NOW - timedelta(minutes=minutes)
     await house.stores.records.keep(key, channel.id, at, state, record)
 
@@ -41,7 +42,7 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
     page = " ".join((await (await client.get(path)).text()).split())
     for said in (
         "At 50% load. Every night. [1]", "a.pdf p. 3: <q>every &lt;night&gt;</q>", "<b>2×</b>",
-        "2 closest", "before=",
+        "With a picture of a.pdf p. 4", "2 closest", "before=",
     ):  # fmt: skip
         assert said in page
     assert page.count("<article") == MAX_LISTED
