@@ -211,6 +211,13 @@ class StorageSettings(FootnoteSettings):
     weaviate_grpc_port: int = Field(
         50051, ge=1, le=65535, description="gRPC port of the Weaviate server at WEAVIATE_URL."
     )
+    weaviate_replicas: int | None = Field(
+        None,
+        ge=1,
+        le=99,
+        description="Copies of each channel that its collection in a Weaviate cluster is made with: 3 for "
+        "three nodes or more; unset: as many as the server says, mostly 1.",
+    )
     weaviate_binary: Path | None = Field(
         None, description="Server binary for WEAVIATE_URL=embedded; unset: the one `make weaviate` built."
     )

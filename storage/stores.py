@@ -314,11 +314,11 @@ async def _connect(
         index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout, first)
         server.on_return, index.is_ours_alone = index.note_outage, True
         return index
-    secret = key.get_secret_value() if key else None
+    secret, replicas = key.get_secret_value() if key else None, settings.weaviate_replicas
     rest = 1.0
     while True:
         try:
-            return await WeaviateIndex.connect(url, secret, port, timeout, first)
+            return await WeaviateIndex.connect(url, secret, port, timeout, first, replicas=replicas)
         except IndexUnavailable as error:
             if not patiently:
                 raise
@@ -376,7 +376,9 @@ async def attach_index(settings: StorageSettings, database: Database) -> AsyncIt
     elif address := weaviate_address(settings):
         from storage.index.weaviate.index import WeaviateIndex
 
-        index = await WeaviateIndex.connect(*address, settings.index_timeout, first)
+        index = await WeaviateIndex.connect(
+            *address, settings.index_timeout, first, replicas=settings.weaviate_replicas
+        )
     else:
         yield None
         return

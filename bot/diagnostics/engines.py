@@ -118,7 +118,7 @@ def _weaviate(version: str, nodes: dict[str, str], replicas: int | None, *, is_o
         found.append(
             warn(
                 f"{len(nodes)} nodes, but {replicas} copy of each tenant",
-                "raise the collection's replication factor: docs/weaviate.md",
+                "make the collection anew with FOOTNOTE_WEAVIATE_REPLICAS=3: docs/weaviate.md#a-cluster",
                 page,
             )
         )

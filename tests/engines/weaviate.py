@@ -10,16 +10,17 @@ import http.client
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from engines import FetchError
 from engines.support.starting import halt, wait_until_ready
 from storage.index.weaviate.index import WeaviateIndex
-from storage.index.weaviate.process import HOST, default_binary, environment, new_identity
+from storage.index.weaviate.process import HOST, ServerIdentity, default_binary, environment, new_identity
 
 NAME = "weaviate"
 REMEDY = "make weaviate"
@@ -42,9 +43,16 @@ def fetch() -> None:
 class RealWeaviate:
     """A server on its own data folder that can be paused, killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        identity: ServerIdentity | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """``variables`` win over those that our own child gets."""
         self._folder = folder
-        self.identity = new_identity()
+        self._variables = variables
+        self.identity = identity or new_identity()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -76,9 +84,9 @@ class RealWeaviate:
             "FOOTNOTE_WEAVIATE_GRPC_PORT": str(self.grpc_port),
         }
 
-    async def connect(self, seconds: float = 10.0) -> WeaviateIndex:
+    async def connect(self, seconds: float = 10.0, replicas: int | None = None) -> WeaviateIndex:
         """An index on this server, with that deadline."""
-        return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds)
+        return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds, replicas=replicas)
 
     def start(self) -> None:
         """Start it and wait until it is ready."""
@@ -86,7 +94,7 @@ class RealWeaviate:
         with (self._folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(default_binary()), "--host", HOST, "--port", str(self.identity.ports.rest), *SCHEME],
-                env=environment(self.data, self.identity),
+                env=environment(self.data, self.identity) | self._variables,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -130,19 +130,19 @@ def make_client(url: str, api_key: str | None, grpc_port: int, timeout: float) -
     )
 
 
-async def ensure_collection(client: WeaviateAsyncClient) -> str:
-    """Create the collection unless it exists, and identify it among all others.
+async def ensure_collection(client: WeaviateAsyncClient, replicas: int | None = None) -> str:
+    """Create the collection unless it exists, with so many copies, and identify it among all others.
 
     Returns:
         Its description, which is made at random: a server that was emptied gets another one.
     """
     if not await client.collections.exists(COLLECTION):
-        await _create_collection(client)
+        await _create_collection(client, replicas)
     config = await client.collections.use(COLLECTION).config.get(simple=True)
     return config.description or ""
 
 
-async def _create_collection(client: WeaviateAsyncClient) -> None:
+async def _create_collection(client: WeaviateAsyncClient, replicas: int | None) -> None:
     """Create it; two processes may try at once."""
     try:
         await client.collections.create(
@@ -151,6 +151,7 @@ async def _create_collection(client: WeaviateAsyncClient) -> None:
             multi_tenancy_config=Configure.multi_tenancy(
                 enabled=True, auto_tenant_creation=False, auto_tenant_activation=True
             ),
+            replication_config=Configure.replication(factor=replicas) if replicas else None,
             vector_config=vector_config(FIRST_VECTOR),
             inverted_index_config=Configure.inverted_index(
                 bm25_k1=1.2, bm25_b=0.75, stopwords_preset=StopwordsPreset.NONE

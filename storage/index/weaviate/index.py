@@ -94,10 +94,13 @@ class WeaviateIndex:
         grpc_port: int,
         timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of every later call, not of this one alone
         first_space: str | None = None,
+        *,
+        replicas: int | None = None,
     ) -> WeaviateIndex:
         """Connect to the server at ``url`` and make the collection unless it is there.
 
-        ``first_space`` is the space of vectors that were written before spaces had names.
+        ``first_space`` is the space of vectors that were written before spaces had names; ``replicas`` are
+        the copies of each tenant in a collection that is made now, None: as many as the server says.
 
         Raises:
             IndexUnavailable: nobody answers, the key is refused, or the server is too old.
@@ -107,7 +110,7 @@ class WeaviateIndex:
         try:
             async with deadline(timeout):
                 await client.connect()
-                identity = await ensure_collection(client)
+                identity = await ensure_collection(client, replicas)
         except BaseException as error:
             await client.close()
             if isinstance(error, IndexUnavailable):

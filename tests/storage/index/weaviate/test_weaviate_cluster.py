@@ -1,0 +1,87 @@
+"""Three real Weaviate nodes: what is written has a copy on each, and one of them may be away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from engines.weaviate import RealWeaviate
+from harness.waiting import until
+from samples.indexes import SPACE, axis, chunk, new_tenant
+
+from storage.errors import IndexUnavailable
+from storage.index.base import Filters
+from storage.index.weaviate.process import HOST, new_identity
+from storage.index.weaviate.status import read_status
+
+NODES = 3
+pytestmark = [pytest.mark.engine("weaviate"), pytest.mark.long]
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[list[RealWeaviate]]:
+    """A cluster; each node is ready."""
+    first = new_identity()
+    secrets = {"api_key": first.api_key, "cluster_password": first.cluster_password}
+    identities = [first, *(replace(new_identity(), **secrets) for _ in range(1, NODES))]
+    ring = ",".join(f"node{number}:{one.ports.raft}" for number, one in enumerate(identities))
+    servers = []
+    for number, one in enumerate(identities):
+        variables = {
+            "CLUSTER_HOSTNAME": f"node{number}",
+            "RAFT_JOIN": ring,
+            "RAFT_BOOTSTRAP_EXPECT": str(NODES),
+        }
+        if number:
+            variables["CLUSTER_JOIN"] = f"{HOST}:{first.ports.gossip}"
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        servers.append(RealWeaviate(folder, one, variables))
+    await asyncio.gather(*(asyncio.to_thread(one.start) for one in servers))
+    yield servers
+    for one in servers:  # without the others none of them ends in its own order
+        one.kill()
+
+
+async def test_a_channel_has_a_copy_on_each_node_and_outlives_the_loss_of_one(
+    nodes: list[RealWeaviate],
+) -> None:
+    """Shows FOOTNOTE_WEAVIATE_REPLICAS=3: with a node killed all is found, and more can be written.
+
+    Until the others know that it is gone, calls may be late: those are tried again, as `serve` does.
+    """
+    index = await nodes[0].connect(replicas=NODES)
+    tenant, kept = new_tenant(), uuid4()
+    await index.ensure_tenant(tenant)
+
+    async def write(publication: UUID, direction: int) -> None:
+        await index.write(tenant, [chunk(publication, 0, "marzipan", vector=axis(direction))])
+        await index.seal(tenant, publication, chunks=1, vectors=1, space=SPACE)
+
+    async def is_kept() -> bool:
+        with suppress(IndexUnavailable):
+            near = await index.find_by_vector(tenant, SPACE, axis(1), Filters(), 1)
+            words = await index.find_by_words(tenant, ["marzipan"], Filters(), 9)
+            return kept in {hit.publication for hit in words} and near[0].publication == kept
+        return False
+
+    async def is_another_written() -> bool:
+        with suppress(IndexUnavailable):
+            await write(uuid4(), 2)
+            return True
+        return False
+
+    try:
+        status = await read_status(nodes[0].url, nodes[0].api_key, nodes[0].grpc_port, 10)
+        assert (len(status.nodes), status.replicas) == (NODES, NODES)
+        await write(kept, 1)
+        nodes[2].kill()
+        await until(is_another_written, seconds=60)
+        await until(is_kept, seconds=60)
+    finally:
+        await index.aclose()
