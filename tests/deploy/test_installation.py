@@ -53,8 +53,18 @@ def test_nothing_of_compose_is_reached_from_outside_and_no_password_stands_in_it
         for name, value in service["environment"].items()
         if re.search(r"PASSWORD|KEYS?$|DATABASE_URL", name)
     ]
-    assert len(secrets) == 5
+    assert len(secrets) == 7
     assert all(":?set it in .env}" in secret for secret in secrets)
+
+
+def test_the_bots_store_is_the_bucket_that_compose_makes(compose: Any) -> None:
+    """Shows that address, account and bucket are those of the S3 service."""
+    bot, store = compose["services"]["bot"]["environment"], compose["services"]["s3"]
+    bucket = bot["FOOTNOTE_BLOBS"].removeprefix("s3://")
+    assert [volume.partition(":")[2] for volume in store["volumes"]] == [f"/data/{bucket}"]
+    assert bot["AWS_ENDPOINT_URL"] == "http://s3:7070"
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        assert bot[f"AWS_{name}"] == store["environment"][f"ROOT_{name}"]
 
 
 def test_image_and_unit_set_only_settings_that_exist(compose: Any) -> None:
