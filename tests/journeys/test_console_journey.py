@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from engines.axe import violations
@@ -81,11 +82,30 @@ async def test_every_page_is_sound_in_every_look(
                 await upload_without_script(page, home, with_samples.home / "inbox" / "it")
             async with looking(browser, "light", with_samples) as page:
                 await upload(page, home, tmp_path / "uploads.png")
+            await visit_upload(browser, with_samples, tmp_path / "uploaded.png")
             source = await source_of(with_samples)
             for look in LOOKS:
                 async with looking(browser, look, with_samples) as page:
                     await visit_all(page, home, tmp_path / look)
                     await visit_source(page, source, tmp_path / look)
+            assert with_samples.run("links", "revoke", "--channel", "it", "--yes").returncode == 0
+            for look, window in LOOKS.items():
+                context = await browser.new_context(**window)  # type: ignore[arg-type]
+                await visit_refusals(await context.new_page(), source, tmp_path / look)
+                await context.close()
+
+
+async def visit_refusals(page: Page, source: str, pictures: Path) -> None:
+    """A link that ended, one that was forged, and the pages that say who serves this."""
+    for name, path, status in (
+        ("ended", source, 410),
+        ("forged", f"{source[:-9]}AAAAAAAAA", 404),
+        *((one, urljoin(source, f"/{one}"), 200) for one in ("about", "privacy", "terms")),
+    ):
+        response = await page.goto(path)
+        assert response
+        assert response.status == status, name
+        await require_sound(page, pictures / f"{name}.png")
 
 
 async def source_of(program: Program) -> str:
@@ -182,6 +202,21 @@ async def upload(page: Page, home: str, picture: Path) -> None:
     await page.wait_for_selector(".turn .source >> text=ferry")
 
 
+async def visit_upload(browser: Browser, program: Program, picture: Path) -> None:
+    """What the form leads to where our scripts did not arrive: axe itself needs a browser that runs any."""
+    context = await browser.new_context()
+    page = await context.new_page()
+    await page.route("**/*.js", lambda route: route.abort())
+    await page.goto(program.console_url)
+    await page.goto(f"{program.url}/console/documents")
+    notes = {"name": "notes.docx", "mimeType": "", "buffer": b"notes"}
+    await page.set_input_files("#file", [notes])
+    await page.get_by_role("button", name="Upload").click()
+    await page.wait_for_selector("text=“notes.docx” was not taken")
+    await require_sound(page, picture)
+    await context.close()
+
+
 async def drop(page: Page, files: dict[str, bytes]) -> None:
     """Let go of files over the page, as from a folder's window."""
     carried = await page.evaluate_handle("() => new DataTransfer()")
@@ -201,6 +236,10 @@ async def visit_all(page: Page, home: str, pictures: Path) -> None:
     await page.get_by_role("button", name="Show").click()
     await page.wait_for_selector("article")
     await require_sound(page, pictures / "conversation.png")
+    await page.goto(page.url.replace("conversations", "search"))
+    await page.wait_for_selector("#question")
+    await require_sound(page, pictures / "asked.png")
+    await page.go_back()
     await page.click(f"article >> text={QUESTION} >> nth=0")
     await page.wait_for_selector(".candidates")
     await require_sound(page, pictures / "record.png")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from engines.axe import violations
 from engines.support.ports import free_port
 from fakes.openid_provider import CLIENT_ID, CLIENT_SECRET, serving_provider
 from fakes.web_house import House, Visit, make_pdf
@@ -14,7 +15,7 @@ from pydantic import SecretStr
 from bot.sign_in_settings import SignInSettings
 from storage.sql.audit import AuditLog
 
-pytestmark = pytest.mark.engine("chromium")
+pytestmark = [pytest.mark.engine("chromium"), pytest.mark.engine("axe")]
 
 POST = """async (path) => {
     const body = new URLSearchParams({ title: "Mine" });
@@ -52,10 +53,16 @@ async def test_somebody_signs_in_reads_corrects_and_signs_out(
         await page.wait_for_selector("text=bob@example.com")
         await page.screenshot(path=tmp_path / "reader.png")
         await page.goto(f"{public}/console/sign-out")
+        assert await violations(page) == []
         await page.get_by_role("button", name="Sign out").click()
         await page.wait_for_selector("text=You are signed out")
-        provider.person = {"sub": "1", "email": "ada@example.com", "email_verified": True}
+        assert await violations(page) == []
+        provider.person = {"sub": "3", "email": "eve@example.com", "email_verified": True}
         await page.get_by_role("link", name="Sign in again").click()
+        await page.wait_for_selector("text=nobody gave you a role")
+        assert await violations(page) == []
+        provider.person = {"sub": "1", "email": "ada@example.com", "email_verified": True}
+        await page.goto(f"{public}/")
         await page.wait_for_selector("text=ada@example.com")
         await page.goto(f"{public}{document}")
         await page.get_by_label("department").first.fill("Facilities")
@@ -68,6 +75,7 @@ async def test_somebody_signs_in_reads_corrects_and_signs_out(
     assert said == [
         ("sign in", "bob@example.com"),
         ("sign out", "bob@example.com"),
+        ("sign in", "eve@example.com"),
         ("sign in", "ada@example.com"),
         ("correct", "ada@example.com"),
     ]
