@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.core.plaintext import inert
 from bot.core.uploads.file_host import FileDownload
-from bot.core.uploads.file_names import SUFFIX, is_named_pdf, safe_file_name
+from bot.core.uploads.file_names import MEDIA_TYPE, SUFFIX, is_named_pdf, safe_file_name
 from bot.core.uploads.upload_folder import PartialFile, on_disk
 from bot.core.wording import ReplyWords
 
@@ -27,9 +27,9 @@ class FileChecks:
         Raises:
             UploadRefused: it calls itself no PDF, or too large a one.
         """
-        name = shown_name(download.name)
+        name = shown_name(download.name, download.media_type)
         if not is_named_pdf(download.name, download.media_type):
-            raise UploadRefused(words.upload_no_pdf(file=name.removesuffix(SUFFIX)))
+            raise UploadRefused(words.upload_no_pdf(file=name))
         self._refuse_size(download.size, name, words)
 
     async def write(self, download: FileDownload, partial_file: PartialFile, words: ReplyWords) -> None:
@@ -55,6 +55,7 @@ class FileChecks:
             raise UploadRefused(words.upload_too_large(file=name, limit=limit))
 
 
-def shown_name(name: str) -> str:
-    """A file's name in a reply, as it would be called here."""
-    return inert(safe_file_name(name))
+def shown_name(name: str, media_type: str = MEDIA_TYPE) -> str:
+    """A file's name in a reply: a PDF's as it would be called here, any other's as it is."""
+    shown = inert(safe_file_name(name))
+    return shown if is_named_pdf(name, media_type) else shown.removesuffix(SUFFIX)

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Collection
 
 SUFFIX = ".pdf"
+MEDIA_TYPE = "application/pdf"
 UNNAMED = "document"
 MAX_CHARS, MAX_BYTES = 80, 240
 """Of a name without its number and suffix."""
@@ -55,7 +56,7 @@ def is_same_name(one: str, other: str) -> bool:
 
 def is_named_pdf(name: str, media_type: str) -> bool:
     """Whether a file is a PDF by its name, or by what its platform says of it."""
-    return name.lower().endswith(SUFFIX) or media_type.partition(";")[0].strip() == "application/pdf"
+    return name.lower().endswith(SUFFIX) or media_type.partition(";")[0].strip() == MEDIA_TYPE
 
 
 def _cut(text: str) -> str:

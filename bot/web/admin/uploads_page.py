@@ -107,8 +107,8 @@ class UploadsPage:
         return views
 
     async def _take(self, visitor: Visitor, place: UploadPlace, part: BodyPartReader) -> Json:
-        name = shown_name(part.filename or "")
         media_type = part.headers.get("Content-Type", "")
+        name = shown_name(part.filename or "", media_type)
         if place.problem:
             return _refused(name, f"{place.location}: {place.problem}")
         try:

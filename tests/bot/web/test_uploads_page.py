@@ -112,6 +112,7 @@ async def test_without_javascript_a_page_asks(client: TestClient, house: House, 
     text = await response.text()
     assert "There is a file “plan.pdf” in" in text
     assert "“notes.txt” was not taken: it is no PDF" in text
+    assert "notes.txt.pdf" not in text
     for decision in ("replace", "both", "cancel"):
         assert f'name="decision" value="{decision}"' in text
     assert f'action="../console/uploads/held/{text.partition("/held/")[2][:32]}"' in text
