@@ -14,6 +14,7 @@ from storage.chat.retention import erase_quotes
 from storage.clock import utc_now
 from storage.crash_points import reach
 from storage.files.blobs import Blobs
+from storage.models import Rung
 from storage.queues.planner import Generations, are_current_generations
 from storage.queues.publication_queue import PublicationClaim, claim_of
 from storage.sql.database import Database
@@ -188,11 +189,12 @@ def _is_published() -> ColumnElement[bool]:
 def _is_last(generations: Generations) -> ColumnElement[bool]:
     """Whether nothing newer, and nothing of these generations, was made of a content that a document has."""
     other = aliased(ReadingRow)
-    is_better = tuple_(col(other.generation), col(other.rung)).in_(generations.pairs())
+    is_wanted_now = tuple_(col(other.generation), col(other.rung)).in_(generations.pairs())
     better = exists().where(
         col(other.sha256) == ReadingRow.sha256,
         col(other.state) == "done",
-        or_(is_better, col(other.done_at) > ReadingRow.done_at),
+        or_(is_wanted_now, col(other.done_at) > ReadingRow.done_at),
+        or_(col(other.rung) == Rung.FULL.value, col(other.rung) == ReadingRow.rung),  # quick replaces no full
     )
     return (col(ReadingRow.state) == "done") & is_wanted(ReadingRow) & ~better
 

@@ -114,8 +114,11 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
     assert len(await home.rows(ReadingRow)) == 2 * len(FILES)
 
 
-async def test_an_older_version_keeps_what_was_read_of_it(home: Home, first: TermEmbedder) -> None:
-    """Shows that its pages are still there after settings changed, though it is never read again."""
+@pytest.mark.parametrize("is_embedder_new", [False, True], ids=["chunker", "embedder"])
+async def test_an_older_version_keeps_what_was_read_of_it(
+    home: Home, first: TermEmbedder, is_embedder_new: bool
+) -> None:
+    """Shows that its full reading outlives a change of settings, whether of both rungs or of one."""
     name = "leave-0.pdf"
     await begin(home, SHORT_FILES | {name: FILES[name]})
     old = hashlib.sha256(FILES[name]).hexdigest()
@@ -123,7 +126,9 @@ async def test_an_older_version_keeps_what_was_read_of_it(home: Home, first: Ter
     replaced = await home.serve()
     await home.until(lambda: _answer_by(home, replaced, old))
     await replaced.stop()
-    serving = await home.serve(chunk_tokens=50)
+    if is_embedder_new:
+        home.embedder = TermEmbedder("second_embedder")
+    serving = await home.serve(**({} if is_embedder_new else {"chunk_tokens": 50}))
     await home.until(lambda: _answer_by(home, serving, old))
 
     async def is_clean() -> bool:
@@ -136,8 +141,9 @@ async def test_an_older_version_keeps_what_was_read_of_it(home: Home, first: Ter
 
     await home.until(is_clean)
     await serving.purge()
-    (kept,) = [row for row in await home.rows(ReadingRow) if row.sha256 == old]
-    assert (kept.rung, kept.state, kept.pages) == ("full", "done", 4)
+    left = {row.rung: row for row in await home.rows(ReadingRow) if row.sha256 == old}
+    kept = left.pop("full")
+    assert (kept.state, kept.pages, set(left)) == ("done", 4, {"quick"} if is_embedder_new else set())
     assert len(await home.files.pages(kept.id)) == 4
 
 
