@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -110,16 +110,19 @@ async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
         StillInFolder: a folder that feeds it is there still.
     """
     async with database.snapshot() as session:
-        watched = await session.scalars(
-            select(FolderRow).where(col(FolderRow.channel_id) == channel.id, col(FolderRow.watched))
+        holds = exists().where(
+            col(DocumentRow.folder_id) == FolderRow.id, col(DocumentRow.state) != "deleted"
         )
-        for folder in watched:
+        watched = await session.execute(
+            select(FolderRow, holds).where(col(FolderRow.channel_id) == channel.id, col(FolderRow.watched))
+        )
+        for folder, holds_documents in watched:
             if folder.origin == "map" or "://" in folder.location:
                 raise StillInFolder(
                     f"folders.toml still maps {folder.location} to the channel: take its entry out and let "
                     "footnote serve see that, then erase the channel. Nothing was erased"
                 )
-            if await asyncio.to_thread(_may_come_back, Path(folder.location)):
+            if await asyncio.to_thread(_may_come_back, Path(folder.location), holds_documents):
                 raise StillInFolder(
                     f"{folder.location} still feeds the channel: take the folder out of the inbox, then "
                     "erase the channel. Nothing was erased"
@@ -130,10 +133,15 @@ async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
         return ErasureTarget(tuple(documents), channel, is_whole_channel=True, conversations=(channel.id,))
 
 
-def _may_come_back(folder: Path) -> bool:
-    """Whether a folder of the inbox holds a file or cannot be looked into, or the inbox itself is away."""
+def _may_come_back(folder: Path, holds_documents: bool) -> bool:
+    """Whether a folder of the inbox holds a file or cannot be looked into, or the inbox itself is away.
+
+    An empty one may be a disk that is not mounted, until scans have found its documents deleted.
+    """
     if not folder.exists():
         return not folder.parent.is_dir()
+    if holds_documents:
+        return True
     unreadable: list[OSError] = []
     holds_files = any(
         files or any((Path(place) / one).is_symlink() for one in folders)
