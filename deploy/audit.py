@@ -84,13 +84,21 @@ def found_by_first_in_reach(lock: Path, osv: str | None) -> dict[str, list[dict[
 
 
 def look_up(lock: Path, *service: str) -> dict[str, list[dict[str, Any]]]:
-    """The holes of each package that one service answered for; says why when there were none at all."""
+    """The holes of each package that one service answered for; says why when there were none at all.
+
+    Raises:
+        SystemExit: nobody was asked: pip-audit itself failed.
+    """
     command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--progress-spinner=off", "--format=json"]
     done = subprocess.run([*command, *service, "-r", str(lock)], capture_output=True, text=True, check=False)
     try:
         answers = json.loads(done.stdout)["dependencies"]
     except ValueError:
-        print(f"{service[1]} did not answer: {done.stderr.strip().splitlines()[-1][:200]}", file=sys.stderr)
+        why = (done.stderr.strip().splitlines() or ["without a word"])[-1][:200]
+        if not re.search(r"ConnectionError|Timeout|ServiceError|HTTPError", why):
+            print(f"NOTHING WAS CHECKED: pip-audit failed: {why}", file=sys.stderr)
+            sys.exit(UNCHECKED)
+        print(f"{service[1]} did not answer: {why}", file=sys.stderr)
         return {}
     found = {one["name"]: one["vulns"] for one in answers if "skip_reason" not in one}
     print(f"{service[1]} answered for {len(found)} packages", file=sys.stderr)

@@ -116,6 +116,12 @@ async def test_a_feed_that_fails_for_one_package_is_no_audit(
     assert "CHECKED" in said
 
 
+async def test_a_lock_that_cannot_be_read_is_no_network_that_is_away(url: str, tmp_path: Path) -> None:
+    """Shows that what is allowed by ``--if-reachable`` is that and nothing else."""
+    status, said = await audit(tmp_path, url, "--if-reachable", "--lock", str(tmp_path / "none.txt"))
+    assert status, said
+
+
 async def test_without_a_network_nothing_was_checked(tmp_path: Path) -> None:
     """Shows that an audit which reached nobody fails, where pip-audit itself may say that all is well."""
     status, said = await audit(tmp_path, f"http://127.0.0.1:{free_port()}/v1/query")
