@@ -302,8 +302,8 @@ class DocumentStatus:
     """Of the version that answers; above 1 it replaced another one."""
     arrived_at: datetime | None = None
     """When that version was found in its folder; None while nothing of the document is live."""
-    is_unread: bool = False
-    """Its newest file could not be read, whether an older version answers meanwhile or not."""
+    can_retry: bool = False
+    """Its newest file could not be read or its copy is lost, whether a version answers meanwhile or not."""
 
 
 @dataclass(frozen=True, slots=True)

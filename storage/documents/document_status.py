@@ -92,7 +92,7 @@ def overview() -> Subquery:
         _state(failed).label("state"),
         func.coalesce(col(newest.number) > live_version.number, False).label("is_newer_coming"),
         (failed | func.coalesce(newest.locked, False)).label("has_failed"),
-        col(DocumentRow.reason).is_not(None).label("is_refused"),
+        col(DocumentRow.reason).is_not(None).label("has_reason"),
         func.coalesce(DocumentRow.reason, why_unread, _publishing_reason()).label("reason"),
         details_of(live_version).label("details"),
         col(live_version.corrected).label("corrected"),
@@ -175,7 +175,7 @@ def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatu
         metadata=metadata_of(row.details or {}, row.corrected or {}),
         number=row.number,
         arrived_at=row.arrived_at,
-        is_unread=row.state != "deleted" and (row.has_failed or row.is_refused),
+        can_retry=row.state != "deleted" and (row.has_failed or row.has_reason),
     )
 
 

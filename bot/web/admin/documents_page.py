@@ -182,7 +182,7 @@ def _row(channel: Channel, one: ListedDocument) -> Json:
         "state": status.state,
         "rung": status.rung.value if status.rung else None,
         "reason": status.reason,
-        "is_unread": status.is_unread,
+        "can_retry": status.can_retry,
         "pages": status.pages,
         "chunks": live.chunks if live else 0,
         "figures": live.figures if live else 0,

@@ -101,13 +101,13 @@ async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_ans
             of_version = update(PublicationRow).where(col(PublicationRow.version_id) == version.id)
             await session.execute(of_version.values(state=state))
     (row,) = await listed(client, q="oven")
-    assert (row["state"], row["is_unread"]) == ("live", True)
+    assert (row["state"], row["can_retry"]) == ("live", True)
     assert row["reason"] == "a newer version could not be read: It is damaged."
     path = f"/console/documents/{row['channel_id']}/{row['document']}/again"
     assert f'action="../{path.removeprefix("/")}"' in await (await client.get("/console/documents")).text()
     await client.post(path, headers={"Sec-Fetch-Site": "same-origin"})
     (row,) = await listed(client, q="oven")
-    assert (row["state"], row["is_unread"]) == ("live", False)
+    assert (row["state"], row["can_retry"]) == ("live", False)
     assert row["reason"] == "a newer version is on its way"
 
 
