@@ -20,22 +20,9 @@ PURPOSES = ("answer", "reword", "rewrite", "rerank")
 """What models are asked for; whatever else is ``other``, but for figures, which have ``describe``."""
 STAGES = ("understand", "retrieve", "judge", "write", "cite")
 """What a question goes through, as its trace names it."""
-LINK_ROUTES = (
-    "viewer",
-    "viewer_page",
-    "viewer_image",
-    "viewer_search",
-    "viewer_go",
-    "viewer_file",
-    "viewer_renewal",
-    "viewer_newer",
-    "figure",
-)
-"""Routes that a signed link opens."""
 REFUSALS = {
     "slack_events": ("slack", (401,)),
     "teams_messages": ("teams", (401, 403)),
-    **{name: ("link", (404,)) for name in LINK_ROUTES},
 }
 """Route -> (door, statuses that say that a signature or token was not ours)."""
 
@@ -107,12 +94,12 @@ class ServiceMetrics:
                 self._seconds.labels(name).observe(spent[name])
         self._count_models(record.trace)
 
-    def count_request(self, route: str, status: int, seconds: float) -> None:
-        """A request was answered; ``route`` is the name of one of ours."""
+    def count_request(self, route: str, status: int, seconds: float, *, is_forged: bool = False) -> None:
+        """A request was answered; ``route`` is the name of one of ours, ``is_forged``: its link was not."""
         self._requests.labels(route, f"{status // 100}xx").observe(seconds)
         door, refusals = REFUSALS.get(route, ("", ()))
-        if status in refusals:
-            self._refused.labels(door).inc()
+        if status in refusals or is_forged:
+            self._refused.labels("link" if is_forged else door).inc()
 
     def count_description(self, is_said: bool) -> None:
         """A vision model was asked about a figure; ``is_said``: it answered."""

@@ -9,6 +9,7 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -26,10 +27,16 @@ from bot.web.security import (
 )
 from bot.web.templates import Templates
 
-CountRequest = Callable[[str, int, float], None]
-"""Gets the name of the route, the status and the seconds of every request."""
+
+class CountRequest(Protocol):
+    """Gets the name of the route, the status and the seconds of every request."""
+
+    def __call__(self, route: str, status: int, seconds: float, *, is_forged: bool) -> None:
+        """``is_forged``: it came with a link that is none of ours."""
+
 
 COOKIE_SECONDS = 30 * 24 * 3600
+_FORGED = web.RequestKey("is_forged", bool)
 _log = logging.getLogger(__name__)
 _QUIET_ROUTES = {
     "healthz",
@@ -80,7 +87,7 @@ def log_access(count: CountRequest | None = None) -> Middleware:
             level = logging.DEBUG if name in _QUIET_ROUTES and status < 400 else logging.INFO
             _log.log(level, "%s %s %d %.0f ms", request.method, name, status, taken * 1000)
             if count:
-                count(name, status, taken)
+                count(name, status, taken, is_forged=request.get(_FORGED, False))
 
     return log
 
@@ -94,6 +101,7 @@ def answer_failures(pages: Templates) -> Middleware:
             _require_known_charset(request)
             return await handler(request)
         except LinkError as error:
+            request[_FORGED] = not isinstance(error, LinkEnded)
             return _link_refusal(error, pages)
         except ConsoleLocked:
             return pages.locked()

@@ -187,8 +187,8 @@ def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
         (["footnote_documents{state='quarantined'} _x400 20x80"], ["FootnoteAbsent"]),
         (
             [
-                "footnote_model_calls_total{purpose='answer',outcome='ok'} 0+3x480",
-                "footnote_model_calls_total{purpose='describe',outcome='failed'} 0+1x480",
+                "footnote_model_calls_total{purpose='answer',outcome='failed'} 0+1x480",
+                "footnote_model_calls_total{purpose='describe',outcome='ok'} 0+20x480",
             ],
             ["FootnoteAbsent", "FootnoteModelFails"],
         ),

@@ -130,6 +130,7 @@ async def test_refused_signatures_are_counted_by_door(counted: Counted) -> None:
         ("viewer", 404), ("viewer", 410),
     ):  # fmt: skip
         counted.metrics.count_request(route, status, 0.01)
+    counted.metrics.count_request("viewer_go", 404, 0.01, is_forged=True)
     page = await counted.read()
     refused = {
         door: page[f"footnote_refused_signatures_total{{{door}}}"] for door in ("slack", "teams", "link")

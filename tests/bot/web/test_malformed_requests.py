@@ -133,7 +133,7 @@ async def test_the_log_has_the_status_that_was_sent_and_the_route(
     counted: list[tuple[str, int]] = []
     client = await visit(
         extra_routes=[web.post("/slack/events", refuse, name="slack_events")],
-        count_request=lambda name, status, _: counted.append((name, status)),
+        count_request=lambda name, status, _, is_forged: counted.append((name, status)),
     )
     for method, path in (
         ("POST", "/slack/events"),
