@@ -318,7 +318,7 @@ async def build_answering(
             commands=ChatCommands(
                 stores.notices,
                 has_model=bool(models),
-                kept_days=math.ceil(max(kept.message_days, kept.record_days, kept.memory_days)),
+                kept_days=math.ceil(kept.message_days),
                 thread=ThreadCommands(
                     stores.memory, stores.records, citations, Subscriptions(stores.database)
                 ),

@@ -202,7 +202,10 @@ class BotSettings(FootnoteSettings):
         description="The same of all questions of a channel; Slack lets an app post once a second in one.",
     )
     workspace_questions: int = Field(
-        300, ge=0, le=100_000, description="The same of all questions of a Slack workspace or Teams tenant."
+        300,
+        ge=0,
+        le=100_000,
+        description="The same of a Slack workspace, or organisation that installed the app, or Teams tenant.",
     )
     question_chars: int = Field(
         4000, ge=100, le=100_000, description="Longest question that is read, in characters."

@@ -312,7 +312,7 @@ class StorageSettings(FootnoteSettings):
         30,
         ge=1,
         le=3650,
-        description="Days a chat's question, its answer and what people were told of their files are kept; "
+        description="Days a chat's question, its answer and what people were told of files are kept; "
         "neither what threads remember nor records are kept longer.",
     )
     citation_days: float = Field(

@@ -35,7 +35,7 @@ class QuestionLimits:
     person: int = 0
     channel: int = 0
     workspace: int = 0
-    """Of a Slack workspace or Teams tenant."""
+    """Of a Slack workspace, or organisation that installed the app, or Teams tenant."""
 
 
 class QuestionRates:

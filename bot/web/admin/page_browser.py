@@ -64,7 +64,7 @@ class PageBrowser:
         chunk = await self._chunk(request)
         home = chunk.page if chunk else 1
         number = int(request.match_info["page"].removeprefix("/") or home)
-        if not 1 <= number <= max(source.pages, home):
+        if number < 1 or (source.reading_id and number > max(source.pages, home)):
             raise web.HTTPNotFound
         page = None
         if source.reading_id is not None:

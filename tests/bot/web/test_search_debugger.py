@@ -94,7 +94,7 @@ async def test_a_candidate_opens_with_its_boxes(client: TestClient, shelved: She
     assert "no link to pass on" in other
     picture = await client.get(f"{base}/p/2@1x")
     assert picture.content_type.startswith("image/")
-    gone = "the passage that was found is not kept"
+    gone = "The passage that was found cannot be marked"
     assert gone not in page + other
     plain = await client.get(f"/console/pages/{shelved.version}/{uuid4().hex}-1/2")
     words = await plain.text()
