@@ -146,7 +146,9 @@ class Eraser:
         async with self._database.transaction() as session:
             await _forget_documents(session, target.documents, contents)
             if target.is_whole_channel and target.channel:
-                await _forget_channel(session, target.channel.id)
+                has_new = exists().where(col(DocumentRow.channel_id) == target.channel.id)
+                if not await session.scalar(select(has_new)):  # else a file came meanwhile, and is its own
+                    await _forget_channel(session, target.channel.id)
             elif target.conversations:
                 talked = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
                 # What was left goes whole when its folder is gone by the end of another grace.

@@ -348,6 +348,18 @@ async def test_a_channel_goes_whole(home: Home, channel: Channel) -> None:
         assert [row.name for row in await session.scalars(select(ChannelRow))] == [OTHER]
 
 
+async def test_a_file_that_comes_while_its_channel_is_erased_stays(home: Home, channel: Channel) -> None:
+    """Shows that the erasure ends well, takes what it named, and leaves the channel to what is new."""
+    await home.talk(channel, CANARY, await home.shelve(channel, CANARY))
+    target = await channel_target(home.database, channel)
+    await home.shelve(channel, OTHER)
+    report = await home.eraser.erase(target, ACTION)
+    assert report.rows["document"] == 1
+    async with home.database.snapshot() as session:
+        assert [row.file for row in await session.scalars(select(DocumentRow))] == [f"{OTHER}.pdf"]
+        assert {row.text for row in await session.scalars(select(InboxRow))} == {""}
+
+
 async def test_what_a_person_said_goes_and_what_others_said_stays(home: Home, channel: Channel) -> None:
     """Shows it of questions, threads, traces and feedback; the documents are not theirs."""
     await home.talk(channel, CANARY, None)
