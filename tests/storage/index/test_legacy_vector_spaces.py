@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from contextlib import AsyncExitStack, aclosing, closing, suppress
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from engines.weaviate import RealWeaviate
+from harness.waiting import until
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
-from storage.index.base import Filters
+from storage.errors import IndexUnavailable
+from storage.index.base import Filters, IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.weaviate.index import WeaviateIndex
 from storage.models import TenantName
@@ -91,16 +94,20 @@ async def test_an_older_collection_keeps_its_vectors_beside_new_ones(weaviate: R
 async def test_spaces_made_by_several_processes_at_once_are_all_there(weaviate: RealWeaviate) -> None:
     """Shows that adding a named vector never loses the one that somebody else adds meanwhile."""
     tenant = new_tenant()
-    indexes = [await weaviate.connect() for _ in range(4)]
-    await indexes[0].ensure_tenant(tenant)
     spaces = [f"made_at_once_{number}" for number in range(4)]
-    await asyncio.gather(
-        *(
-            index.write(tenant, [chunk(uuid4(), 0, "tape", vector=axis(0), space=space)])
-            for index, space in zip(indexes, spaces, strict=True)
-        )
-    )
-    for index in indexes:
-        found = [await index.find_by_vector(tenant, space, axis(0), ALL, 5) for space in spaces]
-        assert [len(hits) for hits in found] == [1, 1, 1, 1]
-        await index.aclose()
+
+    async def write(index: WeaviateIndex, chunks: list[IndexedChunk]) -> bool:
+        with suppress(IndexUnavailable):  # it takes nothing while a vector is being added: later it does
+            await index.write(tenant, chunks)
+            return True
+        return False
+
+    async with AsyncExitStack() as stack:
+        indexes = [await stack.enter_async_context(aclosing(await weaviate.connect())) for _ in spaces]
+        await indexes[0].ensure_tenant(tenant)
+        chunks = [[chunk(uuid4(), 0, "tape", vector=axis(0), space=space)] for space in spaces]
+        writing = (until(partial(write, *one), seconds=60) for one in zip(indexes, chunks, strict=True))
+        await asyncio.gather(*writing)
+        for index in indexes:
+            found = [await index.find_by_vector(tenant, space, axis(0), ALL, 5) for space in spaces]
+            assert [len(hits) for hits in found] == [1, 1, 1, 1]
