@@ -7,7 +7,6 @@ docs/records.md names.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -30,6 +29,7 @@ from bot.core.models import (
     Question,
     Retrieval,
     StageTime,
+    seconds_by_stage,
 )
 from bot.core.plaintext import mend, shorten
 from bot.core.ports import AnswerListener
@@ -238,10 +238,8 @@ class QuestionRecord:
     def log_line(self) -> str:
         """Ids and counts, never a word of question or document."""
         question, answer, tokens = self.question, self.answer, self.trace.tokens_as_json()
-        spent = Counter[str]()
-        for one in self.trace.stages:
-            spent[one.name] += round(1000 * one.seconds)
-        stages = "".join(f"{name}_ms={taken} " for name, taken in spent.items())
+        spent = seconds_by_stage(self.trace.stages).items()
+        stages = "".join(f"{name}_ms={round(1000 * seconds)} " for name, seconds in spent)
         return (
             f"question={question.id} channel={question.channel.id} "
             f"door={(question.chat or question.channel).platform} state={answer.state} candidates="

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disab
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from bot.core.models import seconds_by_stage
 from bot.core.trace import QuestionRecord, Trace
 
 ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -84,11 +85,9 @@ class ServiceMetrics:
 
     def count_question(self, record: QuestionRecord) -> None:
         """A question was answered."""
-        answer, spent = record.answer, dict[str, float]()
+        answer, spent = record.answer, seconds_by_stage(record.trace.stages)
         self._questions.labels(record.question.asked_in.platform.value, answer.state.value).inc()
         self._seconds.labels("total").observe(answer.milliseconds.total / 1000)
-        for stage in record.trace.stages:  # one may be gone through twice
-            spent[stage.name] = spent.get(stage.name, 0.0) + stage.seconds
         for name in STAGES:
             if name in spent:
                 self._seconds.labels(name).observe(spent[name])
