@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
 import pytest
@@ -18,7 +19,7 @@ from playwright.async_api import Browser, Page
 from samples.paper import pdf
 
 QUESTION = "When do the nightly backups run?"
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1400, "height": 900}},
     "dark": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 844}},
@@ -43,7 +44,7 @@ async def looking(
 
     Its own console must stay empty, as of breaches of our policy.
     """
-    context = await browser.new_context(java_script_enabled=scripts, **LOOKS[look])  # type: ignore[arg-type]
+    context = await browser.new_context(java_script_enabled=scripts, **LOOKS[look])
     complaints: list[str] = []
     page = await context.new_page()
     page.on("console", lambda message: complaints.append(message.text))
@@ -90,7 +91,7 @@ async def test_every_page_is_sound_in_every_look(
                     await visit_source(page, source, tmp_path / look)
             assert with_samples.run("links", "revoke", "--channel", "it", "--yes").returncode == 0
             for look, window in LOOKS.items():
-                context = await browser.new_context(**window)  # type: ignore[arg-type]
+                context = await browser.new_context(**window)
                 await visit_refusals(await context.new_page(), source, tmp_path / look)
                 await context.close()
 

@@ -373,6 +373,22 @@ async def test_a_cluster_that_is_not_well_is_told(
         assert [(one.state, version in one.text) for one in told] == [(CheckState.OK, True)]
 
 
+async def test_a_cluster_with_one_copy_of_each_channel_is_told(doctor: Doctor, serve: Serve) -> None:
+    """Shows the setting that makes more, and the page that says how."""
+    nodes = {"nodes": [{"name": name, "status": "HEALTHY"} for name in "abc"]}
+
+    async def answer(request: web.Request) -> web.Response:
+        made = {"replicationConfig": {"factor": 1}}
+        bodies = {"meta": {"version": "1.38.11"}, "nodes": nodes, "FootnoteChunk": made}
+        return web.json_response(bodies[request.path.rpartition("/")[2]])
+
+    closed = nowhere().rpartition(":")[2]
+    told = await doctor.look("index", WEAVIATE_URL=await serve(answer), FOOTNOTE_WEAVIATE_GRPC_PORT=closed)
+    (found,) = [one for one in told if one.state is CheckState.WARN]
+    assert "3 nodes, but 1 copy" in found.text
+    assert "FOOTNOTE_WEAVIATE_REPLICAS=3: docs/weaviate.md#a-cluster" in found.mend
+
+
 @pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (-2, "warn"), (10, "fail")])
 async def test_a_clock_that_is_wrong_is_told(doctor: Doctor, serve: Serve, minutes: int, state: str) -> None:
     """Shows the comparison with a platform's own answers."""

@@ -9,9 +9,11 @@ from uuid import uuid4
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, make_pdf
+from sqlalchemy import update
 
 from storage.clock import utc_now
 from storage.models import ChannelKey, Platform
+from storage.sql.tables import ReadingRow
 
 PLACES = {"bm25": 2, "vector": 1, "mix": 3, "relevance": 1, "ranked": 1, "reranked": 1}
 MARKED = "--- Page 2 ---\nBackups run at night."
@@ -83,7 +85,7 @@ async def test_a_kept_record_is_shown_and_is_the_same_json(
         assert json.loads(await (await client.get(path)).text()) == kept
 
 
-async def test_a_candidate_opens_with_its_boxes(client: TestClient, shelved: Shelved) -> None:
+async def test_a_candidate_opens_with_its_boxes(client: TestClient, house: House, shelved: Shelved) -> None:
     """The page of the chunk, marked; other pages bare; the picture; nothing through a proxy."""
     base = f"/console/pages/{shelved.version}/{shelved.reading.hex}-1"
     page = await (await client.get(f"/console/pages/{shelved.version}/{shelved.reading.hex}-0")).text()
@@ -100,6 +102,12 @@ async def test_a_candidate_opens_with_its_boxes(client: TestClient, shelved: She
     words = await plain.text()
     assert (plain.status, "<rect" in words, gone in words) == (200, False, True)
     assert "Page <b>2</b> of 2" in words
+    async with house.database.transaction() as session:
+        await session.execute(update(ReadingRow).values(state="waiting"))
+    unread = await client.get(f"{base}/2")
+    assert (unread.status, "Page <b>2</b>" in await unread.text()) == (200, True)
+    async with house.database.transaction() as session:
+        await session.execute(update(ReadingRow).values(state="done"))
     for path, headers, status in (
         (f"{base}/9", {}, 404), ("/console/pages/999", {}, 404), (base, {"X-Forwarded-For": "10.0.0.1"}, 403),
     ):  # fmt: skip
