@@ -83,13 +83,22 @@ class Playground:
         return str(reply.get("postConversationId") or conversation)
 
     async def open(self, browser: Browser, *, width: int = 1280, height: int = 900, scale: float = 1) -> Page:
-        """Its page, connected; what the page would fetch from other hosts is refused at once."""
+        """Its page, ready to be typed into; what it would fetch from other hosts is refused at once.
+
+        It installs the app once it has its settings, and draws itself anew: what was typed before is lost.
+        """
         window: ViewportSize = {"width": width, "height": height}
         page = await browser.new_page(viewport=window, device_scale_factor=scale)
         await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
         await page.goto(self.url)
-        await page.get_by_text("Connected.").wait_for()
+        await page.get_by_text("installationUpdate").first.wait_for()
         return page
+
+    async def write(self, page: Page, text: str) -> None:
+        """The user types into the chat that the page shows, and sends it."""
+        box = page.locator('[contenteditable="true"]').first
+        await box.fill(text)
+        await box.press("Enter")
 
     async def install(self, conversation: str) -> None:
         """Install the app in a conversation, as often as one likes."""

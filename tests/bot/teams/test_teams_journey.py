@@ -22,7 +22,6 @@ from engines.playground import (
 )
 from engines.support.ports import free_port
 from fakes.core import WORDS
-from harness.waiting import until
 from playwright.async_api import Browser, Page
 
 from bot.teams.adapter import TeamsAdapter
@@ -145,19 +144,10 @@ async def test_four_conversations_at_once_never_share_an_answer(
         assert not any(name_of(other) in str(mine) for other in others)
 
 
-async def typed(browser: Browser, playground: Playground, question: str) -> Page:
-    """The Playground with a question typed into its personal chat."""
+async def asked(browser: Browser, playground: Playground, question: str) -> Page:
+    """The Playground, in whose personal chat a question was asked."""
     page = await playground.open(browser)
-    box = page.locator('[contenteditable="true"]').first
-    await box.fill(question)
-
-    async def is_sent() -> bool:
-        if not (await box.inner_text()).strip():
-            return True
-        await box.press("Enter")
-        return False
-
-    await until(is_sent, every=0.5)
+    await playground.write(page, question)
     return page
 
 
@@ -166,7 +156,7 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
     tenant: Tenant, browser: Browser, tmp_path: Path
 ) -> None:
     """Asked in the browser: the words as they are, a citation for each mark, five buttons and the control."""
-    page = await typed(browser, tenant.teams, "show me all the rules")
+    page = await asked(browser, tenant.teams, "show me all the rules")
     await page.get_by_text(WORDS.more_sources(2)).wait_for()
     assert "<b>all</b> *.bak & _old_ files" in await page.inner_text("body")
     assert await page.locator("a.fai-Citation").count() == 7
@@ -180,7 +170,7 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
 @pytest.mark.engine("chromium")
 async def test_a_web_source_shows_its_host_and_its_day_whole(tenant: Tenant, browser: Browser) -> None:
     """Shows that the button of a page on a host of a long name is not clipped before its day."""
-    page = await typed(browser, tenant.teams, "on the web?")
+    page = await asked(browser, tenant.teams, "on the web?")
     button = page.locator('button[title^="https://www.landlords"]')
     await button.wait_for()
     told = "Web · www.landl…ousing.example.org, read on 2026-03-01"

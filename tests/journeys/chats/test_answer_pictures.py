@@ -115,9 +115,7 @@ async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
         await program.until_live(library, 2, "full")
         page = await playground.open(browser, height=1200)
         for place, (question, caption) in enumerate(((QUESTION, CAPTION), (TABLE_QUESTION, TABLE)), start=1):
-            box = page.locator('[contenteditable="true"]').first
-            await box.fill(question)
-            await box.press("Enter")
+            await playground.write(page, question)
             shown = await until(lambda most=place: card_pictures(playground, most), log=lambda: program.log)
             picture = shown[-1]
             assert picture["altText"] == caption

@@ -93,9 +93,7 @@ async def test_an_answer_in_teams(
             program.drop(chat, sample)
         await program.until_live(chat, 2, "full")
         page = await playground.open(browser, height=1400, scale=SHARPNESS)
-        box = page.locator('[contenteditable="true"]').first
-        await box.fill(TEAMS_QUESTION)
-        await box.press("Enter")
+        await playground.write(page, TEAMS_QUESTION)
         await page.get_by_text(TEAMS_WORDS).last.wait_for()
         await playground.answered()
         await page.wait_for_timeout(1500)  # the welcome follows, and the chat scrolls

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from engines.playground import GENERAL, OPERATIONS, TENANT, Playground, StartPla
 from fakes.core import WORDS
 from harness.program import Program
 from playwright.async_api import Browser, Locator, Page
-from playwright.async_api import TimeoutError as LateError
 from samples.paper import pdf
 
 from storage.models import ChannelKey, Platform
@@ -22,14 +20,10 @@ CHANNELS = {GENERAL: "IT - General", OPERATIONS: "IT - Operations"}
 async def ask(page: Page, channel: str, question: str, seen: Path | None = None) -> None:
     """Open the extension in the box of a channel, and ask; ``seen``: where to keep how it looks."""
     await page.locator(f'[aria-label="{CHANNELS[channel]}"]').click()
-    for _ in range(3):  # on a slow machine the Playground may draw its dialog away again
-        await page.get_by_label("Trigger Message Extension App").last.click()
-        await page.get_by_role("menuitem", name="Action Command").click()
-        await page.get_by_role("button", name="Create").click()
-        with suppress(LateError):
-            await page.get_by_label(WORDS.compose_question).fill(question, timeout=20_000)
-            break
-        await page.keyboard.press("Escape")
+    await page.get_by_label("Trigger Message Extension App").last.click()
+    await page.get_by_role("menuitem", name="Action Command").click()
+    await page.get_by_role("button", name="Create").click()
+    await page.get_by_label(WORDS.compose_question).fill(question)
     if seen:
         await page.screenshot(path=seen)
     await page.get_by_role("button", name=WORDS.compose_ask, exact=True).click()
