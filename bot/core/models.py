@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -453,14 +452,6 @@ class StageTime:
     began: float
     """By ``time.perf_counter``."""
     seconds: float
-
-
-def seconds_by_stage(stages: Iterable[StageTime]) -> Mapping[str, float]:
-    """Name -> seconds of each stage, in their order; one that was gone through twice has the sum."""
-    spent = defaultdict[str, float](float)
-    for one in stages:
-        spent[one.name] += one.seconds
-    return spent
 
 
 @dataclass(frozen=True, slots=True)

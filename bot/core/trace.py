@@ -29,7 +29,6 @@ from bot.core.models import (
     Question,
     Retrieval,
     StageTime,
-    seconds_by_stage,
 )
 from bot.core.plaintext import mend, shorten
 from bot.core.ports import AnswerListener
@@ -52,8 +51,7 @@ PREVIEW_CHARS = 160
 """Characters kept of a passage that was found."""
 
 STAGES = ("bm25", "vector", "mix", "relevance", "ranked", "reranked")
-"""Scores that put candidates in order, as they follow one another: the two legs, both fused, with what
-document and words add, with age, and a reranker's."""
+"""Scores that order candidates, in turn: both legs, fused, with document and words, with age, reranked."""
 
 NOWHERE = "stands in no passage word for word"
 AMBIGUOUS = "too short: stands at several places"
@@ -120,6 +118,13 @@ class Trace:
             yield
         finally:
             self.stages.append(StageTime(stage, began, time.perf_counter() - began))
+
+    def seconds_by_stage(self) -> dict[str, float]:
+        """In the order of the stages; one that was gone through twice has the sum."""
+        spent = dict.fromkeys((one.name for one in self.stages), 0.0)
+        for one in self.stages:
+            spent[one.name] += one.seconds
+        return spent
 
     @contextmanager
     def collecting_calls(self) -> Iterator[None]:
@@ -223,7 +228,7 @@ class QuestionRecord:
                 "state": answer.state.value,
                 "answer": answer.text,
                 "looks": [trace.search_as_json(search) for search in trace.searches],
-                "leading": [_leader(one) for one in _leading(trace.judged)],
+                "leading": _leading(trace.judged),
                 "helps": helps,
                 "drafts": drafts,
                 "citations": [_citation(one) for one in answer.citations],
@@ -238,8 +243,8 @@ class QuestionRecord:
     def log_line(self) -> str:
         """Ids and counts, never a word of question or document."""
         question, answer, tokens = self.question, self.answer, self.trace.tokens_as_json()
-        spent = seconds_by_stage(self.trace.stages).items()
-        stages = "".join(f"{name}_ms={round(1000 * seconds)} " for name, seconds in spent)
+        spent = self.trace.seconds_by_stage().items()
+        stages = "".join(f"{name}_ms={1000 * seconds:.0f} " for name, seconds in spent)
         return (
             f"question={question.id} channel={question.channel.id} "
             f"door={(question.chat or question.channel).platform} state={answer.state} candidates="
@@ -266,12 +271,9 @@ def _citation(one: Citation) -> Json:
     }
 
 
-def _leading(judged: SearchAttempt | None) -> Sequence[Passage]:
-    return judged.retrieval.passages[:LEADING] if judged else ()
-
-
-def _leader(passage: Passage) -> Json:
-    return {"file": passage.publication.file, "day": _day(passage)}
+def _leading(judged: SearchAttempt | None) -> list[Json]:
+    first = judged.retrieval.passages[:LEADING] if judged else ()
+    return [{"file": one.publication.file, "day": _day(one)} for one in first]
 
 
 def _day(passage: Passage) -> str | None:

@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disab
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from bot.core.models import seconds_by_stage
 from bot.core.trace import QuestionRecord, Trace
 
 ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -85,7 +84,7 @@ class ServiceMetrics:
 
     def count_question(self, record: QuestionRecord) -> None:
         """A question was answered."""
-        answer, spent = record.answer, seconds_by_stage(record.trace.stages)
+        answer, spent = record.answer, record.trace.seconds_by_stage()
         self._questions.labels(record.question.asked_in.platform.value, answer.state.value).inc()
         self._seconds.labels("total").observe(answer.milliseconds.total / 1000)
         for name in STAGES:
