@@ -159,7 +159,7 @@ class ReplyWords:
     not_helpful: str
     why: str
     new_links: str
-    links_renewed: str
+    links_renewed: SentenceTemplate
     what_was_wrong: str
     wrong_page: str
     wrong_answer: str

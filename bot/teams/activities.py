@@ -111,6 +111,14 @@ class TeamsPlace(NamedTuple):
     address: dict[str, Any]
 
 
+class ChatPair(NamedTuple):
+    """The bot and one person, by the ids that activities have for them, in an Entra tenant."""
+
+    bot: str
+    person: str
+    tenant: str
+
+
 def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
     """A channel is one for all its threads; a group or personal chat is one for itself."""
     tenant, conversation = tenant_of(activity), part(activity, "conversation")

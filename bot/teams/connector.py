@@ -14,13 +14,23 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 from botbuilder.core import CardFactory, MessageFactory
-from botbuilder.schema import ActionTypes, Activity, ActivityTypes, CardAction, Entity, SuggestedActions
+from botbuilder.schema import (
+    ActionTypes,
+    Activity,
+    ActivityTypes,
+    CardAction,
+    ChannelAccount,
+    ConversationParameters,
+    Entity,
+    SuggestedActions,
+)
 from yarl import URL
 
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.plaintext import shorten_middle
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings
+from bot.teams.activities import ChatPair
 from bot.teams.cards import TeamsMessage
 from storage.errors import SettingsError
 
@@ -152,7 +162,7 @@ def _text(text: str, text_format: str) -> Activity:
     return activity
 
 
-def _wire(value: Activity | Entity) -> Json:
+def _wire(value: Activity | Entity | ConversationParameters) -> Json:
     serialize: Callable[[], Json] = value.serialize
     return serialize()
 
@@ -240,6 +250,23 @@ class Connector:
         """
         await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
 
+    async def open_chat(self, address: Json, pair: ChatPair) -> str:
+        """The id of the bot's personal chat with a person, which Teams makes where there is none.
+
+        Raises:
+            DeliveryError: Teams makes none, because the person has not got the app; or nobody knows.
+        """
+        parameters = ConversationParameters(
+            is_group=False,
+            bot=ChannelAccount(id=pair.bot),
+            members=[ChannelAccount(id=pair.person)],
+            tenant_id=pair.tenant,
+            channel_data={"tenant": {"id": pair.tenant}},
+        )
+        if chat := await self._send("POST", URL(_conversations(address), encoded=True), _wire(parameters)):
+            return chat
+        raise DeliveryError("Teams named no chat")
+
     async def aclose(self) -> None:
         """Close the connections."""
         if self._session:
@@ -285,7 +312,11 @@ class Connector:
 def _url(address: Json, *activity: str) -> URL:
     """Conversation ids hold ``:``, ``;`` and ``@``: each part is quoted whole."""
     parts = [quote(part, safe="") for part in (address["conversation"], "activities", *activity)]
-    return URL(f"{address['service_url'].rstrip('/')}/v3/conversations/{'/'.join(parts)}", encoded=True)
+    return URL(f"{_conversations(address)}/{'/'.join(parts)}", encoded=True)
+
+
+def _conversations(address: Json) -> str:
+    return f"{address['service_url'].rstrip('/')}/v3/conversations"
 
 
 def _refusal(status: int, retry_after: float | None) -> DeliveryError:

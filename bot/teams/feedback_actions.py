@@ -2,8 +2,8 @@
 
 Teams' own buttons send an invoke that names the message; a card's button names it in its data. Both count
 only for an answer that was given in the very channel or chat that they come from. Teams shows nothing to one
-person of a channel alone, so reasons, pages and "Why?" are offered in personal chats. New links are shown in
-the thread of the answer, to those who could open its links before.
+person of a channel alone, so reasons, pages and "Why?" are offered in personal chats. New links come to the
+personal chat of whoever asked for them; where Teams makes none, below the answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
 from bot.core.plaintext import mend, shorten, tame
 from bot.core.wording import reply_words
-from bot.teams.activities import TeamsPlace, part, place_of
+from bot.teams.activities import ChatPair, TeamsPlace, part, place_of
 from storage.chat.feedback import FeedbackVerdict
 
 Json = Mapping[str, Any]
@@ -36,6 +36,7 @@ class FeedbackAction:
     """What a person says of an answer, or asks of it."""
 
     place: TeamsPlace
+    pair: ChatPair
     person: str
     message: str
     """The id of the answer's message."""
@@ -63,13 +64,15 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
     person, value = str(sender.get("aadObjectId") or sender.get("id") or ""), part(activity, "value")
     if place is None or not person:
         return None
+    bot = str(part(activity, "recipient").get("id") or "")
+    pair = ChatPair(bot, str(sender.get("id") or ""), place.key.installation)
     if is_feedback(activity):
         said = part(value, "actionValue")
         message, verdict = activity.get("replyToId"), _REACTIONS.get(str(said.get("reaction")))
         if value.get("actionName") != "feedback" or verdict is None or not _is_id(message):
             return None
         comment = _comment(said.get("feedback"))
-        return FeedbackAction(place, person, str(message), verdict, is_native=True, comment=comment)
+        return FeedbackAction(place, pair, person, str(message), verdict, is_native=True, comment=comment)
     said_by_card, message = value.get("feedback"), value.get("answer")
     is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY, LINKS)
     wants_links = said_by_card == LINKS
@@ -78,7 +81,7 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
     verdict = None if said_by_card in (WHY, LINKS) else FeedbackVerdict(str(said_by_card))
     page = _page(value.get("page"))
     return FeedbackAction(
-        place, person, str(message), verdict, is_native=False, page=page, wants_links=wants_links
+        place, pair, person, str(message), verdict, is_native=False, page=page, wants_links=wants_links
     )
 
 

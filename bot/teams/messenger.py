@@ -16,6 +16,7 @@ from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold, Keep
 from bot.core.wording import reply_words
+from bot.teams.activities import ChatPair
 from bot.teams.cards import (
     TeamsMessage,
     escape,
@@ -135,13 +136,28 @@ class TeamsMessenger:
         except DeliveryError as error:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
-    async def show_renewed(self, address: Json, answer: Answer) -> None:
-        """Show sources with new links below their answer; a refusal is logged and nothing else."""
-        card = render_whole(answer, self._sources_shown)
+    async def show_renewed(self, address: Json, answer: Answer, pair: ChatPair) -> None:
+        """Show sources with new links to whoever asked for them; a refusal is logged and nothing else.
+
+        They come to the person's own chat with the bot; where Teams takes nothing there, below their answer.
+        """
+        activity = card_activity(render_whole(answer, self._sources_shown), tame(answer.text))
         try:
-            await self.connector.post(address, card_activity(card, tame(answer.text)))
+            if address.get("is_personal") or not await self._post_to_one(address, pair, activity):
+                await self.connector.post(address, activity)
         except DeliveryError as error:
             log.warning("new links could not be shown: %s", type(error).__name__)
+
+    async def _post_to_one(self, address: Json, pair: ChatPair, activity: Json) -> bool:
+        """Post it in the bot's chat with a person; False: Teams does not take it there."""
+        try:
+            chat = await self.connector.open_chat(address, pair)
+            await self.connector.post(address | {"conversation": chat}, activity)
+        except DeliveryUnclear:
+            raise
+        except DeliveryError:
+            return False
+        return True
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
         """Teams fetches the pictures that the card names."""

@@ -199,7 +199,7 @@ class MemoryInbox:
 
     async def renew_links(self, channel_id: int, question: str, language: Language) -> Answer:
         """One link, which says whose question it is of."""
-        text = f"{reply_words(language).links_renewed}\n[1] “2:00 AM”"
+        text = f"{reply_words(language).links_renewed(question=question)}\n[1] “2:00 AM”"
         url = f"https://kept.example/v/{channel_id}-{question}"
         cited = Citation(1, "Rules", "rules.pdf", 1, "2:00 AM", (), url, version_id=1)
         return Answer(AnswerState.CHAT, text, (cited,), language=language)

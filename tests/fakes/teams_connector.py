@@ -29,6 +29,8 @@ class Teams:
     """Streams that take no more."""
     streaming: str = ""
     """The stream that runs: a chat has one at a time."""
+    has_app: bool = True
+    """Whether people have the app for themselves, too: the bot's chat with one of them is made then."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """Nothing but three dots is answered before it is set."""
     took: asyncio.Event = field(default_factory=asyncio.Event)
@@ -67,6 +69,16 @@ class Teams:
             self.streaming = ""
         return True
 
+    async def open_chat(self, request: web.Request) -> web.Response:
+        """The bot's chat with one person."""
+        asked = await request.json()
+        if not self.has_app:
+            return web.json_response({"error": {"code": "ForbiddenOperationException"}}, status=403)
+        (member,) = asked["members"]
+        assert asked["bot"]["id"]
+        assert asked["channelData"]["tenant"]["id"]
+        return web.json_response({"id": f"a:{member['id']}"}, status=201)
+
     async def grant(self, request: web.Request) -> web.Response:
         """Microsoft's token endpoint."""
         form = await request.post()
@@ -85,7 +97,9 @@ async def running_teams() -> AsyncIterator[Teams]:
     """The connector and the token endpoint on loopback."""
     teams, app = Teams(), web.Application()
     teams.gate.set()
-    path = "/connector/v3/conversations/{conversation}/activities"
+    conversations = "/connector/v3/conversations"
+    path = f"{conversations}/{{conversation}}/activities"
+    app.router.add_post(conversations, teams.open_chat)
     app.router.add_post(path, teams.handle)
     app.router.add_put(path + "/{activity}", teams.handle)
     app.router.add_post("/tenant-1/oauth2/v2.0/token", teams.grant)

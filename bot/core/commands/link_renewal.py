@@ -12,7 +12,7 @@ from storage.chat.channels import Channels
 from storage.chat.traces import QuestionRecords
 from storage.errors import UnknownChannel
 
-QUOTE_CHARS = 200
+QUESTION_CHARS, QUOTE_CHARS = 100, 200
 
 
 def renewed_sources(
@@ -49,4 +49,5 @@ class LinkRenewal:
         except UnknownChannel:
             return renewed_sources((), words, "")
         citations = await self._citations.renew(channel, record.get("citations", ()))
-        return renewed_sources(citations, words, words.links_renewed)
+        asked = inert(shorten(record.get("question", ""), QUESTION_CHARS))
+        return renewed_sources(citations, words, words.links_renewed(question=asked))

@@ -15,6 +15,7 @@ from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language, 
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
+from bot.teams.activities import ChatPair
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
 from storage.models import Channel, ChannelKey, Platform
@@ -25,6 +26,7 @@ ANSWER = Answer(
     (Citation(1, "Backups", "sop.pdf", 2, "daily", (), "https://f.example/v/1"),),
 )
 
+OWN_CHAT = "a:29:ann"
 CHANNEL = Channel(1, ChannelKey(Platform.TEAMS, "t", "19:ops").tenant, Platform.TEAMS, "ops", 1)
 EVIL = "[here](https://evil.example) <at>everyone</at> **bold**"
 
@@ -182,6 +184,35 @@ async def test_a_busy_teams_ends_a_stream_later(
     assert [method for method, *_ in teams.sent] == ["POST"] * 3
     await messenger.deliver(personal, message, ANSWER, outbox.keep)
     assert [one.get("text") for one in teams.shown.values() if "text" in one] == ["Daily [1]."]
+
+
+@pytest.mark.parametrize(
+    ("has_app", "faults", "places"),
+    [
+        (True, [], [OWN_CHAT]),
+        (False, [], [CONVERSATION]),
+        (True, [403], [OWN_CHAT, CONVERSATION]),
+        (True, [502] * 4, [OWN_CHAT] * 4),
+    ],
+    ids=["has the app", "has it not", "has blocked it", "nobody knows"],
+)
+async def test_new_links_come_to_whoever_asked_for_them(
+    teams: Teams, messenger: TeamsMessenger, has_app: bool, faults: list[int], places: list[str]
+) -> None:
+    """In their own chat; below the answer only where Teams surely took nothing there."""
+    teams.has_app = has_app
+    teams.faults = [web.Response(status=fault) for fault in faults]
+    await messenger.show_renewed(teams.address, ANSWER, ChatPair("28:bot", "29:ann", "tenant-1"))
+    assert [place for _, place, _ in teams.sent] == places
+    assert len(teams.shown) == len(places) - len(faults)
+
+
+async def test_new_links_of_a_personal_chat_stay_there(teams: Teams, messenger: TeamsMessenger) -> None:
+    """No other chat is opened."""
+    teams.has_app = False
+    personal = teams.address | {"is_personal": True}
+    await messenger.show_renewed(personal, ANSWER, ChatPair("28:bot", "29:ann", "tenant-1"))
+    assert [place for _, place, _ in teams.sent] == [CONVERSATION]
 
 
 async def test_the_bots_token_is_asked_for_once_and_again_when_it_is_refused(

@@ -61,7 +61,11 @@ async def posted(
         for one, id_ in zip(citations, records, strict=True)
     ]
     await house.stores.records.keep(
-        question, channel.id, records[0].created_at, "grounded", {"citations": shown}
+        question,
+        channel.id,
+        records[0].created_at,
+        "grounded",
+        {"question": "When?", "citations": shown},
     )
     return channel, records[1]
 
@@ -142,7 +146,7 @@ async def test_renewed_links_open_what_the_answer_showed(client: TestClient, hou
     service = CitationService(house.citations, house.links, house.catalog)
     renewal = LinkRenewal(house.stores.records, house.channels, service)
     answer = await renewal.renew(channel.id, "1", Language.ENGLISH)
-    assert answer.text == f"{WORDS.links_renewed}\n[1] “Nightly”\n[2] “backups”"
+    assert answer.text == f"{WORDS.links_renewed(question='When?')}\n[1] “Nightly”\n[2] “backups”"
     for one in answer.citations:
         assert (await client.get(house.links.viewer_path(one.url))).status == 200
     other = await house.channel("other")

@@ -62,7 +62,10 @@ async def test_feedback_of_an_answer_becomes_a_case(
         assert await whispers(slack, WORDS.feedback_thanks)
         links = {"action_id": "feedback-links", "value": whys["elements"][1]["value"]}
         assert await signed.click(click(IT, whys, links)) == 200
-        await until(lambda: whispers(slack, WORDS.links_renewed), log=lambda: program.log)
+        await until(
+            lambda: whispers(slack, WORDS.links_renewed(question="when do backups run?")),
+            log=lambda: program.log,
+        )
         good = {"action_id": "feedback", **thumbs["elements"][0]["positive_button"]}
         assert await signed.click(click(HR, thumbs, good)) == 200
     (case,) = map(json.loads, program.run("feedback", "export").stdout.splitlines())

@@ -65,7 +65,7 @@ async def said_in(playground: Playground, conversation: str, words: str) -> list
 async def test_feedback_of_a_channels_answer_becomes_a_case(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """Shows a thumb with words, new links by a click; neither another chat nor a made-up id says anything."""
+    """A thumb with words, new links for one person; neither another chat nor a made-up id says anything."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
@@ -85,10 +85,10 @@ async def test_feedback_of_a_channels_answer_becomes_a_case(
         )
         button = card["attachments"][0]["content"]["body"][-1]["actions"][0]
         await playground.send(from_user(playground, where, type="message", value=button["data"]))
-        (renewed,) = await until(
-            lambda: said_in(playground, OPERATIONS, WORDS.links_renewed), log=lambda: program.log
-        )
+        with_links = WORDS.links_renewed(question="when do backups run?")
+        (renewed,) = await until(lambda: said_in(playground, "", with_links), log=lambda: program.log)
         assert "/v/" in json.dumps(renewed)
+        assert not await said_in(playground, OPERATIONS, with_links)
         for forged in (
             from_user(playground, where, **thumb("1700000000000")),
             from_user(playground, PERSONAL, **thumb(answer["id"])),
