@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all pictures mutate soak soak-chaos soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
+.PHONY: help install demo test test-all pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -49,13 +49,13 @@ pictures: $(VENV)/.developing ## take the README's pictures anew: answers in bot
 mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
 	@$(EVENLY) tests/isolated.sh $(BIN)/python tests/mutations/mutate.py
 
-soak: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
+soak-kills: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak.py --kills $(or $(KILLS),2000) $(ROUND)
+	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak_kills.py --kills $(or $(KILLS),2000) $(ROUND)
 
-soak-chaos: $(VENV)/.developing ## let everything go wrong at once, [MINUTES=30] on every engine; Ctrl-C, and it goes on next time
+soak: $(VENV)/.developing ## let everything go wrong at once, [MINUTES=30] on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak_chaos.py --minutes $(or $(MINUTES),30) $(ROUND)
+	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak.py --minutes $(or $(MINUTES),30) $(ROUND)
 
 soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctrl-C, and it goes on next time
 	@PYTHONPATH=.:tests tests/isolated.sh $(BIN)/python tests/hostile/soak_hostile.py --files $(or $(FILES),10000) $(ROUND)

@@ -1,6 +1,6 @@
 """``make soak-hostile``: thousands of hostile files in slices. Ctrl-C ends it, the next run goes on there.
 
-What is finished lies in ``build/soak/hostile.json``: the seed, the next number and the table.
+What is finished lies in ``build/soak-hostile/hostile.json``: the seed, the next number and the table.
 ``--first 4200 --files 1`` runs some files again by themselves, to look at their faults.
 """
 
@@ -19,7 +19,7 @@ from harness.hostile_run import CHANNEL, SECRET, Ending, besieged, make_files
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
 
-FOLDER = Path(__file__).parents[2] / "build" / "soak"
+FOLDER = Path(__file__).parents[2] / "build" / "soak-hostile"
 STATE, REPORT = FOLDER / "hostile.json", FOLDER.parent / "hostile-table.txt"
 SLICE = 250
 """Files of one home: a slice that is interrupted is lost, and done again."""

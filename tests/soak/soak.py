@@ -1,6 +1,6 @@
-"""``make soak``: thousands of kills in slices. Ctrl-C ends it, the next run goes on where it stopped.
+"""``make soak``: everything goes wrong at once, for [MINUTES=30] on each pair of engine and database.
 
-What is finished lies in ``build/soak/state.json``: the seed and rounds of every pair, and the table.
+Ctrl-C ends it, the next run goes on: what is finished lies in ``build/soak/state.json``.
 ``--pair Weaviate/SQLite --seed 7`` does one round alone, to look at its faults again.
 """
 
@@ -9,134 +9,111 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from tempfile import mkdtemp
 
-from checks.tally import Table
-from engines.postgres import RealPostgres, account
-from engines.weaviate import RealWeaviate
-from rounds.kills import REPORT, kill_often
+from chaos.questions import PATIENCE_SECONDS
+from chaos.round import run_chaos
+from chaos.tally import ChaosTally, grown, table
 from rounds.pairs import PAIRS, Pair
+from soak_kills import servers
 
-FOLDER = REPORT.parent / "soak"
-STATE = FOLDER / "state.json"
-SLICE = 25
-"""Kills of a round: a slice that is interrupted is lost, and done again."""
+FOLDER = Path(__file__).parents[2] / "build" / "soak"
+STATE, REPORT, EVIDENCE = FOLDER / "state.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"
+ROUND_SECONDS = 300.0
+"""Of trouble; stillness and audit come on top. A round that is interrupted is done again."""
+OWN_MOUNTS = "SOAK_OWN_MOUNTS"
 
 
-class Soak:
+class Chaos:
     """The state of a long run."""
 
-    def __init__(self, kills: int) -> None:
-        self._rounds = -(-kills // (SLICE * len(PAIRS)))
-        state = json.loads(STATE.read_text()) if STATE.exists() else {"done": {}, "rows": [], "faults": []}
+    def __init__(self, minutes: float, seconds: float, patience: float) -> None:
+        state = json.loads(STATE.read_text()) if STATE.exists() else {"rows": {}, "done": {}, "faults": []}
+        self._rounds, self._seconds = max(1, round(minutes * 60 / seconds)), seconds
+        self._patience = patience
         self._done: dict[str, int] = state["done"]
-        self.table = Table(state["rows"])
-        self.faults: list[str] = state["faults"]
+        self._faults: list[str] = state["faults"]
+        self.tallies = {pair: ChaosTally(**row) for pair, row in state["rows"].items()}
+
+    @property
+    def faults(self) -> list[str]:
+        """Of all rounds, and of memory that grows."""
+        return [*self._faults, *(one for pair, tally in self.tallies.items() for one in grown(pair, tally))]
 
     async def run(self, pairs: list[Pair]) -> None:
-        """All pairs beside each other, round after round."""
+        """All pairs beside each other, as many as there are processors, round after round."""
         turns = asyncio.Semaphore(os.cpu_count() or 1)
         await asyncio.gather(*(self._run_pair(pair, turns) for pair in pairs))
 
     async def _run_pair(self, pair: Pair, turns: asyncio.Semaphore) -> None:
         while (number := self._done.get(pair.name, 0)) < self._rounds:
             async with turns:
-                await kill_often(
-                    pair, FOLDER, seed=number + 1, aims=pair.aims(number + 1, SLICE), tell=self._take
+                tally, faults = await run_chaos(
+                    pair,
+                    FOLDER,
+                    seed=number + 1,
+                    seconds=self._seconds,
+                    patience=self._patience,
+                    evidence=EVIDENCE,
                 )
+            self.tallies.setdefault(pair.name, ChaosTally()).add(tally)
+            self._faults += faults
             self._done[pair.name] = number + 1
             self._save()
-            print(f"{self.table.total().kills} kills, {self.table.total().faults} faults", flush=True)
-
-    def _take(self, table: Table, faults: list[str]) -> None:
-        self.table = Table([*self.table.rows(), *table.rows()])
-        self.faults += faults
+            print(f"{pair.name}, seed {number + 1}: {len(faults)} faults", flush=True)
 
     def _save(self) -> None:
+        rows = {pair: asdict(tally) for pair, tally in self.tallies.items()}
         draft = STATE.with_suffix(".draft")
-        draft.write_text(json.dumps({"done": self._done, "rows": self.table.rows(), "faults": self.faults}))
+        draft.write_text(json.dumps({"rows": rows, "done": self._done, "faults": self._faults}))
         draft.replace(STATE)
-        REPORT.write_text(f"{self.table}\n")
+        REPORT.write_text(f"{table(self.tallies)}\n")
 
 
-@contextmanager
-def servers(names: Sequence[str], folder: Path = FOLDER) -> Iterator[list[Pair]]:
-    """These pairs, each with servers of its own, in this folder, where it needs any."""
-    with ExitStack() as stack:
-        yield [
-            Pair(
-                name,
-                stack.enter_context(_weaviate(folder)) if name.startswith("Weaviate") else None,
-                stack.enter_context(_postgres()) if name.endswith("PostgreSQL") else None,
-            )
-            for name in names
-        ]
-
-
-@contextmanager
-def _weaviate(folder: Path) -> Iterator[RealWeaviate]:
-    server = RealWeaviate(Path(mkdtemp(prefix="weaviate-", dir=folder)))
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-@contextmanager
-def _postgres() -> Iterator[RealPostgres]:
-    folder = Path(mkdtemp(prefix="footnote-pg-"))
-    if (owner := account()) is not None:
-        os.chown(folder, owner, -1)
-    server = RealPostgres(folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
-
-
-async def repeat(pair: Pair, seed: int, kills: int) -> list[str]:
+async def repeat(pair: Pair, seed: int, seconds: float, patience: float) -> list[str]:
     """One round by itself; prints its table and returns its faults."""
-    found: list[str] = []
-
-    def tell(table: Table, faults: list[str]) -> None:
-        print(table, *faults, sep="\n")
-        found.extend(faults)
-
-    await kill_often(pair, FOLDER / "again", seed=seed, aims=pair.aims(seed, kills), tell=tell)
-    return found
+    tally, faults = await run_chaos(
+        pair, FOLDER / "again", seed=seed, seconds=seconds, patience=patience, evidence=EVIDENCE
+    )
+    print(table({pair.name: tally}))
+    return [*faults, *grown(pair.name, tally)]
 
 
 def main() -> int:
-    """Go on until there were as many kills as asked for; 1 when anything was lost, doubled or left."""
+    """Go on until there was as much as asked for; 1 when anything was lost, doubled, harmed or grew."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--seconds", type=float, default=ROUND_SECONDS, help="of trouble in a round")
+    parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="while nothing moves")
     parser.add_argument("--pair", choices=PAIRS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if os.geteuid() == 0 and OWN_MOUNTS not in os.environ:  # small disks that nobody else sees, gone with us
+        os.environ[OWN_MOUNTS] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])  # noqa: S606
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # of connections that a kill has cut
     FOLDER.mkdir(parents=True, exist_ok=True)
     if options.pair:
-        with servers([options.pair]) as pairs:
-            return 1 if asyncio.run(repeat(pairs[0], options.seed, min(options.kills, SLICE))) else 0
-    return _go_on(Soak(options.kills))
+        with servers([options.pair], FOLDER) as pairs:
+            faults = asyncio.run(repeat(pairs[0], options.seed, options.seconds, options.patience))
+        print(*faults, sep="\n")
+    else:
+        faults = _go_on(Chaos(options.minutes, options.seconds, options.patience))
+    return 1 if faults else 0
 
 
-def _go_on(soak: Soak) -> int:
+def _go_on(chaos: Chaos) -> list[str]:
     try:
-        with servers(PAIRS) as pairs:
-            asyncio.run(soak.run(pairs))
+        with servers(PAIRS, FOLDER) as pairs:
+            asyncio.run(chaos.run(pairs))
     except KeyboardInterrupt:
         print("interrupted; `make soak` goes on from here", file=sys.stderr)
-    print(soak.table, *soak.faults, sep="\n")
-    return 1 if soak.table.total().faults else 0
+    print(table(chaos.tallies), *chaos.faults, sep="\n")
+    return chaos.faults
 
 
 if __name__ == "__main__":

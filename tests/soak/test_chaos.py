@@ -13,7 +13,7 @@ from chaos.tally import ChaosTally, grown, growth
 from rounds.pairs import PAIRS
 from rounds.process import SABOTAGE
 
-DRIVER = Path(__file__).with_name("soak_chaos.py")
+DRIVER = Path(__file__).with_name("soak.py")
 PATHS = [Path(__file__).parents[depth] for depth in (2, 1, 0)]
 
 

@@ -1,4 +1,4 @@
-"""Rounds of kills on one pair, until there were enough; called by the test and by ``make soak``."""
+"""Rounds of kills on one pair, until there were enough; called by the test and by ``make soak-kills``."""
 
 from __future__ import annotations
 
