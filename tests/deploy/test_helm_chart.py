@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 import yaml
 from engines.helm import CHART, KINDS, KUBERNETES, helm, kubeconform
+from engines.weaviate import cluster
 from sources import ROOT
+
+from storage.index.weaviate.process import WEAVIATE_VERSION
+from storage.index.weaviate.status import read_status
 
 pytestmark = [pytest.mark.long, pytest.mark.engine("helm")]
 
@@ -38,13 +42,23 @@ def objects(text: str) -> list[Json]:
     return [one for one in yaml.safe_load_all(text) if one]
 
 
+def of_kind(text: str, kind: str) -> list[Json]:
+    """The objects of one kind."""
+    return [one for one in objects(text) if one["kind"] == kind]
+
+
+def pod_of(workload: Json) -> Json:
+    """What a Deployment or a StatefulSet makes pods of."""
+    pod: Json = workload["spec"]["template"]["spec"]
+    return pod
+
+
 def pods(text: str) -> dict[str, Json]:
-    """Component -> the specification of its pods."""
-    found = [one for one in objects(text) if one["kind"] == "Deployment"]
-    templates = {
-        one["metadata"]["labels"]["app.kubernetes.io/component"]: one["spec"]["template"] for one in found
+    """Component -> the specification of its pods, of Footnote's own."""
+    return {
+        one["metadata"]["labels"]["app.kubernetes.io/component"]: pod_of(one)
+        for one in of_kind(text, "Deployment")
     }
-    return {name: template["spec"] for name, template in templates.items()}
 
 
 def environment(pod: Json) -> Json:
@@ -53,9 +67,10 @@ def environment(pod: Json) -> Json:
     return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
 
 
-def test_helm_finds_no_fault() -> None:
+@pytest.mark.parametrize("values", SETS, ids=lambda one: one.stem)
+def test_helm_finds_no_fault(values: Path) -> None:
     """Shows that chart and schema are ones, with every set of values."""
-    done = helm("lint", str(CHART), "--strict", *(f"--values={one}" for one in SETS))
+    done = helm("lint", str(CHART), "--strict", f"--values={values}")
     assert done.returncode == 0, done.stdout
 
 
@@ -66,7 +81,7 @@ def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
     judged = kubeconform(text)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert "Skipped: 0" in judged.stdout
-    for pod in pods(text).values():
+    for pod in map(pod_of, of_kind(text, "Deployment") + of_kind(text, "StatefulSet")):
         (container,) = pod["containers"]
         assert container["securityContext"] == {
             "readOnlyRootFilesystem": True,
@@ -75,6 +90,7 @@ def test_kubernetes_takes_what_is_rendered(values: Path | None) -> None:
         }
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["enableServiceLinks"] is False, "FOOTNOTE_PORT of a service would be refused as a setting"
+    for pod in pods(text).values():
         assert set(environment(pod)) <= SETTINGS
     kinds = {one["kind"] for one in objects(text)}
     assert {"Deployment", "Service", "NetworkPolicy"} <= kinds
@@ -100,6 +116,7 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
     made = objects(text)
     bot, worker = pods(text)["bot"], pods(text)["worker"]
     assert environment(bot)["WEAVIATE_URL"] == "http://answers-footnote-weaviate:8080"
+    assert environment(bot)["FOOTNOTE_WEAVIATE_REPLICAS"] == "3"
     assert [environment(pod)["FOOTNOTE_ROLE"] for pod in (bot, worker)] == ["bot", "worker"]
     assert environment(worker)["FOOTNOTE_BLOBS"] == "s3://footnote/prod"
     secret = {"secretKeyRef": {"name": "footnote-db-app", "key": "uri"}}
@@ -113,8 +130,33 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
     assert [one["replicas"] for one in deployments] == [3, 3]
     assert {one["strategy"]["type"] for one in deployments} == {"RollingUpdate"}
     assert "PersistentVolumeClaim" not in {one["kind"] for one in made}
-    assert sum(one["kind"] == "PodDisruptionBudget" for one in made) == 2
+    assert sum(one["kind"] == "PodDisruptionBudget" for one in made) == 3
     assert "registry.example.com/footnote@sha256:" in text
+
+
+@pytest.mark.engine("weaviate")
+async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
+    """Three real servers with the chart's own variables; addresses, ports and folders are this machine's."""
+    text = rendered(CHART / "ci" / "many-pods-values.yaml")
+    (nodes,) = of_kind(text, "StatefulSet")
+    services = {one["metadata"]["name"]: one["spec"] for one in of_kind(text, "Service")}
+    variables = environment(pod_of(nodes))
+    assert nodes["spec"]["template"]["spec"]["containers"][0]["image"].endswith(f":{WEAVIATE_VERSION}")
+    names = [f"{nodes['metadata']['name']}-{number}" for number in range(nodes["spec"]["replicas"])]
+    assert variables.pop("RAFT_JOIN").split(",") == names
+    host, port = variables.pop("CLUSTER_JOIN").split(":")
+    assert services[host]["ports"] == [{"name": "gossip", "port": int(port), "targetPort": "gossip-tcp"}]
+    assert services[host]["selector"] == nodes["spec"]["selector"]["matchLabels"]
+    assert variables.pop("PERSISTENCE_DATA_PATH") == "/var/lib/weaviate"
+    given = {name: value for name, value in variables.items() if isinstance(value, str)}
+    keys = {name for name in variables.keys() - given.keys() if "secretKeyRef" in variables[name]}
+    assert keys == {"AUTHENTICATION_APIKEY_ALLOWED_KEYS", "CLUSTER_BASIC_AUTH_PASSWORD"}
+    async with cluster(tmp_path, names, given) as servers:
+        first = servers[0]
+        index = await first.connect(replicas=len(names))
+        await index.aclose()
+        status = await read_status(first.url, first.api_key, first.grpc_port, 10)
+    assert (status.nodes.keys(), status.replicas) == (set(names), 3)
 
 
 def test_values_reach_the_program_as_they_were_written() -> None:
@@ -174,6 +216,9 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "home.accessMode=ReadOnlyMany",
         "weaviate.url=weaviate:8080",
         "weaviate.grpcPort=0",
+        "weaviate.replicas=2",
+        "weaviate.replicas=3",
+        "secret=footnote,weaviate.replicas=3,weaviate.url=http://weaviate:8080",
         "metrics.port=8765",
         "metrics.serviceMonitor.enabled=true",
         "ingress.enabled=true",

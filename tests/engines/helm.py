@@ -34,18 +34,19 @@ OPERATOR = GoModule(
     "h1:H/HCiMS4dXQyiFHw28PFlWMh15YUraL3MFe8u7k7dGA=",
     "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
 )
-SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}"
 CHART = ROOT / "deploy" / "helm" / "footnote"
 KINDS = (
     ("v1", "ConfigMap"),
     ("v1", "PersistentVolumeClaim"),
     ("v1", "Service"),
     ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
     ("networking.k8s.io/v1", "Ingress"),
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("policy/v1", "PodDisruptionBudget"),
 )
 """All that the chart makes, but for the ServiceMonitor."""
+SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}-{len(KINDS)}"
 
 
 def missing() -> str | None:

@@ -6,12 +6,14 @@ on all interfaces, so it runs behind loopback only.
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -136,6 +138,35 @@ class RealWeaviate:
                 socket.create_connection((HOST, self.grpc_port), timeout=2).close()
                 return True
         return False
+
+
+@asynccontextmanager
+async def cluster(
+    folder: Path, names: Sequence[str], variables: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[list[RealWeaviate]]:
+    """Nodes of these names that are one cluster, all of them ready; ``variables``: what they get besides."""
+    first = new_identity()
+    secrets = {"api_key": first.api_key, "cluster_password": first.cluster_password}
+    identities = [first, *(replace(new_identity(), **secrets) for _ in names[1:])]
+    ring = {
+        "RAFT_JOIN": ",".join(
+            f"{name}:{one.ports.raft}" for name, one in zip(names, identities, strict=True)
+        ),
+        "RAFT_BOOTSTRAP_EXPECT": str(len(names)),
+    }
+    servers = []
+    for name, identity in zip(names, identities, strict=True):
+        own = {"CLUSTER_HOSTNAME": name}
+        if servers:
+            own["CLUSTER_JOIN"] = f"{HOST}:{first.ports.gossip}"
+        (folder / name).mkdir()
+        servers.append(RealWeaviate(folder / name, identity, {**variables, **ring, **own}))
+    try:
+        await asyncio.gather(*(asyncio.to_thread(one.start) for one in servers))
+        yield servers
+    finally:
+        for one in servers:  # without the others none of them ends in its own order
+            one.kill()
 
 
 @pytest.fixture(scope="session")

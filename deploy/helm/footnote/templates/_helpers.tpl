@@ -14,6 +14,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
+{{- define "footnote.weaviateSelector" -}}
+app.kubernetes.io/name: weaviate
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "footnote.weaviateLabels" -}}
+{{ include "footnote.weaviateSelector" . }}
+app.kubernetes.io/part-of: footnote
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
 {{- define "footnote.image" -}}
 {{- with .Values.image }}
 {{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
@@ -21,7 +33,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "footnote.weaviateUrl" -}}
-{{- if .Values.weaviate.podLabels }}http://{{ include "footnote.name" . }}-weaviate:8080{{ else }}{{ .Values.weaviate.url }}{{ end }}
+{{- if .Values.weaviate.replicas }}http://{{ include "footnote.name" . }}-weaviate:8080{{ else }}{{ .Values.weaviate.url }}{{ end }}
 {{- end }}
 
 {{- /* One pod for both kinds; "kind" is bot or worker, "values" its part of the values. */ -}}
@@ -33,6 +45,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $_ := set $env "WEAVIATE_URL" . }}
 {{- $_ := set $env "FOOTNOTE_WEAVIATE_GRPC_PORT" ($.Values.weaviate.grpcPort | int | toString) }}
 {{- end }}
+{{- if $.Values.weaviate.replicas }}{{ $_ := set $env "FOOTNOTE_WEAVIATE_REPLICAS" "3" }}{{ end }}
 {{- with $.Values.blobs.url }}{{ $_ := set $env "FOOTNOTE_BLOBS" . }}{{ end }}
 {{- if $.Values.workers.replicas }}{{ $_ := set $env "FOOTNOTE_ROLE" .kind }}{{ end }}
 {{- if $.Values.metrics.enabled }}

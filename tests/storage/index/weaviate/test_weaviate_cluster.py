@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from engines.weaviate import RealWeaviate
+from engines.weaviate import RealWeaviate, cluster
 from harness.waiting import until
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable
 from storage.index.base import Filters
-from storage.index.weaviate.process import HOST, new_identity
 from storage.index.weaviate.status import read_status
 
 NODES = 3
@@ -26,26 +23,8 @@ pytestmark = [pytest.mark.engine("weaviate"), pytest.mark.long]
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[list[RealWeaviate]]:
     """A cluster; each node is ready."""
-    first = new_identity()
-    secrets = {"api_key": first.api_key, "cluster_password": first.cluster_password}
-    identities = [first, *(replace(new_identity(), **secrets) for _ in range(1, NODES))]
-    ring = ",".join(f"node{number}:{one.ports.raft}" for number, one in enumerate(identities))
-    servers = []
-    for number, one in enumerate(identities):
-        variables = {
-            "CLUSTER_HOSTNAME": f"node{number}",
-            "RAFT_JOIN": ring,
-            "RAFT_BOOTSTRAP_EXPECT": str(NODES),
-        }
-        if number:
-            variables["CLUSTER_JOIN"] = f"{HOST}:{first.ports.gossip}"
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        servers.append(RealWeaviate(folder, one, variables))
-    await asyncio.gather(*(asyncio.to_thread(one.start) for one in servers))
-    yield servers
-    for one in servers:  # without the others none of them ends in its own order
-        one.kill()
+    async with cluster(tmp_path, [f"node{number}" for number in range(NODES)]) as servers:
+        yield servers
 
 
 async def test_a_channel_has_a_copy_on_each_node_and_outlives_the_loss_of_one(
