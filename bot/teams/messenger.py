@@ -152,6 +152,9 @@ class TeamsMessenger:
         """Post it in the bot's chat with a person; False: Teams does not take it there."""
         try:
             chat = await self.connector.open_chat(address, pair)
+        except DeliveryError:  # even where nobody knows: a chat that was opened shows nothing yet
+            return False
+        try:
             await self.connector.post(address | {"conversation": chat}, activity)
         except DeliveryUnclear:
             raise

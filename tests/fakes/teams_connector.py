@@ -29,8 +29,8 @@ class Teams:
     """Streams that take no more."""
     streaming: str = ""
     """The stream that runs: a chat has one at a time."""
-    has_app: bool = True
-    """Whether people have the app for themselves, too: the bot's chat with one of them is made then."""
+    refusal: int = 0
+    """With which status the bot's chat with one person is not made; 0: it is."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """Nothing but three dots is answered before it is set."""
     took: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,8 +72,8 @@ class Teams:
     async def open_chat(self, request: web.Request) -> web.Response:
         """The bot's chat with one person."""
         asked = await request.json()
-        if not self.has_app:
-            return web.json_response({"error": {"code": "ForbiddenOperationException"}}, status=403)
+        if self.refusal:
+            return web.json_response({"error": {"code": "Refused"}}, status=self.refusal)
         (member,) = asked["members"]
         assert asked["bot"]["id"]
         assert asked["channelData"]["tenant"]["id"]

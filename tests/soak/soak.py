@@ -1,6 +1,6 @@
 """``make soak``: everything goes wrong at once, for [MINUTES=30] on each pair of engine and database.
 
-Ctrl-C ends it, the next run goes on: what is finished lies in ``build/soak/state.json``.
+Ctrl-C ends it, the next run goes on: what is finished lies in ``build/soak/chaos.json``.
 ``--pair Weaviate/SQLite --seed 7`` does one round alone, to look at its faults again.
 """
 
@@ -22,7 +22,7 @@ from rounds.pairs import PAIRS, Pair
 from soak_kills import servers
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak"
-STATE, REPORT, EVIDENCE = FOLDER / "state.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"
+STATE, REPORT, EVIDENCE = FOLDER / "chaos.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"
 ROUND_SECONDS = 300.0
 """Of trouble; stillness and audit come on top. A round that is interrupted is done again."""
 OWN_MOUNTS = "SOAK_OWN_MOUNTS"

@@ -187,20 +187,21 @@ async def test_a_busy_teams_ends_a_stream_later(
 
 
 @pytest.mark.parametrize(
-    ("has_app", "faults", "places"),
+    ("refusal", "faults", "places"),
     [
-        (True, [], [OWN_CHAT]),
-        (False, [], [CONVERSATION]),
-        (True, [403], [OWN_CHAT, CONVERSATION]),
-        (True, [502] * 4, [OWN_CHAT] * 4),
+        (0, [], [OWN_CHAT]),
+        (403, [], [CONVERSATION]),
+        (500, [], [CONVERSATION]),
+        (0, [403], [OWN_CHAT, CONVERSATION]),
+        (0, [502] * 4, [OWN_CHAT] * 4),
     ],
-    ids=["has the app", "has it not", "has blocked it", "nobody knows"],
+    ids=["has the app", "has it not", "perhaps opened", "has blocked it", "perhaps posted"],
 )
 async def test_new_links_come_to_whoever_asked_for_them(
-    teams: Teams, messenger: TeamsMessenger, has_app: bool, faults: list[int], places: list[str]
+    teams: Teams, messenger: TeamsMessenger, refusal: int, faults: list[int], places: list[str]
 ) -> None:
     """In their own chat; below the answer only where Teams surely took nothing there."""
-    teams.has_app = has_app
+    teams.refusal = refusal
     teams.faults = [web.Response(status=fault) for fault in faults]
     await messenger.show_renewed(teams.address, ANSWER, ChatPair("28:bot", "29:ann", "tenant-1"))
     assert [place for _, place, _ in teams.sent] == places
@@ -209,7 +210,7 @@ async def test_new_links_come_to_whoever_asked_for_them(
 
 async def test_new_links_of_a_personal_chat_stay_there(teams: Teams, messenger: TeamsMessenger) -> None:
     """No other chat is opened."""
-    teams.has_app = False
+    teams.refusal = 403
     personal = teams.address | {"is_personal": True}
     await messenger.show_renewed(personal, ANSWER, ChatPair("28:bot", "29:ann", "tenant-1"))
     assert [place for _, place, _ in teams.sent] == [CONVERSATION]
