@@ -267,7 +267,8 @@ async def test_a_message_that_names_nobody_asks_only_where_we_answer(world: Worl
         assert not await worker.receive(message("e3", thread="18.1", is_unaddressed=True))
         assert await worker.receive(message("e4", is_unaddressed=True))
         await world.until("done", 2)
-    assert [question.text for question in world.answers.asked] == ["Question e2?", "Question e4?"]
+    asked = sorted(question.text for question in world.answers.asked)  # both may be in work at once
+    assert asked == ["Question e2?", "Question e4?"]
 
 
 STEPS = [
