@@ -111,12 +111,13 @@ class TeamsPlace(NamedTuple):
     address: dict[str, Any]
 
 
-class ChatPair(NamedTuple):
-    """The bot and one person, by the ids that activities have for them, in an Entra tenant."""
+class PersonalChat(NamedTuple):
+    """Who is in the bot's chat with one person: both by the ids that activities have for them."""
 
     bot: str
-    person: str
+    member: str
     tenant: str
+    """The Entra tenant of both."""
 
 
 def place_of(activity: Json, home: str | None) -> TeamsPlace | None:

@@ -133,7 +133,7 @@ class TeamsAdapter:
         if action.wants_links:
             if asked:
                 answer = await self._renew_links(asked.channel_id, asked.id, asked.language)
-                self._say_behind(self.messenger.show_renewed(action.place.address, answer, action.pair))
+                self._say_behind(self.messenger.show_renewed(action.place.address, answer, action.own_chat))
             return web.Response()
         if action.verdict is None:
             reply = FeedbackReply(await self._feedback.why(asked))

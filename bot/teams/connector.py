@@ -30,7 +30,7 @@ from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear
 from bot.core.plaintext import shorten_middle
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings
-from bot.teams.activities import ChatPair
+from bot.teams.activities import PersonalChat
 from bot.teams.cards import TeamsMessage
 from storage.errors import SettingsError
 
@@ -250,7 +250,7 @@ class Connector:
         """
         await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
 
-    async def open_chat(self, address: Json, pair: ChatPair) -> str:
+    async def open_chat(self, address: Json, own_chat: PersonalChat) -> str:
         """The id of the bot's personal chat with a person, which Teams makes where there is none.
 
         Raises:
@@ -258,10 +258,10 @@ class Connector:
         """
         parameters = ConversationParameters(
             is_group=False,
-            bot=ChannelAccount(id=pair.bot),
-            members=[ChannelAccount(id=pair.person)],
-            tenant_id=pair.tenant,
-            channel_data={"tenant": {"id": pair.tenant}},
+            bot=ChannelAccount(id=own_chat.bot),
+            members=[ChannelAccount(id=own_chat.member)],
+            tenant_id=own_chat.tenant,
+            channel_data={"tenant": {"id": own_chat.tenant}},
         )
         if chat := await self._send("POST", URL(_conversations(address), encoded=True), _wire(parameters)):
             return chat

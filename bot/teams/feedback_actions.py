@@ -17,7 +17,7 @@ from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
 from bot.core.plaintext import mend, shorten, tame
 from bot.core.wording import reply_words
-from bot.teams.activities import ChatPair, TeamsPlace, part, place_of
+from bot.teams.activities import PersonalChat, TeamsPlace, part, place_of
 from storage.chat.feedback import FeedbackVerdict
 
 Json = Mapping[str, Any]
@@ -36,8 +36,10 @@ class FeedbackAction:
     """What a person says of an answer, or asks of it."""
 
     place: TeamsPlace
-    pair: ChatPair
+    own_chat: PersonalChat
+    """Of the person with the bot."""
     person: str
+    """Their object id in Entra, or the id that activities have for them."""
     message: str
     """The id of the answer's message."""
     verdict: FeedbackVerdict | None
@@ -65,14 +67,14 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
     if place is None or not person:
         return None
     bot = str(part(activity, "recipient").get("id") or "")
-    pair = ChatPair(bot, str(sender.get("id") or ""), place.key.installation)
+    own_chat = PersonalChat(bot, str(sender.get("id") or ""), place.key.installation)
     if is_feedback(activity):
         said = part(value, "actionValue")
         message, verdict = activity.get("replyToId"), _REACTIONS.get(str(said.get("reaction")))
         if value.get("actionName") != "feedback" or verdict is None or not _is_id(message):
             return None
         comment = _comment(said.get("feedback"))
-        return FeedbackAction(place, pair, person, str(message), verdict, is_native=True, comment=comment)
+        return FeedbackAction(place, own_chat, person, str(message), verdict, is_native=True, comment=comment)
     said_by_card, message = value.get("feedback"), value.get("answer")
     is_click = activity.get("type") == "message" and said_by_card in (*FeedbackVerdict, WHY, LINKS)
     wants_links = said_by_card == LINKS
@@ -81,7 +83,7 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
     verdict = None if said_by_card in (WHY, LINKS) else FeedbackVerdict(str(said_by_card))
     page = _page(value.get("page"))
     return FeedbackAction(
-        place, pair, person, str(message), verdict, is_native=False, page=page, wants_links=wants_links
+        place, own_chat, person, str(message), verdict, is_native=False, page=page, wants_links=wants_links
     )
 
 

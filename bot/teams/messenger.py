@@ -16,7 +16,7 @@ from bot.core.notifications.notification_wording import TRY_ASKING
 from bot.core.plaintext import tame
 from bot.core.ports import Announcement, Hold, Keep
 from bot.core.wording import reply_words
-from bot.teams.activities import ChatPair
+from bot.teams.activities import PersonalChat
 from bot.teams.cards import (
     TeamsMessage,
     escape,
@@ -136,22 +136,24 @@ class TeamsMessenger:
         except DeliveryError as error:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
-    async def show_renewed(self, address: Json, answer: Answer, pair: ChatPair) -> None:
+    async def show_renewed(self, address: Json, answer: Answer, own_chat: PersonalChat) -> None:
         """Show sources with new links to whoever asked for them; a refusal is logged and nothing else.
 
-        They come to the person's own chat with the bot; where Teams takes nothing there, below their answer.
+        They come to the person's own chat with the bot; where Teams clearly takes nothing there, below
+        their answer. That an answer has no sources any more is said below it, too.
         """
         activity = card_activity(render_whole(answer, self._sources_shown), tame(answer.text))
+        is_for_one = answer.citations and not address.get("is_personal")
         try:
-            if address.get("is_personal") or not await self._post_to_one(address, pair, activity):
+            if not is_for_one or not await self._post_to_one(address, own_chat, activity):
                 await self.connector.post(address, activity)
         except DeliveryError as error:
             log.warning("new links could not be shown: %s", type(error).__name__)
 
-    async def _post_to_one(self, address: Json, pair: ChatPair, activity: Json) -> bool:
+    async def _post_to_one(self, address: Json, own_chat: PersonalChat, activity: Json) -> bool:
         """Post it in the bot's chat with a person; False: Teams does not take it there."""
         try:
-            chat = await self.connector.open_chat(address, pair)
+            chat = await self.connector.open_chat(address, own_chat)
         except DeliveryError:  # even where nobody knows: a chat that was opened shows nothing yet
             return False
         try:

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
-from bot.teams.activities import ChatPair, read_activity
+from bot.teams.activities import PersonalChat, read_activity
 from bot.teams.adapter import PATH
 from bot.teams.feedback_actions import links_row, read_feedback, reply_card, takes_feedback
 from storage.chat.feedback import FeedbackVerdict
@@ -144,7 +144,7 @@ def test_new_links_are_asked_for_anywhere() -> None:
     action = read_feedback(clicked)
     assert action
     assert (action.wants_links, action.verdict, action.message, action.place.key) == (True, None, "17", KEY)
-    assert action.pair == ChatPair("28:bot", "29:ann", TENANT)
+    assert action.own_chat == PersonalChat("28:bot", "29:ann", TENANT)
     assert read_activity(clicked) is None
 
 

@@ -15,7 +15,7 @@ from bot.core.models import Answer, AnswerState, Citation, CitedPage, Language, 
 from bot.core.plaintext import MORE_TO_COME
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
-from bot.teams.activities import ChatPair
+from bot.teams.activities import PersonalChat
 from bot.teams.connector import AppCredentials, Connector, is_local, is_microsofts
 from bot.teams.messenger import TeamsMessenger
 from storage.models import Channel, ChannelKey, Platform
@@ -203,16 +203,25 @@ async def test_new_links_come_to_whoever_asked_for_them(
     """In their own chat; below the answer only where Teams surely took nothing there."""
     teams.refusal = refusal
     teams.faults = [web.Response(status=fault) for fault in faults]
-    await messenger.show_renewed(teams.address, ANSWER, ChatPair("28:bot", "29:ann", "tenant-1"))
+    await messenger.show_renewed(teams.address, ANSWER, PersonalChat("28:bot", "29:ann", "tenant-1"))
     assert [place for _, place, _ in teams.sent] == places
     assert len(teams.shown) == len(places) - len(faults)
+
+
+async def test_what_has_no_sources_any_more_says_so_below_its_answer(
+    teams: Teams, messenger: TeamsMessenger
+) -> None:
+    """No chat is opened for a sentence that nobody but its answer's readers understands."""
+    answer = Answer(AnswerState.CHAT, "I have no sources.")
+    await messenger.show_renewed(teams.address, answer, PersonalChat("28:bot", "29:ann", "tenant-1"))
+    assert [place for _, place, _ in teams.sent] == [CONVERSATION]
 
 
 async def test_new_links_of_a_personal_chat_stay_there(teams: Teams, messenger: TeamsMessenger) -> None:
     """No other chat is opened."""
     teams.refusal = 403
     personal = teams.address | {"is_personal": True}
-    await messenger.show_renewed(personal, ANSWER, ChatPair("28:bot", "29:ann", "tenant-1"))
+    await messenger.show_renewed(personal, ANSWER, PersonalChat("28:bot", "29:ann", "tenant-1"))
     assert [place for _, place, _ in teams.sent] == [CONVERSATION]
 
 
