@@ -18,8 +18,7 @@ from pathlib import Path
 from chaos.questions import PATIENCE_SECONDS
 from chaos.round import run_chaos
 from chaos.tally import ChaosTally, grown, table
-from rounds.pairs import PAIRS, Pair
-from soak_kills import servers
+from rounds.pairs import PAIRS, Pair, servers
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak"
 STATE, REPORT, EVIDENCE = FOLDER / "chaos.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"

@@ -10,18 +10,11 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import mkdtemp
 
 from checks.tally import Table
-from engines.postgres import RealPostgres, account
-from engines.weaviate import RealWeaviate
 from rounds.kills import REPORT, kill_often
-from rounds.pairs import PAIRS, Pair
+from rounds.pairs import PAIRS, Pair, servers
 
 FOLDER = REPORT.parent / "soak-kills"
 STATE = FOLDER / "state.json"
@@ -65,44 +58,6 @@ class Soak:
         REPORT.write_text(f"{self.table}\n")
 
 
-@contextmanager
-def servers(names: Sequence[str], folder: Path = FOLDER) -> Iterator[list[Pair]]:
-    """These pairs, each with servers of its own, in this folder, where it needs any."""
-    with ExitStack() as stack:
-        yield [
-            Pair(
-                name,
-                stack.enter_context(_weaviate(folder)) if name.startswith("Weaviate") else None,
-                stack.enter_context(_postgres()) if name.endswith("PostgreSQL") else None,
-            )
-            for name in names
-        ]
-
-
-@contextmanager
-def _weaviate(folder: Path) -> Iterator[RealWeaviate]:
-    server = RealWeaviate(Path(mkdtemp(prefix="weaviate-", dir=folder)))
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-@contextmanager
-def _postgres() -> Iterator[RealPostgres]:
-    folder = Path(mkdtemp(prefix="footnote-pg-"))
-    if (owner := account()) is not None:
-        os.chown(folder, owner, -1)
-    server = RealPostgres(folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
-
-
 async def repeat(pair: Pair, seed: int, kills: int) -> list[str]:
     """One round by itself; prints its table and returns its faults."""
     found: list[str] = []
@@ -124,14 +79,14 @@ def main() -> int:
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     if options.pair:
-        with servers([options.pair]) as pairs:
+        with servers([options.pair], FOLDER) as pairs:
             return 1 if asyncio.run(repeat(pairs[0], options.seed, min(options.kills, SLICE))) else 0
     return _go_on(Soak(options.kills))
 
 
 def _go_on(soak: Soak) -> int:
     try:
-        with servers(PAIRS) as pairs:
+        with servers(PAIRS, FOLDER) as pairs:
             asyncio.run(soak.run(pairs))
     except KeyboardInterrupt:
         print("interrupted; `make soak-kills` goes on from here", file=sys.stderr)

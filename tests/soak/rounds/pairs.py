@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 
 from checks.targets import targets
 from checks.witness import GRACE_SECONDS
-from engines.postgres import RealPostgres
+from engines.postgres import RealPostgres, account
 from engines.weaviate import RealWeaviate
 from fakes.tiny_embedder import write_embedder
 
@@ -74,3 +79,41 @@ class Place:
     async def open_index(self) -> Index:
         """The index, seen from outside of any life."""
         return await self.weaviate.connect() if self.weaviate else EmbeddedIndex(self.home / "index")
+
+
+@contextmanager
+def servers(names: Sequence[str], folder: Path) -> Iterator[list[Pair]]:
+    """These pairs, each with servers of its own where it needs any; Weaviate's data lies in ``folder``."""
+    with ExitStack() as stack:
+        yield [
+            Pair(
+                name,
+                stack.enter_context(_weaviate(folder)) if name.startswith("Weaviate") else None,
+                stack.enter_context(_postgres()) if name.endswith("PostgreSQL") else None,
+            )
+            for name in names
+        ]
+
+
+@contextmanager
+def _weaviate(folder: Path) -> Iterator[RealWeaviate]:
+    server = RealWeaviate(Path(mkdtemp(prefix="weaviate-", dir=folder)))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def _postgres() -> Iterator[RealPostgres]:
+    folder = Path(mkdtemp(prefix="footnote-pg-"))
+    if (owner := account()) is not None:
+        os.chown(folder, owner, -1)
+    server = RealPostgres(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
