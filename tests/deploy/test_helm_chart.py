@@ -20,14 +20,15 @@ from storage.index.weaviate.status import read_status
 pytestmark = [pytest.mark.long, pytest.mark.engine("helm")]
 
 SETS = sorted((CHART / "ci").glob("*-values.yaml"))
+MANY_PODS = CHART / "ci" / "many-pods-values.yaml"
 SETTINGS = set(re.findall(r"(?m)^#([A-Za-z_]+)=", (ROOT / "deploy" / "env.example").read_text("utf-8")))
 Json = dict[str, Any]
 
 
-def rendered(values: Path | None) -> str:
+def rendered(values: Path | None, *options: str) -> str:
     """What helm makes of the chart with these values."""
     chosen = ["--values", str(values)] if values else []
-    done = template(*chosen)
+    done = template(*chosen, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -112,7 +113,7 @@ def test_all_kinds_are_rendered_by_some_values() -> None:
 
 def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
     """Shows what the example of many pods makes: roles, budgets, rolling updates, one index, one store."""
-    text = rendered(CHART / "ci" / "many-pods-values.yaml")
+    text = rendered(MANY_PODS)
     made = objects(text)
     bot, worker = pods(text)["bot"], pods(text)["worker"]
     assert environment(bot)["WEAVIATE_URL"] == "http://answers-footnote-weaviate:8080"
@@ -137,26 +138,95 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
 @pytest.mark.engine("weaviate")
 async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
     """Three real servers with the chart's own variables; addresses, ports and folders are this machine's."""
-    text = rendered(CHART / "ci" / "many-pods-values.yaml")
+    text = rendered(MANY_PODS)
     (nodes,) = of_kind(text, "StatefulSet")
-    services = {one["metadata"]["name"]: one["spec"] for one in of_kind(text, "Service")}
+    (container,) = pod_of(nodes)["containers"]
     variables = environment(pod_of(nodes))
-    assert nodes["spec"]["template"]["spec"]["containers"][0]["image"].endswith(f":{WEAVIATE_VERSION}")
+    assert container["image"].endswith(f":{WEAVIATE_VERSION}")
     names = [f"{nodes['metadata']['name']}-{number}" for number in range(nodes["spec"]["replicas"])]
     assert variables.pop("RAFT_JOIN").split(",") == names
-    host, port = variables.pop("CLUSTER_JOIN").split(":")
-    assert services[host]["ports"] == [{"name": "gossip", "port": int(port), "targetPort": "gossip-tcp"}]
-    assert services[host]["selector"] == nodes["spec"]["selector"]["matchLabels"]
-    assert variables.pop("PERSISTENCE_DATA_PATH") == "/var/lib/weaviate"
-    given = {name: value for name, value in variables.items() if isinstance(value, str)}
-    keys = {name for name in variables.keys() - given.keys() if "secretKeyRef" in variables[name]}
-    assert keys == {"AUTHENTICATION_APIKEY_ALLOWED_KEYS", "CLUSTER_BASIC_AUTH_PASSWORD"}
-    async with cluster(tmp_path, names, given) as servers:
+    assert variables.pop("RAFT_BOOTSTRAP_EXPECT") == str(len(names))
+    assert variables.pop("CLUSTER_JOIN") == f"{nodes['spec']['serviceName']}:7946"
+    folder = variables.pop("PERSISTENCE_DATA_PATH")
+    (claim,) = nodes["spec"]["volumeClaimTemplates"]
+    assert {"name": claim["metadata"]["name"], "mountPath": folder} in container["volumeMounts"]
+    key = {"secretKeyRef": {"name": "footnote", "key": "WEAVIATE_API_KEY"}}
+    for name in ("AUTHENTICATION_APIKEY_ALLOWED_KEYS", "CLUSTER_BASIC_AUTH_PASSWORD"):
+        assert variables.pop(name) == key
+    for name, field in (("CLUSTER_HOSTNAME", "metadata.name"), ("CLUSTER_ADVERTISE_ADDR", "status.podIP")):
+        assert variables.pop(name) == {"fieldRef": {"fieldPath": field}}
+    copies = int(environment(pods(text)["bot"])["FOOTNOTE_WEAVIATE_REPLICAS"])
+    async with cluster(tmp_path, names, variables) as servers:
         first = servers[0]
-        index = await first.connect(replicas=len(names))
+        index = await first.connect(replicas=copies)
         await index.aclose()
         status = await read_status(first.url, first.api_key, first.grpc_port, 10)
-    assert (status.nodes.keys(), status.replicas) == (set(names), 3)
+    assert (status.nodes.keys(), status.replicas, copies) == (set(names), 3, 3)
+
+
+def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
+    """Shows who reaches them, whatever ports Footnote may go out to elsewhere, and that one may be away."""
+    text = rendered(MANY_PODS, "--set", "networkPolicy.egressPorts={443,5432}")
+    (nodes,) = of_kind(text, "StatefulSet")
+    name, selector = nodes["metadata"]["name"], nodes["spec"]["selector"]
+    labels = nodes["spec"]["template"]["metadata"]["labels"]
+    services = {one["metadata"]["name"]: one["spec"] for one in of_kind(text, "Service")}
+    policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(text, "NetworkPolicy")}
+    (budget,) = [
+        one["spec"] for one in of_kind(text, "PodDisruptionBudget") if one["metadata"]["name"] == name
+    ]
+    assert labels == {**selector["matchLabels"], "app.kubernetes.io/part-of": "footnote"}, "no versions"
+    assert services[nodes["spec"]["serviceName"]] == {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": selector["matchLabels"],
+        "ports": [{"name": "gossip", "port": 7946, "targetPort": "gossip-tcp"}],
+    }
+    assert services[name]["selector"] == selector["matchLabels"]
+    assert {one["name"]: one["port"] for one in services[name]["ports"]} == {"http": 8080, "grpc": 50051}
+    assert budget == {"maxUnavailable": 1, "selector": selector}
+    footnote, weaviate = policies["answers-footnote"], policies[name]
+    from_footnote, from_nodes = weaviate["ingress"]
+    nodes_only = [{"podSelector": selector}]
+    assert weaviate["podSelector"] == selector
+    assert from_footnote["from"] == [{"podSelector": footnote["podSelector"]}]
+    assert [one["port"] for one in from_footnote["ports"]] == ["http", "grpc"]
+    assert from_nodes == {"from": nodes_only}
+    assert weaviate["egress"][1:] == [{"to": nodes_only}]
+    assert {"ports": [{"port": 8080}, {"port": 50051}], "to": nodes_only} in footnote["egress"]
+
+
+def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
+    """Shows that Weaviate's pods come from the same registry to the same machines as Footnote's."""
+    text = rendered(
+        MANY_PODS,
+        *("--set", "image.pullPolicy=Always,nodeSelector.disk=ssd,podAnnotations.team=search"),
+        *("--set-json", 'tolerations=[{"operator":"Exists"}]'),
+        *("--set-json", 'affinity={"nodeAffinity":{}}'),
+    )
+    made = of_kind(text, "Deployment") + of_kind(text, "StatefulSet")
+    for pod in map(pod_of, made):
+        (container,) = pod["containers"]
+        assert pod["imagePullSecrets"] == [{"name": "registry"}]
+        assert container["imagePullPolicy"] == "Always"
+        assert (pod["nodeSelector"], pod["tolerations"]) == ({"disk": "ssd"}, [{"operator": "Exists"}])
+        assert pod["affinity"] == {"nodeAffinity": {}}
+    annotations = [one["spec"]["template"]["metadata"]["annotations"] for one in made]
+    assert [one["team"] for one in annotations] == ["search"] * 3
+
+
+def test_a_release_whose_name_is_too_long_for_the_nodes_is_refused() -> None:
+    """Shows that it is said before, and that the longest name that is taken makes valid labels."""
+    longest = f"footnote-{'x' * 34}"
+    options = ["--values", str(MANY_PODS), f"--kube-version={KUBERNETES.version}"]
+    taken = helm("template", longest, str(CHART), *options)
+    refused = helm("template", f"{longest}x", str(CHART), *options)
+    assert taken.returncode == 0, taken.stderr
+    (nodes,) = of_kind(taken.stdout, "StatefulSet")
+    assert len(f"{nodes['metadata']['name']}-7d9c8b6f54") <= 63, "of the label controller-revision-hash"
+    assert max(len(one["metadata"]["name"]) for one in of_kind(taken.stdout, "Service")) <= 63
+    assert refused.returncode == 1
+    assert "the name of the release is too long for Weaviate's nodes" in refused.stderr
 
 
 def test_values_reach_the_program_as_they_were_written() -> None:
@@ -178,9 +248,7 @@ def test_values_reach_the_program_as_they_were_written() -> None:
 
 def ingress_paths(*options: str) -> dict[str, str]:
     """Path -> type of the chart's ingress."""
-    done = template("--values", str(CHART / "ci" / "many-pods-values.yaml"), *options)
-    assert done.returncode == 0, done.stderr
-    (ingress,) = [one for one in objects(done.stdout) if one["kind"] == "Ingress"]
+    (ingress,) = of_kind(rendered(MANY_PODS, *options), "Ingress")
     (rule,) = ingress["spec"]["rules"]
     assert rule["host"] == "footnote.example.com"
     return {one["path"]: one["pathType"] for one in rule["http"]["paths"]}
@@ -219,6 +287,9 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "weaviate.replicas=2",
         "weaviate.replicas=3",
         "secret=footnote,weaviate.replicas=3,weaviate.url=http://weaviate:8080",
+        "secret=footnote,weaviate.replicas=3,env.FOOTNOTE_WEAVIATE_REPLICAS=1",
+        "secret=footnote,weaviate.replicas=3,bot.env.FOOTNOTE_WEAVIATE_REPLICAS=1",
+        "secret=footnote,weaviate.replicas=3,workers.env.FOOTNOTE_WEAVIATE_REPLICAS=1",
         "metrics.port=8765",
         "metrics.serviceMonitor.enabled=true",
         "ingress.enabled=true",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 
 from sources import ROOT
@@ -46,7 +47,7 @@ KINDS = (
     ("policy/v1", "PodDisruptionBudget"),
 )
 """All that the chart makes, but for the ServiceMonitor."""
-SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}-{len(KINDS)}"
+SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}-{sha256(repr(KINDS).encode()).hexdigest()[:12]}"
 
 
 def missing() -> str | None:

@@ -86,6 +86,11 @@ class RealWeaviate:
             "FOOTNOTE_WEAVIATE_GRPC_PORT": str(self.grpc_port),
         }
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a process, ready or not."""
+        return self._process is not None
+
     async def connect(self, seconds: float = 10.0, replicas: int | None = None) -> WeaviateIndex:
         """An index on this server, with that deadline."""
         return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds, replicas=replicas)
@@ -162,11 +167,16 @@ async def cluster(
         (folder / name).mkdir()
         servers.append(RealWeaviate(folder / name, identity, {**variables, **ring, **own}))
     try:
-        await asyncio.gather(*(asyncio.to_thread(one.start) for one in servers))
+        started = await asyncio.gather(
+            *(asyncio.to_thread(one.start) for one in servers), return_exceptions=True
+        )
+        for failure in filter(None, started):
+            raise failure
         yield servers
     finally:
         for one in servers:  # without the others none of them ends in its own order
-            one.kill()
+            if one.has_begun:
+                one.kill()
 
 
 @pytest.fixture(scope="session")

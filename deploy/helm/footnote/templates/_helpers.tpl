@@ -36,6 +36,48 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if .Values.weaviate.replicas }}http://{{ include "footnote.name" . }}-weaviate:8080{{ else }}{{ .Values.weaviate.url }}{{ end }}
 {{- end }}
 
+{{- /* What all pods have, Weaviate's too, and all their containers. */ -}}
+{{- define "footnote.anyPod" -}}
+automountServiceAccountToken: false
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+# A Service called footnote would become variables like FOOTNOTE_PORT, which the program refuses.
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "footnote.anyContainer" -}}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  readOnlyRootFilesystem: true
+  allowPrivilegeEscalation: false
+  capabilities:
+    drop: [ALL]
+{{- end }}
+
 {{- /* One pod for both kinds; "kind" is bot or worker, "values" its part of the values. */ -}}
 {{- define "footnote.pod" -}}
 {{- $ := .root }}
@@ -64,34 +106,13 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  automountServiceAccountToken: false
-  # A Service called footnote would become variables like FOOTNOTE_PORT, which the program refuses.
-  enableServiceLinks: false
+  {{- include "footnote.anyPod" $ | nindent 2 }}
   terminationGracePeriodSeconds: 30
-  {{- with $.Values.image.pullSecrets }}
-  imagePullSecrets:
-    {{- range . }}
-    - name: {{ . }}
-    {{- end }}
-  {{- end }}
-  securityContext:
-    runAsNonRoot: true
-    runAsUser: 10001
-    runAsGroup: 10001
-    fsGroup: 10001
-    fsGroupChangePolicy: OnRootMismatch
-    seccompProfile:
-      type: RuntimeDefault
   containers:
     - name: footnote
       image: {{ include "footnote.image" $ }}
-      imagePullPolicy: {{ $.Values.image.pullPolicy }}
       args: [serve]
-      securityContext:
-        readOnlyRootFilesystem: true
-        allowPrivilegeEscalation: false
-        capabilities:
-          drop: [ALL]
+      {{- include "footnote.anyContainer" $ | nindent 6 }}
       ports:
         - name: http
           containerPort: 8765
@@ -174,16 +195,4 @@ spec:
         matchLabels:
           {{- include "footnote.selector" $ | nindent 10 }}
           app.kubernetes.io/component: {{ .kind }}
-  {{- with $.Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with $.Values.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with $.Values.affinity }}
-  affinity:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
 {{- end }}
