@@ -182,6 +182,7 @@ class ForkServerClient:
         for waiting in futures:
             if not waiting.done():
                 waiting.set_exception(ForkServerEnded("the PDF process has ended; it is started again"))
+                waiting.exception()  # whoever waited may have been cancelled: nobody needs to hear of it
 
     async def _last_words(self) -> str:
         """The last line of its error output: the name of what is missing, as a rule."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from storage.errors import ReaderKilled
 from storage.pdf import protocol
-from storage.pdf.fork_client import ForkServerPool
+from storage.pdf.fork_client import ForkServerClient, ForkServerPool
+from storage.task_group import cancel_and_wait
 
 JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "seconds": 5}
 STARVED = {**JOB, "memory": 1}
@@ -60,3 +64,22 @@ async def test_jobs_that_come_faster_than_they_are_taken_wait_for_the_program(pd
     assert {type(end) for end in ends} <= {bytes, ReaderKilled}
     assert program.pid == first
     await program.aclose()
+
+
+async def test_a_job_that_is_cancelled_as_the_program_ends_is_no_error(
+    pdfs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows that a command which ends in the middle of its work leaves no line in its log."""
+    program = await ForkServerClient.start("text")
+    os.kill(program.pid, signal.SIGSTOP)
+    with (pdfs / "plain.pdf").open("rb") as source:
+        job = asyncio.create_task(program.run(JOB, source.fileno()))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(program.aclose())
+        await asyncio.sleep(0)
+        await cancel_and_wait(job)
+        await closing
+    assert job.cancelled()
+    del job
+    gc.collect()  # only then asyncio complains
+    assert caplog.records == []
