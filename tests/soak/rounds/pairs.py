@@ -97,12 +97,15 @@ def servers(names: Sequence[str], folder: Path) -> Iterator[list[Pair]]:
 
 @contextmanager
 def _weaviate(folder: Path) -> Iterator[RealWeaviate]:
-    server = RealWeaviate(Path(mkdtemp(prefix="weaviate-", dir=folder)))
-    server.start()
+    own = Path(mkdtemp(prefix="weaviate-", dir=folder))
+    server = RealWeaviate(own)
     try:
+        server.start()
         yield server
     finally:
-        server.stop()
+        if server.has_begun:
+            server.stop()
+        shutil.rmtree(own)
 
 
 @contextmanager
@@ -111,8 +114,8 @@ def _postgres() -> Iterator[RealPostgres]:
     if (owner := account()) is not None:
         os.chown(folder, owner, -1)
     server = RealPostgres(folder)
-    server.start()
     try:
+        server.start()
         yield server
     finally:
         server.stop()
