@@ -3,7 +3,8 @@
 Teams' own buttons send an invoke that names the message; a card's button names it in its data. Both count
 only for an answer that was given in the very channel or chat that they come from. Teams shows nothing to one
 person of a channel alone, so reasons, pages and "Why?" are offered in personal chats. New links come to the
-personal chat of whoever asked for them; where Teams makes none, below the answer.
+personal chat of whoever asked for them; below the answer where Teams makes no such chat or refuses the post
+there. The sentence that nothing is kept of an answer comes below it, too.
 """
 
 from __future__ import annotations

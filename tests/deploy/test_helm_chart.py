@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.engine("helm")]
 
 SETS = sorted((CHART / "ci").glob("*-values.yaml"))
 MANY_PODS = CHART / "ci" / "many-pods-values.yaml"
+EVERYTHING = CHART / "ci" / "everything-values.yaml"
 SETTINGS = set(re.findall(r"(?m)^#([A-Za-z_]+)=", (ROOT / "deploy" / "env.example").read_text("utf-8")))
 Json = dict[str, Any]
 
@@ -137,7 +138,7 @@ def test_many_pods_share_what_they_need_and_workers_get_no_tokens() -> None:
 
 @pytest.mark.engine("weaviate")
 async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
-    """Three real servers with the chart's own variables; addresses, ports and folders are this machine's."""
+    """Three real servers with the chart's variables, but for addresses, ports, folders, keys and timeouts."""
     text = rendered(MANY_PODS)
     (nodes,) = of_kind(text, "StatefulSet")
     (container,) = pod_of(nodes)["containers"]
@@ -153,8 +154,19 @@ async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
     key = {"secretKeyRef": {"name": "footnote", "key": "WEAVIATE_API_KEY"}}
     for name in ("AUTHENTICATION_APIKEY_ALLOWED_KEYS", "CLUSTER_BASIC_AUTH_PASSWORD"):
         assert variables.pop(name) == key
-    for name, field in (("CLUSTER_HOSTNAME", "metadata.name"), ("CLUSTER_ADVERTISE_ADDR", "status.podIP")):
+    for name, field in (("CLUSTER_HOSTNAME", "metadata.name"), ("CLUSTER_BIND_ADDR", "status.podIP")):
         assert variables.pop(name) == {"fieldRef": {"fieldPath": field}}
+    assert variables == {
+        "AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED": "false",
+        "AUTHENTICATION_APIKEY_ENABLED": "true",
+        "AUTHENTICATION_APIKEY_USERS": "footnote",
+        "AUTOSCHEMA_ENABLED": "false",
+        "CLUSTER_BASIC_AUTH_USERNAME": "footnote",
+        "DEFAULT_VECTORIZER_MODULE": "none",
+        "DISABLE_TELEMETRY": "true",
+        "GO_PROFILING_DISABLE": "true",
+        "LIMIT_RESOURCES": "true",
+    }, "our own child has most of these anyway; CLUSTER_ADVERTISE_ADDR would lengthen timeouts"
     copies = int(environment(pods(text)["bot"])["FOOTNOTE_WEAVIATE_REPLICAS"])
     async with cluster(tmp_path, names, variables) as servers:
         first = servers[0]
@@ -165,8 +177,8 @@ async def test_the_nodes_that_it_makes_are_one_cluster(tmp_path: Path) -> None:
 
 
 def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
-    """Shows who reaches them, whatever ports Footnote may go out to elsewhere, and that one may be away."""
-    text = rendered(MANY_PODS, "--set", "networkPolicy.egressPorts={443,5432}")
+    """Shows who reaches them, whatever ports the values name for elsewhere, and that one may be away."""
+    text = rendered(MANY_PODS, "--set", "networkPolicy.egressPorts={443,5432},weaviate.grpcPort=8080")
     (nodes,) = of_kind(text, "StatefulSet")
     name, selector = nodes["metadata"]["name"], nodes["spec"]["selector"]
     labels = nodes["spec"]["template"]["metadata"]["labels"]
@@ -184,6 +196,7 @@ def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
     }
     assert services[name]["selector"] == selector["matchLabels"]
     assert {one["name"]: one["port"] for one in services[name]["ports"]} == {"http": 8080, "grpc": 50051}
+    assert environment(pods(text)["bot"])["FOOTNOTE_WEAVIATE_GRPC_PORT"] == "50051"
     assert budget == {"maxUnavailable": 1, "selector": selector}
     footnote, weaviate = policies["answers-footnote"], policies[name]
     from_footnote, from_nodes = weaviate["ingress"]
@@ -194,6 +207,23 @@ def test_the_nodes_are_found_by_one_another_and_by_footnote_alone() -> None:
     assert from_nodes == {"from": nodes_only}
     assert weaviate["egress"][1:] == [{"to": nodes_only}]
     assert {"ports": [{"port": 8080}, {"port": 50051}], "to": nodes_only} in footnote["egress"]
+
+
+def test_two_nodes_never_share_a_machine() -> None:
+    """Shows that the loss of a machine leaves the majority, and that Footnote's pods may share theirs."""
+    text = rendered(MANY_PODS, "--set", "weaviate.replicas=5")
+    (nodes,) = of_kind(text, "StatefulSet")
+    assert pod_of(nodes)["topologySpreadConstraints"] == [
+        {
+            "maxSkew": 1,
+            "minDomains": 5,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": nodes["spec"]["selector"],
+        }
+    ]
+    for pod in pods(text).values():
+        assert pod["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "ScheduleAnyway"
 
 
 def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
@@ -215,23 +245,27 @@ def test_all_pods_are_pulled_and_placed_as_the_values_say() -> None:
     assert [one["team"] for one in annotations] == ["search"] * 3
 
 
-def test_a_release_whose_name_is_too_long_for_the_nodes_is_refused() -> None:
-    """Shows that it is said before, and that the longest name that is taken makes valid labels."""
-    longest = f"footnote-{'x' * 34}"
-    options = ["--values", str(MANY_PODS), f"--kube-version={KUBERNETES.version}"]
-    taken = helm("template", longest, str(CHART), *options)
-    refused = helm("template", f"{longest}x", str(CHART), *options)
+@pytest.mark.parametrize(
+    ("values", "most", "by"),
+    [(MANY_PODS, 43, "weaviate.replicas"), (EVERYTHING, 55, "metrics.enabled")],
+    ids=["nodes", "metrics"],
+)
+def test_a_release_whose_name_is_too_long_is_refused(values: Path, most: int, by: str) -> None:
+    """Shows that it is said before, and that the longest name that is taken makes valid names and labels."""
+    options = [str(CHART), "--values", str(values), f"--kube-version={KUBERNETES.version}"]
+    release = "x" * (most - len("-footnote"))
+    taken, refused = (helm("template", name, *options) for name in (release, f"{release}x"))
     assert taken.returncode == 0, taken.stderr
-    (nodes,) = of_kind(taken.stdout, "StatefulSet")
-    assert len(f"{nodes['metadata']['name']}-7d9c8b6f54") <= 63, "of the label controller-revision-hash"
     assert max(len(one["metadata"]["name"]) for one in of_kind(taken.stdout, "Service")) <= 63
+    for nodes in of_kind(taken.stdout, "StatefulSet"):
+        assert len(f"{nodes['metadata']['name']}-7d9c8b6f54") <= 63, "of the label controller-revision-hash"
     assert refused.returncode == 1
-    assert "the name of the release is too long for Weaviate's nodes" in refused.stderr
+    assert f"has {most + 1} characters, {most} at most with {by}" in refused.stderr
 
 
 def test_values_reach_the_program_as_they_were_written() -> None:
     """Shows that numbers stay numbers, that false stays false, and that admins' files are ones."""
-    text = rendered(CHART / "ci" / "everything-values.yaml")
+    text = rendered(EVERYTHING)
     assert environment(pods(text)["bot"]) | {"DATABASE_URL": ""} == {
         "DATABASE_URL": "",
         "FOOTNOTE_CONFINEMENT": "preferred",
@@ -278,6 +312,7 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "env.FOOTNOTE_PORT=80",
         "env.FOOTNOTE_ROLE=worker",
         "blobs.url=s3://footnote/prod",
+        "blobs.url=s3://footnote/prod,database.secret=db,weaviate.replicas=null,weaviate.url=null",
         "publicUrl=footnote.example.com",
         "image.digest=latest",
         "home.size=20",
@@ -286,6 +321,7 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "weaviate.grpcPort=0",
         "weaviate.replicas=2",
         "weaviate.replicas=3",
+        "weaviate.replicas=3,secret=null",
         "secret=footnote,weaviate.replicas=3,weaviate.url=http://weaviate:8080",
         "secret=footnote,weaviate.replicas=3,env.FOOTNOTE_WEAVIATE_REPLICAS=1",
         "secret=footnote,weaviate.replicas=3,bot.env.FOOTNOTE_WEAVIATE_REPLICAS=1",
@@ -293,6 +329,7 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "metrics.port=8765",
         "metrics.serviceMonitor.enabled=true",
         "ingress.enabled=true",
+        "ingress.enabled=true,publicUrl=null",
         "secret=My_Secret",
         "bot.resources.requests.memory=lots",
         "networkPolicy.egressPorts={}",
@@ -303,6 +340,15 @@ def test_wrong_values_are_refused(wrong: str) -> None:
     done = template("--set", wrong)
     assert done.returncode == 1
     assert "values don't meet the specifications of the schema" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("values", [None, EVERYTHING], ids=["defaults", "everything"])
+def test_values_of_an_older_release_are_taken(values: Path | None) -> None:
+    """Shows that what such a release has no value for, as with --reuse-values, counts as off."""
+    switches = "blobs.url", "ingress.enabled", "metrics.serviceMonitor.enabled", "workers.replicas"
+    text = rendered(values, "--set", ",".join(f"{name}=null" for name in (*switches, "weaviate.replicas")))
+    assert pods(text).keys() == {"bot"}
+    assert not of_kind(text, "StatefulSet")
 
 
 def test_the_release_is_the_program_s() -> None:

@@ -149,7 +149,10 @@ class RealWeaviate:
 async def cluster(
     folder: Path, names: Sequence[str], variables: Mapping[str, str] = MappingProxyType({})
 ) -> AsyncIterator[list[RealWeaviate]]:
-    """Nodes of these names that are one cluster, all of them ready; ``variables``: what they get besides."""
+    """Nodes of these names that are one cluster, all of them ready.
+
+    ``variables`` win over what our own child gets, such as its timeouts; not over names and addresses.
+    """
     first = new_identity()
     secrets = {"api_key": first.api_key, "cluster_password": first.cluster_password}
     identities = [first, *(replace(new_identity(), **secrets) for _ in names[1:])]

@@ -1,5 +1,22 @@
+{{- /*
+What names begin with. Behind the longest suffix that is rendered a Service has 63 characters at most, and a
+StatefulSet 52, for a label of its pods holds its name and a hash.
+*/ -}}
 {{- define "footnote.name" -}}
-{{- if contains "footnote" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-footnote{{ end }}
+{{- $name := contains "footnote" .Release.Name | ternary .Release.Name (printf "%s-footnote" .Release.Name) }}
+{{- $most := 63 }}
+{{- $by := "" }}
+{{- if .Values.weaviate.replicas }}
+{{- $most = sub 52 (len "-weaviate") | int }}
+{{- $by = " with weaviate.replicas" }}
+{{- else if .Values.metrics.enabled }}
+{{- $most = sub 63 (len "-metrics") | int }}
+{{- $by = " with metrics.enabled" }}
+{{- end }}
+{{- if gt (len $name) $most }}
+{{- fail (printf "the name of the release is too long: %s has %d characters, %d at most%s" $name (len $name) $most $by) }}
+{{- end }}
+{{- $name }}
 {{- end }}
 
 {{- define "footnote.selector" -}}
@@ -37,7 +54,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- /* What all pods have, Weaviate's too, and all their containers. */ -}}
-{{- define "footnote.anyPod" -}}
+{{- define "footnote.podDefaults" -}}
 automountServiceAccountToken: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
@@ -69,7 +86,7 @@ affinity:
 {{- end }}
 {{- end }}
 
-{{- define "footnote.anyContainer" -}}
+{{- define "footnote.containerDefaults" -}}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   readOnlyRootFilesystem: true
@@ -87,7 +104,10 @@ securityContext:
 {{- $_ := set $env "WEAVIATE_URL" . }}
 {{- $_ := set $env "FOOTNOTE_WEAVIATE_GRPC_PORT" ($.Values.weaviate.grpcPort | int | toString) }}
 {{- end }}
-{{- if $.Values.weaviate.replicas }}{{ $_ := set $env "FOOTNOTE_WEAVIATE_REPLICAS" "3" }}{{ end }}
+{{- if $.Values.weaviate.replicas }}
+{{- $_ := set $env "FOOTNOTE_WEAVIATE_GRPC_PORT" "50051" }}
+{{- $_ := set $env "FOOTNOTE_WEAVIATE_REPLICAS" "3" }}
+{{- end }}
 {{- with $.Values.blobs.url }}{{ $_ := set $env "FOOTNOTE_BLOBS" . }}{{ end }}
 {{- if $.Values.workers.replicas }}{{ $_ := set $env "FOOTNOTE_ROLE" .kind }}{{ end }}
 {{- if $.Values.metrics.enabled }}
@@ -106,13 +126,13 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  {{- include "footnote.anyPod" $ | nindent 2 }}
+  {{- include "footnote.podDefaults" $ | nindent 2 }}
   terminationGracePeriodSeconds: 30
   containers:
     - name: footnote
       image: {{ include "footnote.image" $ }}
       args: [serve]
-      {{- include "footnote.anyContainer" $ | nindent 6 }}
+      {{- include "footnote.containerDefaults" $ | nindent 6 }}
       ports:
         - name: http
           containerPort: 8765
