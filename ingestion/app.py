@@ -385,6 +385,7 @@ class Ingestion:
             while waiting := await self._publications.pending():
                 on_progress(max(0, total - waiting), total)
                 await asyncio.sleep(REBUILD_SECONDS)
+        await self._reconciler.renew_damaged()
         on_progress(total, total)
 
     def _copy_again(self, repairs: Repairs | None) -> Repairs | None:

@@ -117,3 +117,15 @@ def describe_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+class CountLine:
+    """One line on stderr that counts: rewritten on a terminal, written at the end elsewhere."""
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Show how many are done."""
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r\x1b[K{done} of {total} {what}", end=end, file=sys.stderr, flush=True)
+        elif done == total:
+            print(f"{total} {what}", file=sys.stderr, flush=True)

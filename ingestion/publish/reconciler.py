@@ -2,7 +2,8 @@
 
 SQL is the truth: what it calls live and the index lacks is published anew, what the index holds
 beyond it is removed; what the disk lost is copied or read again, what it holds beyond SQL is swept.
-A tenant whose file was damaged answers again once all that is live there was published anew.
+A tenant whose file was damaged, or that was dropped to be built anew, answers again once all that is live
+there was published anew.
 
 A server that is killed can lose vectors it had acknowledged: after an outage the verifier counts chunks and
 vectors of the publications that went live last, the reconciler the chunks of all.
@@ -74,8 +75,10 @@ class Verifier:
             self._rests_until = steady_seconds() + max(REST_SECONDS, steady_seconds() - now)
         self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
 
-    async def verify(self, one: ExpectedPublication) -> bool:
+    async def verify(self, one: ExpectedPublication, *, is_expected: bool = False) -> bool:
         """Count one publication; returns whether it was incomplete and is published anew.
+
+        ``is_expected``: its tenant was dropped on purpose, which is no warning.
 
         Raises:
             InfrastructureError: the index is away, or the database does not work.
@@ -86,7 +89,8 @@ class Verifier:
             )
         except (IncompletePublication, UnknownTenant):
             if await self._queue.replace_live(one.id):
-                _log.warning("publication=%s outcome=incomplete: it is published again", one.id)
+                level = logging.INFO if is_expected else logging.WARNING
+                _log.log(level, "publication=%s outcome=incomplete: it is published again", one.id)
                 return True
         return False
 
@@ -224,24 +228,29 @@ class Reconciler:
             return {}
 
     async def renew_damaged(self) -> None:
-        """Publish what damaged tenants lost, once; what is whole again may answer, and nothing before.
+        """Publish what damaged and dropped tenants lost, once; what is whole again may answer, none before.
 
         Raises:
             InfrastructureError: an engine is away; the next time goes on.
         """
-        damaged = await self._index.damaged()
-        channels = await self._sql.tenants() if damaged else {}
-        for tenant in damaged & channels.keys():
-            live = await self._sql.live(channels[tenant])
+        damaged, rebuilds = await self._index.damaged(), await self._sql.rebuilds.running()
+        channels = await self._sql.tenants() if damaged or rebuilds else {}
+        lacking = {one: id for one, id in channels.items() if one in damaged or id in rebuilds}
+        for tenant, channel_id in lacking.items():
+            live = await self._sql.live(channel_id)
             lost = _lost(live, await self._held(tenant))
             for one in lost:
                 if one.id not in self._renewed:
-                    await self._verifier.verify(one)
+                    await self._verifier.verify(one, is_expected=channel_id in rebuilds)
                     self._renewed.add(one.id)
-            if not lost:
+            if lost:
+                continue
+            if tenant in damaged:
                 await self._index.restore(tenant)
-                _log.warning("tenant=%s outcome=restored: it answers again", tenant)
-        if not damaged:
+            if channel_id in rebuilds:
+                await self._sql.rebuilds.end(channel_id, rebuilds[channel_id])
+            _log.info("tenant=%s outcome=restored: it answers again", tenant)
+        if not lacking:
             self._renewed.clear()
 
     async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:

@@ -30,6 +30,7 @@ from sqlmodel import col
 from storage.documents.document_status import folder_states, overview, recent_documents, status_of
 from storage.documents.progress import Progress, in_channel, measure_progress
 from storage.models import DocumentStatus, LivePublication, MetadataField, Rung, VersionSource, metadata_of
+from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.database import Database
 from storage.sql.document_state import details_of, document_state, live_version
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
@@ -44,6 +45,7 @@ class Catalog:
     def __init__(self, database: Database, stops_at: Rung = Rung.FULL) -> None:
         """Read from the database of a home whose readings climb to this rung."""
         self._database = database
+        self._rebuilds = IndexRebuilds(database)
         self.stops_at = stops_at
         """The last rung that readings climb to."""
 
@@ -77,6 +79,10 @@ class Catalog:
     async def _publications(self, query: Any, channel_id: int, **values: Any) -> list[LivePublication]:
         rows = await self._database.rows(query, {"channel": channel_id, **values})
         return [_live_publication(row) for row in rows]
+
+    async def rebuild_count(self, channel_id: int) -> int:
+        """How often a rebuild of the channel's index began or ended; odd while one goes on."""
+        return await self._rebuilds.count(channel_id)
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether anything of the channel answers."""

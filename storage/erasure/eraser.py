@@ -30,6 +30,7 @@ from storage.files.reading_files import ReadingFiles
 from storage.folders.folder_status import strangers_fact
 from storage.index.base import Index
 from storage.models import Channel, TenantName
+from storage.queues.index_rebuilds import IndexRebuilds, rebuild_fact
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import (
@@ -68,6 +69,8 @@ class ErasureReport:
     """Drawn pages and figures."""
     publications: int = 0
     """Readings of a version that the index held."""
+    reindexed: int = 0
+    """Documents of the same channel that wait for a new index of it."""
     messages: int = 0
     """Messages in chats that are going to say that their answer was removed."""
     shared: int = 0
@@ -115,9 +118,10 @@ class Eraser:
         self._files = files
         self._index = index
         self._web_pages = web_pages
+        self._rebuilds = IndexRebuilds(database)
         self._settle_seconds = settle_seconds
 
-    async def preview(self, target: ErasureTarget) -> ErasureReport:
+    async def preview(self, target: ErasureTarget, *, rebuilds_index: bool = False) -> ErasureReport:
         """What ``erase`` would take away; nothing is changed.
 
         Raises:
@@ -127,10 +131,18 @@ class Eraser:
         report = _report(words.counts(), target, contents)
         report.blobs, report.readings = len(contents.own), len(contents.readings)
         report.pictures = await asyncio.to_thread(self._blobs.pictures_of, contents.own)
+        if rebuilds_index and self._leaves_words(target):
+            report.reindexed = await self._others(target)
         return report
 
-    async def erase(self, target: ErasureTarget, action: AuditedAction) -> ErasureReport:
+    async def erase(
+        self, target: ErasureTarget, action: AuditedAction, *, rebuilds_index: bool = False
+    ) -> ErasureReport:
         """Erase it; when this returns nothing of it is left on the disk. Repeated, it ends what was begun.
+
+        An index that cannot be scrubbed keeps a document's words, which no search finds. With
+        ``rebuilds_index`` the channel's is dropped for that; questions there wait until the other documents
+        are in a new one, which the ingestion of some process makes.
 
         Raises:
             InfrastructureError: an engine is away; what was hidden stays so, and the next call goes on.
@@ -142,6 +154,9 @@ class Eraser:
         report = _report(words.counts(), target, contents)
         report.messages = await words.erase(self._database, told=True)
         await self._remove_from_index(target, contents)
+        if rebuilds_index and self._leaves_words(target):
+            report.reindexed = await self._others(target)
+            await self._rebuild_index(target)
         await self._remove_files(contents, report)
         async with self._database.transaction() as session:
             await _forget_documents(session, target.documents, contents)
@@ -253,6 +268,26 @@ class Eraser:
         if target.channel and target.documents:
             await self._index.scrub(target.channel.tenant)
 
+    def _leaves_words(self, target: ErasureTarget) -> bool:
+        return bool(target.documents) and not target.is_whole_channel and not self._index.can_scrub
+
+    async def _others(self, target: ErasureTarget) -> int:
+        """Documents that answer in the target's channel, without its own."""
+        query = (
+            select(func.count(col(VersionRow.document_id).distinct()))
+            .select_from(PublicationRow)
+            .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
+            .where(col(PublicationRow.state) == "live", col(VersionRow.document_id).not_in(target.documents))
+            .where(col(PublicationRow.channel_id) == (target.channel.id if target.channel else None))
+        )
+        return int((await self._database.rows(query))[0][0])
+
+    async def _rebuild_index(self, target: ErasureTarget) -> None:
+        """The reconciler finds that all of it is lost, and ends the rebuild when nothing is."""
+        if target.channel:
+            await self._rebuilds.begin(target.channel.id)
+            await self._index.drop_tenant(target.channel.tenant)
+
     async def _remove_files(self, contents: _Contents, report: ErasureReport) -> None:
         """Counted as they lie on the disk; nothing arrives while blobs go that somebody may want again."""
         async with self._blobs.removing():
@@ -330,7 +365,11 @@ async def _forget_channel(session: AsyncSession, channel_id: int) -> None:
     folders = list(
         await session.scalars(select(col(FolderRow.id)).where(col(FolderRow.channel_id) == channel_id))
     )
-    facts = [baseline_fact(channel_id), *(strangers_fact(folder) for folder in folders)]
+    facts = [
+        baseline_fact(channel_id),
+        rebuild_fact(channel_id),
+        *(strangers_fact(folder) for folder in folders),
+    ]
     await session.execute(delete(FactRow).where(col(FactRow.name).in_(facts)))
     told = update(NoticeRow).where(col(NoticeRow.told_in) == channel_id)
     await session.execute(told.values(told_in=None))

@@ -115,6 +115,10 @@ class Index(Protocol):
     def is_ours_alone(self) -> bool:
         """Whether no other home can have a tenant here."""
 
+    @property
+    def can_scrub(self) -> bool:
+        """Whether ``scrub`` leaves nothing; else only a tenant that is dropped leaves nothing."""
+
     async def tenants(self) -> set[TenantName]:
         """Every tenant there is."""
 

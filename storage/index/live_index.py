@@ -42,6 +42,9 @@ class LivePublicationLookup(Protocol):
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
         """Those of ``ids`` that are live right now."""
 
+    async def rebuild_count(self, channel_id: int) -> int:
+        """How often a rebuild of the channel's index began or ended; odd while one goes on."""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
@@ -125,8 +128,8 @@ class LiveIndex:
         without a tenant finds nothing, and neither does a group without facets.
 
         Raises:
-            IndexUnavailable: the index is down or late, publications change faster than it answers, or
-                it lost the tenant of a channel that has documents.
+            IndexUnavailable: the index is down or late, publications change faster than it answers, it
+                lost the tenant of a channel that has documents, or that one is being built anew.
         """
         if not all(groups):
             return SearchHits()
@@ -167,12 +170,15 @@ class LiveIndex:
     async def _ask(self, asked: _IndexQuery, limit: int) -> _Round:
         """Ask both legs between two queries of SQL: the hidden before, the live after."""
         hidden = await self._live_set.hidden(asked.channel.id)
+        rebuilds = await self._live_set.rebuild_count(asked.channel.id)
         filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
         tenant = asked.channel.tenant
         words, vectors = await gather_or_cancel(
             self._index.find_by_words(tenant, asked.terms, filters, limit),
             self._by_vector(asked, filters, limit),
         )
+        if rebuilds % 2 or rebuilds != await self._live_set.rebuild_count(asked.channel.id):
+            raise IndexUnavailable("the channel's index is being built anew")
         ids = {hit.publication for hit in (*words, *vectors)}
         return _Round(hidden, (words, vectors), await self._live_set.live(asked.channel.id, ids))
 

@@ -21,6 +21,7 @@ from storage.files.blobs import Blobs
 from storage.files.local_cache import SHARDS
 from storage.folders.folders import Folder, folder_of
 from storage.models import Rung, TenantName
+from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.publication_queue import LIVE, ExpectedPublication, read_expected
 from storage.queues.purge import is_wanted
 from storage.queues.reading_queue import lose_reading
@@ -69,6 +70,7 @@ class Inventory:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.rebuilds = IndexRebuilds(database)
 
     async def acquire_lease(self, lease: timedelta, *, is_wanted_now: bool) -> bool:
         """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""

@@ -542,4 +542,18 @@ MUTATIONS = (
         "self.socket.bind((self._host, self._port)); self.socket.listen()",
         "tests/bot/test_server_socket.py::test_who_connects_before_anybody_answers_is_refused",
     ),
+    Mutation(
+        "a question is answered from an index that is being built anew",
+        "storage/index/live_index.py",
+        "if rebuilds % 2 or rebuilds != await self._live_set.rebuild_count(asked.channel.id):",
+        "if False:",
+        "tests/storage/index/test_live_index.py::test_no_question_is_answered_from_a_half_built_index",
+    ),
+    Mutation(
+        "an erased document's words stay in Weaviate's files",
+        "storage/erasure/eraser.py",
+        "await self._index.drop_tenant(target.channel.tenant)\n\n    async def _remove_files",
+        "pass\n\n    async def _remove_files",
+        "tests/storage/erasure/test_eraser.py::test_an_index_that_keeps_words_is_dropped_when_that_is_wanted",
+    ),
 )

@@ -12,6 +12,7 @@ from functools import partial
 from bot.bootstrap import open_ingestion
 from bot.cli.home import open_existing_home
 from bot.cli.json_output import dump
+from bot.cli.progress import CountLine
 from bot.server_socket import read_server_url
 from bot.settings import Settings, load_settings
 from storage.backup.home_backup import HomeBackup
@@ -22,18 +23,6 @@ from storage.settings import AwsSettings, load
 from storage.stores import open_index, open_stores
 
 PARTLY = 1
-
-
-class CountLine:
-    """One line on stderr that counts: rewritten on a terminal, written at the end elsewhere."""
-
-    def show(self, what: str, done: int, total: int) -> None:
-        """Show how many are done."""
-        if sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            print(f"\r\x1b[K{done} of {total} {what}", end=end, file=sys.stderr, flush=True)
-        elif done == total:
-            print(f"{total} {what}", file=sys.stderr, flush=True)
 
 
 async def backup(options: argparse.Namespace) -> int:

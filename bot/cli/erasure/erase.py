@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
+from bot.bootstrap import open_ingestion
 from bot.cli.home import chosen_channel, is_confirmed, open_existing_home
 from bot.cli.json_output import dump
+from bot.cli.progress import CountLine
 from bot.core.models import LOCAL_ASKER
 from bot.server_socket import read_server_url
 from bot.settings import load_settings
@@ -23,6 +26,7 @@ FILES = {
     "readings": "readings",
     "pictures": "drawn pages and figures",
     "publications": "readings in the index",
+    "reindexed": "other documents are indexed anew: questions of the channel wait for them",
 }
 
 
@@ -38,7 +42,8 @@ async def erase(options: argparse.Namespace) -> int:
         target = await _target(stores, options)
         is_served = read_server_url(settings.home) is not None
         eraser = make_eraser(stores, index, SETTLE_SECONDS if is_served else 0)
-        preview = await eraser.preview(target)
+        rebuilds_index = not options.keep_index
+        preview = await eraser.preview(target, rebuilds_index=rebuilds_index)
         if options.dry_run:
             _print(preview, options, is_done=False)
             return 0
@@ -48,7 +53,11 @@ async def erase(options: argparse.Namespace) -> int:
                 print("Nothing is erased.", file=sys.stderr)
                 return 1
         tenant = target.channel.tenant if target.channel else ""
-        report = await eraser.erase(target, AuditedAction(LOCAL_ASKER, "erase", tenant, target.subject))
+        action = AuditedAction(LOCAL_ASKER, "erase", tenant, target.subject)
+        report = await eraser.erase(target, action, rebuilds_index=rebuilds_index)
+    if report.reindexed and not is_served:
+        async with open_ingestion(settings) as (_, ingestion):
+            await ingestion.rebuild_index(partial(CountLine().show, "readings published"))
     _print(report, options, is_done=True)
     return 0
 

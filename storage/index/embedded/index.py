@@ -39,7 +39,7 @@ class EmbeddedIndex:
 
     identity = "embedded"
     """Never equal to a server's: it lies in the home, where no other one can take its place."""
-    is_ours_alone = True
+    can_scrub = is_ours_alone = True
     """It lies in the home."""
     outages = 0
     """It is never away without us: what a write has returned from is on the disk. But a file may be lost."""

@@ -73,6 +73,8 @@ class WeaviateIndex:
     ) -> None:
         self.identity = identity
         """Distinguishes this collection from every other one, and from itself before it was emptied."""
+        self.can_scrub = False
+        """A segment loses what was removed when the server merges it with another: nobody can ask for it."""
         self.is_ours_alone = False
         """Set for a server of our own, which no other home writes to."""
         self.outages = 0
@@ -284,7 +286,7 @@ class WeaviateIndex:
         await self._call(self._collection.tenants.remove(_checked(tenant)))
 
     async def scrub(self, tenant: TenantName) -> None:
-        """Nothing can be told: a segment loses what was removed when the server merges it with the next."""
+        """Nothing can be told."""
 
     async def examine(self, tenant: TenantName) -> None:
         """Its files are the server's own."""

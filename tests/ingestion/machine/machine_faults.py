@@ -41,7 +41,7 @@ class FailingIndex:
     def __init__(self, real: Index, faults: Faults) -> None:
         self.real = real
         self.outages = 0
-        self.is_ours_alone = real.is_ours_alone
+        self.is_ours_alone, self.can_scrub = real.is_ours_alone, real.can_scrub
         self.written: dict[tuple[TenantName, UUID], dict[int, IndexedChunk]] = {}
         self._faults = faults
 

@@ -15,6 +15,7 @@ from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.live_index import LiveIndex
+from storage.queues.inventory import Inventory
 from storage.sql.tables import PublicationRow
 from storage.text.analyzer import analyze
 
@@ -102,6 +103,32 @@ async def test_a_tenant_that_is_gone_is_not_said_to_hold_nothing(home: Home) -> 
     await home.index.drop_tenant((await home.channel("hr")).tenant)
     assert await asked(home, "hr", "marzipan") is None
     assert await asked(home, "never used", "marzipan") == set()
+
+
+async def test_a_channel_whose_index_is_built_anew_answers_when_it_is(home: Home) -> None:
+    """Shows that a dropped tenant is filled by itself, and that nobody sees half of it."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "lantern", "travel.pdf")
+    where, rebuilds = await home.channel("hr"), Inventory(home.database).rebuilds
+    before = await live_ids(home, "hr")
+    await rebuilds.begin(where.id)
+    await home.index.drop_tenant(where.tenant)
+    assert await asked(home, "hr", "marzipan") is None
+    answers: list[set[str] | None] = []
+
+    async def is_back() -> bool:
+        await serving.reconcile()
+        answers.append(await asked(home, "hr", "marzipan"))
+        return answers[-1] is not None
+
+    await home.until(is_back)
+    assert answers[-1] == {"leave.pdf"}
+    assert await asked(home, "hr", "lantern") == {"travel.pdf"}
+    assert not before & await live_ids(home, "hr")
+    assert (await rebuilds.running(), await rebuilds.count(where.id)) == ({}, 2)
 
 
 async def test_a_home_with_one_unreadable_tenant_compares_the_others(

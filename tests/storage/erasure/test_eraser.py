@@ -35,6 +35,7 @@ from storage.folders.folders import Folders
 from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown
+from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.local_copies import LocalCopies
 from storage.sql.audit import HEAD, AuditedAction, AuditLog
 from storage.sql.database import Database
@@ -280,6 +281,27 @@ async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Hom
     assert await home.told() == [(id, "de") for id in answered]
     assert await home.places(OTHER) == stays
     assert [(one.action, one.subject) for one in await AuditLog(home.database).latest()] == [("erase", "1")]
+
+
+async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Home) -> None:
+    """Shows who waits for a new one, that a channel needs none, and that nothing of it stays behind one."""
+    key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
+    channel = await Channels(home.database).ensure(key, "it")
+    for word in (CANARY, OTHER):
+        await home.shelve(channel, word)
+    home.index.can_scrub = False
+    rebuilds = IndexRebuilds(home.database)
+    target = await document_target(home.database, channel, f"{CANARY}.pdf")
+    assert (await home.eraser.preview(target)).reindexed == 0
+    assert (await home.eraser.preview(target, rebuilds_index=True)).reindexed == 1
+    assert (await home.eraser.erase(target, ACTION)).reindexed == 0
+    assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (True, {})
+    assert (await home.eraser.erase(target, ACTION, rebuilds_index=True)).reindexed == 1
+    assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (False, {channel.id: 1})
+    await home.mark_deleted()
+    whole = await channel_target(home.database, channel)
+    assert (await home.eraser.erase(whole, ACTION, rebuilds_index=True)).reindexed == 0
+    assert await rebuilds.count(channel.id) == 0
 
 
 @pytest.mark.engine("s3")

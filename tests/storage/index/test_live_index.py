@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import repeat
 from uuid import UUID, uuid4
 
 import pytest
@@ -26,6 +27,7 @@ class Publications:
 
     def __init__(self) -> None:
         self.states: dict[UUID, str] = {}
+        self.rebuilds: Iterator[int] = repeat(0)
 
     async def has_live(self, channel_id: int) -> bool:
         """Whether any is."""
@@ -40,6 +42,11 @@ class Publications:
         """The live ones among ``ids``."""
         await asyncio.sleep(0)
         return {one: published(one) for one in ids if self.states.get(one) == "live"}
+
+    async def rebuild_count(self, channel_id: int) -> int:
+        """As the test has it."""
+        await asyncio.sleep(0)
+        return next(self.rebuilds)
 
     def flip(self, new: UUID, old: UUID) -> None:
         """One transaction: the new one is live, the old one retired."""
@@ -104,6 +111,26 @@ async def test_a_channel_without_a_tenant_finds_nothing(index: Index) -> None:
     live = LiveIndex(index, Publications(), SPACE)
     assert await live.find(channel, ["backup"], ready(axis(0)), limit=5) == SearchHits()
     assert await live.document_frequencies(channel, ["backup"]) == (0, {"backup": 0})
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_answered"),
+    [((2, 2), True), ((1, 1), False), ((0, 1), False), ((1, 2), False), ((0, 2), False)],
+    ids=["over before", "goes on", "began", "ended", "began and ended"],
+)
+async def test_no_question_is_answered_from_a_half_built_index(
+    index: Index, channel: Channel, counts: tuple[int, int], is_answered: bool
+) -> None:
+    """Shows that a rebuild that touches the query is noticed, however much of the index was there."""
+    states, live = Publications(), uuid4()
+    await write(index, channel.tenant, live)
+    states.states[live], states.rebuilds = "live", iter(counts)
+    asked = LiveIndex(index, states, SPACE).find(channel, ["backup"], None, limit=5)
+    if is_answered:
+        assert shown(await asked) == {(live, 4)}
+    else:
+        with pytest.raises(IndexUnavailable, match="built anew"):
+            await asked
 
 
 async def test_hits_that_are_not_live_never_take_the_place_of_live_ones(

@@ -1,0 +1,31 @@
+"""The count by which a question knows whether the index was being built anew while it asked."""
+
+from __future__ import annotations
+
+from storage.queues.index_rebuilds import IndexRebuilds
+from storage.sql.database import Database
+
+
+async def test_the_count_is_odd_while_a_rebuild_goes_on(database: Database) -> None:
+    """Shows beginning, end, and that one channel's is not another's."""
+    rebuilds = IndexRebuilds(database)
+    counts = [await rebuilds.count(7)]
+    for _ in range(2):
+        await rebuilds.begin(7)
+        counts.append(await rebuilds.count(7))
+        assert await rebuilds.running() == {7: counts[-1]}
+        await rebuilds.end(7, counts[-1])
+        counts.append(await rebuilds.count(7))
+    assert (counts, await rebuilds.running(), await rebuilds.count(77)) == ([0, 1, 2, 3, 4], {}, 0)
+
+
+async def test_a_rebuild_that_begins_once_more_is_not_ended_by_the_one_before(database: Database) -> None:
+    """Shows that whoever saw all of the first one in the index does not end the second."""
+    rebuilds = IndexRebuilds(database)
+    await rebuilds.begin(7)
+    first = await rebuilds.count(7)
+    await rebuilds.begin(7)
+    await rebuilds.end(7, first)
+    assert await rebuilds.running() == {7: 3}
+    await rebuilds.end(7, 3)
+    assert await rebuilds.running() == {}
