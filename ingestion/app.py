@@ -178,9 +178,11 @@ class Ingestion:
         self._verifier = Verifier(publications, index)
         self._eraser = Eraser(database, blobs=blobs, files=files, index=index, web_pages=web_pages)
         self._copies = LocalCopies(database, blobs, files)
-        self.lost_copies = LostCopies(Inventory(database), self._folders, self._intake, settings)
+        inventory = Inventory(database)
+        self._rebuilds = inventory.rebuilds
+        self.lost_copies = LostCopies(inventory, self._folders, self._intake, settings)
         self._reconciler = Reconciler(
-            Inventory(database),
+            inventory,
             self._verifier,
             index,
             blobs,
@@ -333,7 +335,10 @@ class Ingestion:
         if rung is Rung.FULL:
             await self._gaps.tick()
         async with self._working(rung) as worker:
-            return result_of(await run.finish(batches, rung, on_progress, worker.wake))
+            result = result_of(await run.finish(batches, rung, on_progress, worker.wake))
+        if await self._rebuilds.running():  # whoever began it may have been interrupted
+            await self.rebuild_index(lambda published, total: None)
+        return result
 
     @asynccontextmanager
     async def _working(self, rung: Rung) -> AsyncIterator[Worker[Any]]:

@@ -264,7 +264,7 @@ def _add_erase(commands: Any) -> None:
         "that quote it say that they were removed. It works whether or not `footnote serve` runs. "
         "Nothing in a watched folder is ever touched: a file, or a channel's folder, that still lies there "
         "would come back with the next scan, so it is refused; take it away there first. With Weaviate the "
-        "channel's index is built anew without the document: questions there wait until it is.",
+        "channel's index is built anew without the document; until then questions there end in “try again”.",
     )
     erase.add_argument("--document", metavar="FILE", help="its path as `footnote documents` prints it")
     erase.add_argument("--channel", metavar="NAME", help="the document's; alone: all that the channel has")
@@ -274,7 +274,7 @@ def _add_erase(commands: Any) -> None:
     erase.add_argument(
         "--keep-index",
         action="store_true",
-        help="leave a document's words in Weaviate's files until it merges them; no question waits",
+        help="leave a document's words in Weaviate's files until it merges them; every question is answered",
     )
     erase.add_argument("--dry-run", action="store_true", help="say what would go; change nothing")
     erase.add_argument("--yes", action="store_true", help="do not ask")

@@ -94,12 +94,17 @@ async def check_contents(installation: Installation) -> list[Finding]:
         mend = "start `footnote serve`, and ask again"
         return [warn("not compared: our own Weaviate does not run", mend, f"{PAGES}#serve-is-not-running")]
     lost, strays, compared = await _compare(database, index, list(sizes))
+    rebuilt = await _rebuilt(database)
     page = f"{PAGES}#documents-are-missing-from-the-index"
     mend = "`footnote reconcile`, beside a running `footnote serve`, which publishes them again"
     found = [
         fail(f"{tenant}: the index lacks {count} of {sizes[tenant][0]} documents that answer", mend, page)
         for tenant, count in list(lost.items())[:MAX_NAMED]
+        if tenant not in rebuilt
     ]
+    if rebuilt:
+        text = f"{', '.join(rebuilt[:MAX_NAMED])}: the index is being built anew, after an erasure"
+        found.append(warn(text, "wait; `footnote serve` or `footnote ingest` does it", page))
     if strays:
         text = f"the index holds {strays} publications that SQL does not know"
         found.append(warn(text, "`footnote reconcile` removes them", page))
@@ -130,6 +135,13 @@ async def _compare(
         strays += len(await inventory.orphans(held))
         compared += 1
     return lost, strays, compared
+
+
+async def _rebuilt(database: Database) -> list[TenantName]:
+    """Tenants of channels whose index is being built anew."""
+    inventory = Inventory(database)
+    running = await inventory.rebuilds.running()
+    return [tenant for tenant, id in (await inventory.tenants()).items() if id in running]
 
 
 async def _held(index: Index, tenant: TenantName) -> dict[UUID, int]:

@@ -75,10 +75,8 @@ class Verifier:
             self._rests_until = steady_seconds() + max(REST_SECONDS, steady_seconds() - now)
         self._outages, self._due_at = outages, steady_seconds() + MAX_INTERVAL_SECONDS
 
-    async def verify(self, one: ExpectedPublication, *, is_expected: bool = False) -> bool:
+    async def verify(self, one: ExpectedPublication) -> bool:
         """Count one publication; returns whether it was incomplete and is published anew.
-
-        ``is_expected``: its tenant was dropped on purpose, which is no warning.
 
         Raises:
             InfrastructureError: the index is away, or the database does not work.
@@ -88,11 +86,19 @@ class Verifier:
                 one.tenant, one.id, chunks=one.objects, vectors=one.vectors, space=one.space
             )
         except (IncompletePublication, UnknownTenant):
-            if await self._queue.replace_live(one.id):
-                level = logging.INFO if is_expected else logging.WARNING
-                _log.log(level, "publication=%s outcome=incomplete: it is published again", one.id)
-                return True
+            return await self.publish_anew(one, logging.WARNING)
         return False
+
+    async def publish_anew(self, one: ExpectedPublication, level: int) -> bool:
+        """Publish once more what the index lost, and log it at this level; False: that is done already.
+
+        Raises:
+            DatabaseUnavailable: the database does not work.
+        """
+        is_new = await self._queue.replace_live(one.id)
+        if is_new:
+            _log.log(level, "publication=%s outcome=incomplete: it is published again", one.id)
+        return is_new
 
 
 @dataclass(slots=True)
@@ -230,6 +236,8 @@ class Reconciler:
     async def renew_damaged(self) -> None:
         """Publish what damaged and dropped tenants lost, once; what is whole again may answer, none before.
 
+        What cannot be published, because its reading is lost, too, keeps no other document waiting.
+
         Raises:
             InfrastructureError: an engine is away; the next time goes on.
         """
@@ -237,21 +245,32 @@ class Reconciler:
         channels = await self._sql.tenants() if damaged or rebuilds else {}
         lacking = {one: id for one, id in channels.items() if one in damaged or id in rebuilds}
         for tenant, channel_id in lacking.items():
-            live = await self._sql.live(channel_id)
-            lost = _lost(live, await self._held(tenant))
-            for one in lost:
-                if one.id not in self._renewed:
-                    await self._verifier.verify(one, is_expected=channel_id in rebuilds)
-                    self._renewed.add(one.id)
-            if lost:
+            level = logging.WARNING if tenant in damaged else logging.INFO
+            if not await self._renew(tenant, channel_id, level):
                 continue
             if tenant in damaged:
                 await self._index.restore(tenant)
             if channel_id in rebuilds:
                 await self._sql.rebuilds.end(channel_id, rebuilds[channel_id])
-            _log.info("tenant=%s outcome=restored: it answers again", tenant)
+            _log.log(level, "tenant=%s outcome=restored: it answers again", tenant)
         if not lacking:
             self._renewed.clear()
+
+    async def _renew(self, tenant: TenantName, channel_id: int, level: int) -> bool:
+        """Publish anew what a tenant lacks; returns whether nothing of it has to be waited for."""
+        live = await self._sql.live(channel_id)
+        if any(one.is_read and one.id in self._renewed for one in live):  # on their way: no need to list it
+            return False
+        held = await self._held(tenant)
+        lost = [one for one in live if held.get(one.id, 0) < one.objects]
+        for one in lost:
+            if not one.is_read:
+                _log.warning("publication=%s outcome=not-indexed: its reading is lost", one.id)
+            elif await (
+                self._verifier.verify(one) if one.id in held else self._verifier.publish_anew(one, level)
+            ):
+                self._renewed.add(one.id)
+        return not any(one.is_read for one in lost)
 
     async def _compare_blobs(self, shards: Shards, repairs: Repairs) -> None:
         """Asks what is wanted first: a blob that comes while the disk is listed is not missed there."""

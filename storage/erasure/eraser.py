@@ -9,40 +9,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import delete, exists, func, select, update
-from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.chat.channels import PLATFORM, Channels
-from storage.chat.traces import baseline_fact
 from storage.clock import utc_now
+from storage.erasure.erased_rows import contents_of, forget_channel, forget_documents
 from storage.erasure.targets import ErasureTarget, channel_target, document_target, words_of
 from storage.errors import StillInFolder, UnknownTenant
 from storage.files.blobs import Blobs
 from storage.files.reading_files import ReadingFiles
-from storage.folders.folder_status import strangers_fact
 from storage.index.base import Index
 from storage.models import Channel, TenantName
-from storage.queues.index_rebuilds import IndexRebuilds, rebuild_fact
+from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import (
-    BlobRow,
-    ChannelMoveRow,
     ChannelRow,
     DocumentRow,
-    FactRow,
-    FolderRow,
-    InboxRow,
-    NoticeRow,
-    OutboxRow,
     PublicationRow,
     ReadingRow,
     VersionRow,
@@ -70,7 +60,9 @@ class ErasureReport:
     publications: int = 0
     """Readings of a version that the index held."""
     reindexed: int = 0
-    """Documents of the same channel that wait for a new index of it."""
+    """Documents of the same channel that are put into a new index of it."""
+    hindering: int = 0
+    """Documents of the same channel that cannot be put into a new index: the old one stays, with words."""
     messages: int = 0
     """Messages in chats that are going to say that their answer was removed."""
     shared: int = 0
@@ -131,8 +123,8 @@ class Eraser:
         report = _report(words.counts(), target, contents)
         report.blobs, report.readings = len(contents.own), len(contents.readings)
         report.pictures = await asyncio.to_thread(self._blobs.pictures_of, contents.own)
-        if rebuilds_index and self._leaves_words(target):
-            report.reindexed = await self._others(target)
+        if rebuilds_index:
+            await self._count_others(target, report)
         return report
 
     async def erase(
@@ -141,8 +133,8 @@ class Eraser:
         """Erase it; when this returns nothing of it is left on the disk. Repeated, it ends what was begun.
 
         An index that cannot be scrubbed keeps a document's words, which no search finds. With
-        ``rebuilds_index`` the channel's is dropped for that; questions there wait until the other documents
-        are in a new one, which the ingestion of some process makes.
+        ``rebuilds_index`` the channel's is dropped for that; questions there are told to try again until the
+        other documents are in a new one, which the ingestion of some process makes.
 
         Raises:
             InfrastructureError: an engine is away; what was hidden stays so, and the next call goes on.
@@ -154,16 +146,16 @@ class Eraser:
         report = _report(words.counts(), target, contents)
         report.messages = await words.erase(self._database, told=True)
         await self._remove_from_index(target, contents)
-        if rebuilds_index and self._leaves_words(target):
-            report.reindexed = await self._others(target)
-            await self._rebuild_index(target)
+        if rebuilds_index:
+            await self._count_others(target, report)
+            await self._rebuild_index(target, report)
         await self._remove_files(contents, report)
         async with self._database.transaction() as session:
-            await _forget_documents(session, target.documents, contents)
+            await forget_documents(session, target.documents, contents.own)
             if target.is_whole_channel and target.channel:
                 has_new = exists().where(col(DocumentRow.channel_id) == target.channel.id)
                 if not await session.scalar(select(has_new)):  # else a file came meanwhile, and is its own
-                    await _forget_channel(session, target.channel.id)
+                    await forget_channel(session, target.channel.id)
             elif target.conversations:
                 talked = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
                 # What was left goes whole when its folder is gone by the end of another grace.
@@ -225,7 +217,7 @@ class Eraser:
                 row.lease_owner = row.lease_until = None
                 if row.state != "retired":
                     row.state, row.retired_at = "retired", now
-            own = (await _contents_of(session, target.documents))[0]
+            own = (await contents_of(session, target.documents))[0]
             for reading in await session.scalars(
                 select(ReadingRow).where(col(ReadingRow.sha256).in_(own), col(ReadingRow.state) == "waiting")
             ):
@@ -246,7 +238,7 @@ class Eraser:
             .where(col(PublicationRow.version_id).in_(versions), col(PublicationRow.state) != "removed")
         )
         async with self._database.snapshot() as session:
-            own, shared = await _contents_of(session, target.documents)
+            own, shared = await contents_of(session, target.documents)
             readings = await session.scalars(
                 select(col(ReadingRow.id)).where(col(ReadingRow.sha256).in_(own))
             )
@@ -268,25 +260,39 @@ class Eraser:
         if target.channel and target.documents:
             await self._index.scrub(target.channel.tenant)
 
-    def _leaves_words(self, target: ErasureTarget) -> bool:
-        return bool(target.documents) and not target.is_whole_channel and not self._index.can_scrub
+    def _keeping_words(self, target: ErasureTarget) -> Channel | None:
+        """The channel whose index keeps words of what is removed; None: it is dropped whole, or scrubbed."""
+        is_kept = target.documents and not target.is_whole_channel and not self._index.can_scrub
+        return target.channel if is_kept else None
 
-    async def _others(self, target: ErasureTarget) -> int:
-        """Documents that answer in the target's channel, without its own."""
+    async def _count_others(self, target: ErasureTarget, report: ErasureReport) -> None:
+        """Count what a new index of the channel has to hold."""
+        if (channel := self._keeping_words(target)) is None:
+            return
+        has_reading = col(ReadingRow.state) == "done"
         query = (
-            select(func.count(col(VersionRow.document_id).distinct()))
+            select(has_reading, func.count(col(VersionRow.document_id).distinct()))
             .select_from(PublicationRow)
             .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
-            .where(col(PublicationRow.state) == "live", col(VersionRow.document_id).not_in(target.documents))
-            .where(col(PublicationRow.channel_id) == (target.channel.id if target.channel else None))
+            .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
+            .where(col(PublicationRow.state) == "live", col(PublicationRow.channel_id) == channel.id)
+            .where(col(VersionRow.document_id).not_in(target.documents))
+            .group_by(has_reading)
         )
-        return int((await self._database.rows(query))[0][0])
+        async with self._database.snapshot() as session:
+            counts = {is_read: count for is_read, count in await session.execute(query)}
+        report.hindering = counts.get(False, 0)
+        report.reindexed = 0 if report.hindering else counts.get(True, 0)
 
-    async def _rebuild_index(self, target: ErasureTarget) -> None:
-        """The reconciler finds that all of it is lost, and ends the rebuild when nothing is."""
-        if target.channel:
-            await self._rebuilds.begin(target.channel.id)
-            await self._index.drop_tenant(target.channel.tenant)
+    async def _rebuild_index(self, target: ErasureTarget, report: ErasureReport) -> None:
+        """Drop it; the reconciler finds that all of it is lost, and ends the rebuild when nothing is."""
+        if (channel := self._keeping_words(target)) is None or report.hindering:
+            return
+        if report.reindexed:
+            await self._rebuilds.begin(channel.id)
+        await self._index.drop_tenant(channel.tenant)
+        if report.reindexed:  # once more: whoever saw the old index whole meanwhile has ended the first one
+            await self._rebuilds.begin(channel.id)
 
     async def _remove_files(self, contents: _Contents, report: ErasureReport) -> None:
         """Counted as they lie on the disk; nothing arrives while blobs go that somebody may want again."""
@@ -323,73 +329,3 @@ def _report(rows: dict[str, int], target: ErasureTarget, contents: _Contents) ->
         publications=len(contents.publications),
         shared=len(contents.shared),
     )
-
-
-async def _contents_of(
-    session: AsyncSession, documents: Collection[UUID]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """(contents that these documents alone have, those that others have, too)."""
-    mine, other, owner = VersionRow, aliased(VersionRow), aliased(DocumentRow)
-    is_shared = exists().where(
-        col(other.sha256) == mine.sha256,
-        col(other.document_id).not_in(documents),
-        col(other.document_id) == owner.id,
-        col(owner.purged_at).is_(None),
-    )
-    query = select(col(mine.sha256), is_shared).where(col(mine.document_id).in_(documents))
-    rows = [(sha256, shared) for sha256, shared in await session.execute(query)]
-    shared = frozenset(sha256 for sha256, others in rows if others)
-    return frozenset(sha256 for sha256, _ in rows) - shared, shared
-
-
-async def _forget_documents(session: AsyncSession, documents: Collection[UUID], contents: _Contents) -> None:
-    """Their rows, once nothing else speaks of them."""
-    versions = select(col(VersionRow.id)).where(col(VersionRow.document_id).in_(documents))
-    folders = select(col(DocumentRow.folder_id)).where(col(DocumentRow.id).in_(documents))
-    names = {str(one) for one in documents}
-    for folder in await session.scalars(select(FolderRow).where(col(FolderRow.id).in_(folders))):
-        folder.asked = [one for one in folder.asked or () if one not in names] or None
-        folder.approved = [one for one in folder.approved or () if one not in names] or None
-    await session.execute(delete(NoticeRow).where(col(NoticeRow.document_id).in_(documents)))
-    await session.execute(delete(PublicationRow).where(col(PublicationRow.version_id).in_(versions)))
-    await session.execute(delete(VersionRow).where(col(VersionRow.document_id).in_(documents)))
-    await session.execute(delete(DocumentRow).where(col(DocumentRow.id).in_(documents)))
-    has_version = exists().where(col(VersionRow.sha256) == BlobRow.sha256)
-    has_reading = exists().where(col(ReadingRow.sha256) == BlobRow.sha256)
-    unused = delete(BlobRow).where(col(BlobRow.sha256).in_(contents.own), ~has_version, ~has_reading)
-    await session.execute(unused)
-
-
-async def _forget_channel(session: AsyncSession, channel_id: int) -> None:
-    """Its folders and its name; without them its row stays while a message there is to be updated."""
-    folders = list(
-        await session.scalars(select(col(FolderRow.id)).where(col(FolderRow.channel_id) == channel_id))
-    )
-    facts = [
-        baseline_fact(channel_id),
-        rebuild_fact(channel_id),
-        *(strangers_fact(folder) for folder in folders),
-    ]
-    await session.execute(delete(FactRow).where(col(FactRow.name).in_(facts)))
-    told = update(NoticeRow).where(col(NoticeRow.told_in) == channel_id)
-    await session.execute(told.values(told_in=None))
-    for table in (NoticeRow, ChannelMoveRow):
-        await session.execute(delete(table).where(col(table.channel_id) == channel_id))
-    await session.execute(delete(FolderRow).where(col(FolderRow.id).in_(folders)))
-    untold = (
-        select(col(InboxRow.id))
-        .join(OutboxRow, col(OutboxRow.inbox_id) == InboxRow.id)
-        .where(col(InboxRow.channel_id) == channel_id, col(OutboxRow.changed_at).is_not(None))
-    )
-    done = select(col(InboxRow.id)).where(
-        col(InboxRow.channel_id) == channel_id, col(InboxRow.id).not_in(untold)
-    )
-    ids = list(await session.scalars(done))
-    await session.execute(delete(OutboxRow).where(col(OutboxRow.inbox_id).in_(ids)))
-    await session.execute(delete(InboxRow).where(col(InboxRow.id).in_(ids)))
-    row = await session.get_one(ChannelRow, channel_id, with_for_update=True)
-    if await session.scalar(untold.limit(1)) is None:
-        await session.delete(row)
-    else:
-        row.name, row.named_by, row.address = row.tenant, None, None
-        row.left_at = utc_now()  # so that the row goes, too, unless it speaks again

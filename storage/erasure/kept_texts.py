@@ -133,7 +133,10 @@ HOME_ENTRIES: dict[str, KeptText] = {
         "the embedded index", (_D, _C), "FOOTNOTE_RETIRE_GRACE_SECONDS", "after it was replaced or deleted"
     ),
     "weaviate": KeptText(
-        "the index of our own Weaviate", (_D, _C), "FOOTNOTE_RETIRE_GRACE_SECONDS", "then its next compaction"
+        "the index of our own Weaviate",
+        (_D, _C),
+        "FOOTNOTE_RETIRE_GRACE_SECONDS",
+        "then its next merge of segments; erased at once",
     ),
     "inbox": KeptText("the watched folders: only what people upload is written there", (), None, ADMINS),
     "folders.toml": KeptText("where channels' folders lie", (), None, ADMINS),

@@ -30,6 +30,7 @@ LIVE = (
         col(ChannelRow.tenant),
         col(ReadingRow.chunks) + col(ReadingRow.figures),
         col(ReadingRow.space),
+        col(ReadingRow.state),
     )
     .join(ChannelRow, col(ChannelRow.id) == PublicationRow.channel_id)
     .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
@@ -79,17 +80,19 @@ class ExpectedPublication(NamedTuple):
     """Chunks and figures."""
     vectors: int
     space: str | None
+    is_read: bool
+    """Whether its reading is finished: one that was lost has to be made once more before that."""
 
 
 async def read_expected(
-    database: Database, live: Select[UUID, str, int, str | None]
+    database: Database, live: Select[UUID, str, int, str | None, str]
 ) -> list[ExpectedPublication]:
     """What the index has to hold of the publications that are chosen from ``LIVE``."""
     async with database.snapshot() as session:
         rows = (await session.execute(live)).all()
     return [
-        ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space)
-        for id, tenant, objects, space in rows
+        ExpectedPublication(id, TenantName(tenant), objects, objects if space else 0, space, state == "done")
+        for id, tenant, objects, space, state in rows
     ]
 
 

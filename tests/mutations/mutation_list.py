@@ -552,8 +552,15 @@ MUTATIONS = (
     Mutation(
         "an erased document's words stay in Weaviate's files",
         "storage/erasure/eraser.py",
-        "await self._index.drop_tenant(target.channel.tenant)\n\n    async def _remove_files",
-        "pass\n\n    async def _remove_files",
+        "await self._index.drop_tenant(channel.tenant)",
+        "pass",
         "tests/storage/erasure/test_eraser.py::test_an_index_that_keeps_words_is_dropped_when_that_is_wanted",
+    ),
+    Mutation(
+        "a worker that looks while an index is dropped ends its rebuild",
+        "storage/erasure/eraser.py",
+        "if report.reindexed:  # once more",
+        "if False:  # once more",
+        "tests/storage/erasure/test_eraser.py::test_who_sees_the_old_index_whole_does_not_end_the_rebuild",
     ),
 )

@@ -26,8 +26,10 @@ FILES = {
     "readings": "readings",
     "pictures": "drawn pages and figures",
     "publications": "readings in the index",
-    "reindexed": "other documents are indexed anew: questions of the channel wait for them",
+    "reindexed": "other documents, indexed anew: until then questions of the channel end in “try again”",
 }
+KEPT_WORDS = "Words stay in Weaviate's files, because documents of the channel have lost their reading"
+KEPT_CONTENTS = "Contents stay, because other documents have the same bytes"
 
 
 async def erase(options: argparse.Namespace) -> int:
@@ -55,10 +57,10 @@ async def erase(options: argparse.Namespace) -> int:
         tenant = target.channel.tenant if target.channel else ""
         action = AuditedAction(LOCAL_ASKER, "erase", tenant, target.subject)
         report = await eraser.erase(target, action, rebuilds_index=rebuilds_index)
+    _print(report, options, is_done=True)
     if report.reindexed and not is_served:
         async with open_ingestion(settings) as (_, ingestion):
             await ingestion.rebuild_index(partial(CountLine().show, "readings published"))
-    _print(report, options, is_done=True)
     return 0
 
 
@@ -81,18 +83,21 @@ def _print(report: ErasureReport, options: argparse.Namespace, *, is_done: bool,
     if options.json and to is None:
         print(dump(asdict(report) | {"is_done": is_done}))
         return
-    print("Erased:" if is_done else "This would go:", file=to)
-    counts = {FILES[name]: getattr(report, name) for name in FILES} | {
-        f"rows of {table}": count for table, count in sorted(report.rows.items())
-    }
-    for what, count in counts.items():
-        if count:
-            print(f"{count:>8}  {what}", file=to)
-    if not any(counts.values()):
-        print("          nothing: there is nothing of it", file=to)
-    if report.shared:
-        print(f"Stays, because other documents have the same bytes: {report.shared} contents", file=to)
+    print("Erased:" if is_done else "This would go:", *_lines(report), sep="\n", file=to)
     if is_done:
         if report.messages:
             print(f"{report.messages} messages in chats will say that their answer was removed", file=to)
         print(f"{report.seconds:g} s", file=to)
+
+
+def _lines(report: ErasureReport) -> list[str]:
+    """What goes, and what stays of it."""
+    counts = {FILES[name]: getattr(report, name) for name in FILES} | {
+        f"rows of {table}": count for table, count in sorted(report.rows.items())
+    }
+    goes = [f"{count:>8}  {what}" for what, count in counts.items() if count]
+    stays = {KEPT_WORDS: report.hindering, KEPT_CONTENTS: report.shared}
+    return [
+        *(goes or ["          nothing: there is nothing of it"]),
+        *(f"{what}: {count}" for what, count in stays.items() if count),
+    ]

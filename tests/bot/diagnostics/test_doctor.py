@@ -32,6 +32,7 @@ from bot.diagnostics.report import TOO_LONG, run_checks
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials
 from storage.clock import utc_now
+from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.database import Database
 from storage.sql.migrations.revisions import newest_revision
 from storage.sql.tables import (
@@ -312,6 +313,16 @@ async def test_what_the_index_lost_is_told(doctor: Doctor) -> None:
     told = await doctor.fault("contents")
     assert (told.state, "lacks 1 of 1" in told.text) == (CheckState.FAIL, True)
     assert "footnote reconcile" in told.mend
+
+
+async def test_an_index_that_is_built_anew_is_no_loss(doctor: Doctor) -> None:
+    """Shows that what an erasure dropped is waited for."""
+    await publish(doctor)
+    database = await Database.open(f"sqlite:///{doctor.home / 'footnote.db'}")
+    await IndexRebuilds(database).begin(1)
+    await database.aclose()
+    told = await doctor.fault("contents")
+    assert (told.state, "built anew" in told.text) == (CheckState.WARN, True)
 
 
 async def test_a_channel_beyond_the_embedded_index_is_told(doctor: Doctor) -> None:

@@ -13,10 +13,11 @@ from samples.paper import pdf
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
 from storage.errors import IndexUnavailable
+from storage.index.base import Filters, IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
 from storage.index.live_index import LiveIndex
 from storage.queues.inventory import Inventory
-from storage.sql.tables import PublicationRow
+from storage.sql.tables import PublicationRow, ReadingRow
 from storage.text.analyzer import analyze
 
 LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
@@ -105,30 +106,60 @@ async def test_a_tenant_that_is_gone_is_not_said_to_hold_nothing(home: Home) -> 
     assert await asked(home, "never used", "marzipan") == set()
 
 
+async def drop_index(home: Home, channel: str) -> None:
+    """Let the channel's index be built anew, as an erasure does."""
+    where = await home.channel(channel)
+    await Inventory(home.database).rebuilds.begin(where.id)
+    await home.index.drop_tenant(where.tenant)
+
+
 async def test_a_channel_whose_index_is_built_anew_answers_when_it_is(home: Home) -> None:
-    """Shows that a dropped tenant is filled by itself, and that nobody sees half of it."""
+    """Shows that a dropped tenant is filled by itself, and that no question is answered from half of it."""
     serving = await home.serve(stop_at="quick")
     home.drop("hr/leave.pdf", LEAVE)
     home.drop("hr/travel.pdf", TRAVEL)
-    await home.until_found("hr", "marzipan", "leave.pdf")
-    await home.until_found("hr", "lantern", "travel.pdf")
+    leave = await home.until_found("hr", "marzipan", "leave.pdf")
+    travel = await home.until_found("hr", "lantern", "travel.pdf")
+    await serving.stop()
     where, rebuilds = await home.channel("hr"), Inventory(home.database).rebuilds
-    before = await live_ids(home, "hr")
-    await rebuilds.begin(where.id)
-    await home.index.drop_tenant(where.tenant)
+    await drop_index(home, "hr")
     assert await asked(home, "hr", "marzipan") is None
-    answers: list[set[str] | None] = []
+    await home.index.ensure_tenant(where.tenant)
+    half = IndexedChunk(travel.id, 0, "lantern", "Employees go by lantern train", 1, 1, (), ())
+    await home.index.write(where.tenant, [half])
+    assert await home.index.find_by_words(where.tenant, ["lantern"], Filters(), 9)
+    assert [await asked(home, "hr", word) for word in ("marzipan", "lantern")] == [None, None]
+    serving = await home.serve(stop_at="quick")
 
     async def is_back() -> bool:
         await serving.reconcile()
-        answers.append(await asked(home, "hr", "marzipan"))
-        return answers[-1] is not None
+        return await asked(home, "hr", "marzipan") is not None
 
     await home.until(is_back)
-    assert answers[-1] == {"leave.pdf"}
+    assert await asked(home, "hr", "marzipan") == {"leave.pdf"}
     assert await asked(home, "hr", "lantern") == {"travel.pdf"}
-    assert not before & await live_ids(home, "hr")
+    assert leave.id not in await live_ids(home, "hr")
     assert (await rebuilds.running(), await rebuilds.count(where.id)) == ({}, 2)
+
+
+async def test_what_cannot_be_indexed_anew_keeps_no_other_document_waiting(home: Home) -> None:
+    """Shows that a channel is not refused for ever because one of its readings was lost meanwhile."""
+    serving = await home.serve(stop_at="quick")
+    home.drop("hr/leave.pdf", LEAVE)
+    home.drop("hr/travel.pdf", TRAVEL)
+    leave = await home.until_found("hr", "marzipan", "leave.pdf")
+    await home.until_found("hr", "lantern", "travel.pdf")
+    await drop_index(home, "hr")
+    async with home.database.transaction() as session:
+        reading = await session.get_one(ReadingRow, leave.reading_id)
+        reading.state = "failed"
+
+    async def is_back() -> bool:
+        await serving.reconcile()
+        return await asked(home, "hr", "lantern") == {"travel.pdf"}
+
+    await home.until(is_back)
+    assert await asked(home, "hr", "marzipan") == set()
 
 
 async def test_a_home_with_one_unreadable_tenant_compares_the_others(

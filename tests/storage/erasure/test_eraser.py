@@ -34,7 +34,7 @@ from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
 from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
-from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown
+from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown, TenantName
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.local_copies import LocalCopies
 from storage.sql.audit import HEAD, AuditedAction, AuditLog
@@ -283,25 +283,67 @@ async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Hom
     assert [(one.action, one.subject) for one in await AuditLog(home.database).latest()] == [("erase", "1")]
 
 
-async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Home) -> None:
-    """Shows who waits for a new one, that a channel needs none, and that nothing of it stays behind one."""
-    key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
-    channel = await Channels(home.database).ensure(key, "it")
-    for word in (CANARY, OTHER):
+async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
+    """A channel with a document of each word, in an index that keeps the words of what is removed."""
+    channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
+    for word in words:
         await home.shelve(channel, word)
     home.index.can_scrub = False
-    rebuilds = IndexRebuilds(home.database)
+    return channel, IndexRebuilds(home.database)
+
+
+async def test_an_index_that_keeps_words_is_dropped_when_that_is_wanted(home: Home) -> None:
+    """Shows what is indexed anew, and that nothing of it stays behind the channel."""
+    channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
     target = await document_target(home.database, channel, f"{CANARY}.pdf")
     assert (await home.eraser.preview(target)).reindexed == 0
     assert (await home.eraser.preview(target, rebuilds_index=True)).reindexed == 1
     assert (await home.eraser.erase(target, ACTION)).reindexed == 0
     assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (True, {})
     assert (await home.eraser.erase(target, ACTION, rebuilds_index=True)).reindexed == 1
-    assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (False, {channel.id: 1})
+    assert not await home.index.has_tenant(channel.tenant)
+    assert (await rebuilds.running()).keys() == {channel.id}
     await home.mark_deleted()
     whole = await channel_target(home.database, channel)
     assert (await home.eraser.erase(whole, ACTION, rebuilds_index=True)).reindexed == 0
     assert await rebuilds.count(channel.id) == 0
+
+
+async def test_an_index_that_holds_nothing_else_is_dropped_and_not_waited_for(home: Home) -> None:
+    """Shows that a channel without another document is not left in a rebuild that nobody has to make."""
+    channel, rebuilds = await unscrubbed(home, CANARY)
+    target = await document_target(home.database, channel, f"{CANARY}.pdf")
+    await home.eraser.erase(target, ACTION, rebuilds_index=True)
+    assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (False, {})
+
+
+async def test_an_index_that_could_not_be_filled_again_stays(home: Home) -> None:
+    """Shows that a neighbour whose reading was lost does not lose its place in the index as well."""
+    channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
+    async with home.database.transaction() as session:
+        lost = update(ReadingRow).where(col(ReadingRow.title).contains(OTHER))
+        await session.execute(lost.values(state="failed"))
+    target = await document_target(home.database, channel, f"{CANARY}.pdf")
+    report = await home.eraser.erase(target, ACTION, rebuilds_index=True)
+    assert (report.reindexed, report.hindering) == (0, 1)
+    assert (await home.index.has_tenant(channel.tenant), await rebuilds.running()) == (True, {})
+
+
+async def test_who_sees_the_old_index_whole_does_not_end_the_rebuild(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a worker that looks between the mark and the drop leaves no channel half empty."""
+    channel, rebuilds = await unscrubbed(home, CANARY, OTHER)
+    drop_tenant = home.index.drop_tenant
+
+    async def drop(tenant: TenantName) -> None:
+        await rebuilds.end(channel.id, await rebuilds.count(channel.id))
+        await drop_tenant(tenant)
+
+    monkeypatch.setattr(home.index, "drop_tenant", drop)
+    target = await document_target(home.database, channel, f"{CANARY}.pdf")
+    await home.eraser.erase(target, ACTION, rebuilds_index=True)
+    assert (await rebuilds.running()).keys() == {channel.id}
 
 
 @pytest.mark.engine("s3")
