@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,7 +11,7 @@ from tempfile import mkdtemp
 
 from checks.targets import targets
 from checks.witness import GRACE_SECONDS
-from engines.postgres import RealPostgres, account
+from engines.postgres import RealPostgres, running_postgres
 from engines.weaviate import RealWeaviate
 from fakes.tiny_embedder import write_embedder
 
@@ -89,7 +88,7 @@ def servers(names: Sequence[str], folder: Path) -> Iterator[list[Pair]]:
             Pair(
                 name,
                 stack.enter_context(_weaviate(folder)) if name.startswith("Weaviate") else None,
-                stack.enter_context(_postgres()) if name.endswith("PostgreSQL") else None,
+                stack.enter_context(running_postgres()) if name.endswith("PostgreSQL") else None,
             )
             for name in names
         ]
@@ -106,17 +105,3 @@ def _weaviate(folder: Path) -> Iterator[RealWeaviate]:
         if server.has_begun:
             server.stop()
         shutil.rmtree(own)
-
-
-@contextmanager
-def _postgres() -> Iterator[RealPostgres]:
-    folder = Path(mkdtemp(prefix="footnote-pg-"))
-    if (owner := account()) is not None:
-        os.chown(folder, owner, -1)
-    server = RealPostgres(folder)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
