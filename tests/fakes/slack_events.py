@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -46,6 +47,14 @@ class Signed:
         }
         async with self.session.post(f"{self.url}/slack/events", data=body, headers=headers) as response:
             return response.status, await response.text()
+
+
+async def deliver(send: Callable[[], Awaitable[int]]) -> None:
+    """As Slack and people do: once more, and again, what a busy machine did not acknowledge in time (503)."""
+    statuses = [await send()]
+    while statuses[-1] == 503 and len(statuses) < 3:
+        statuses.append(await send())
+    assert statuses[-1] == 200, f"never acknowledged: {statuses}"
 
 
 def envelope(event_id: str, **event: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.member_slack import MemberSlack, serve_members
-from fakes.slack_events import TEAM, Signed, envelope
+from fakes.slack_events import TEAM, Signed, deliver, envelope
 from samples.paper import pdf
 from sqlalchemy import select
 from sqlmodel import col
@@ -137,7 +137,7 @@ class MemberOffice:
             before = {"user": person, "text": "something else", "ts": ts}
             event = place | {"subtype": "message_changed", "message": said, "previous_message": before}
         seen = len(self.slack.shown[direct])
-        await _deliver(lambda: self.signed.send(envelope(f"Ev{number}", **event)))
+        await deliver(lambda: self.signed.send(envelope(f"Ev{number}", **event)))
         return await self.until_shown(direct, seen, f"{TEAM}:{direct}:{said['ts']}")
 
     async def until_shown(self, place: str, seen: int, words: str = "") -> str:
@@ -158,7 +158,7 @@ class MemberOffice:
         seen = len(self.slack.shown[direct])
         payload = self.payload(person, channel={"id": direct}, message={"ts": "1.1"})
         clicked = {"action_id": action, "block_id": block["block_id"], "value": value}
-        await _deliver(lambda: self.signed.click(payload | {"actions": [clicked]}))
+        await deliver(lambda: self.signed.click(payload | {"actions": [clicked]}))
 
         async def shown() -> str:
             return "".join(self.slack.shown[direct][seen:])
@@ -182,7 +182,7 @@ class MemberOffice:
             fields = form | where | {"trigger_id": f"T{number}", "response_url": url}
             return (await self.signed.command(**fields))[0]
 
-        await _deliver(send)
+        await deliver(send)
         return await self.until_shown(path, 0), url
 
     async def share(self, person: str, reply: str, url: str) -> str:
@@ -192,7 +192,7 @@ class MemberOffice:
         block = _block_of(json.loads(reply)["blocks"], "share-answer")
         clicked = {"action_id": "share-answer", "value": block["elements"][0]["value"]}
         payload = self.payload(person, channel={"id": f"D{person[1:]}"}, response_url=url)
-        await _deliver(lambda: self.signed.click(payload | {"actions": [clicked]}))
+        await deliver(lambda: self.signed.click(payload | {"actions": [clicked]}))
 
         async def shown() -> str:
             return "".join(self.slack.shown[path][seen:])
@@ -219,7 +219,7 @@ class MemberOffice:
         seen = len(self.slack.shown[person])
         opened = {"type": "app_home_opened", "user": person, "channel": f"D{person[1:]}", "tab": "home"}
         event = envelope(f"Ev{next(self.numbers)}", **opened)
-        await _deliver(lambda: self.signed.send(event))
+        await deliver(lambda: self.signed.send(event))
         return await self.until_shown(person, seen)
 
     async def click_home(self, person: str, view: str, room: Room) -> None:
@@ -230,15 +230,7 @@ class MemberOffice:
         home = {"type": "home", "private_metadata": f"D{person[1:]}"}
         stamp = {"block_id": block["block_id"], "action_ts": f"{next(self.numbers)}.000300"}
         clicked = self.payload(person, view=home, actions=[action | stamp])
-        await _deliver(lambda: self.signed.click(clicked))
-
-
-async def _deliver(send: Callable[[], Awaitable[int]]) -> None:
-    """As Slack and people do: once more, and again, what a busy machine did not acknowledge in time (503)."""
-    statuses = [await send()]
-    while statuses[-1] == 503 and len(statuses) < 3:
-        statuses.append(await send())
-    assert statuses[-1] == 200, f"never acknowledged: {statuses}"
+        await deliver(lambda: self.signed.click(clicked))
 
 
 def _block_of(blocks: list[dict[str, Any]], action: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from engines.support.ports import free_port
 from fakes.oauth_slack import CLIENT_ID, CLIENT_SECRET, OAuthSlack
+from fakes.slack_events import deliver
 from sqlalchemy import select
 
 from bot.bootstrap import open_slack
@@ -133,7 +134,7 @@ class Outside:
             "ts": ts,
             "text": text,
         }
-        assert await self.send(event, team, **envelope) == 200
+        await deliver(lambda: self.send(event, team, **envelope))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -221,7 +222,8 @@ def _relations(url: str) -> Iterator[bytes]:
         ).fetchone()
     assert row is not None
     for file in Path(row[0], "base", str(row[1])).iterdir():
-        yield file.read_bytes()
+        with suppress(FileNotFoundError):  # a cache that PostgreSQL makes and takes away as it likes
+            yield file.read_bytes()
 
 
 def _as_text(value: Any) -> str:
