@@ -63,7 +63,7 @@ soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctr
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
-bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web,viewer]
+bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web,viewer,store]
 	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ask.py $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 bench-events: $(VENV)/.developing ## send events of Slack and Teams to it at a steady rate [RATE=100] [SECONDS=60]

@@ -109,7 +109,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         await _start_reading(settings, stores, ingestion, stack)
         most = settings.bot.page_images_mb * 1024 * 1024
-        images = PageImages(settings.home / "images", pdf, most, stores.blobs.fetch)
+        images = PageImages(stores.blobs, pdf, most)
         draw = FigureImages(links, stores, images).draw
         platforms = ChatPlatforms(settings, stores, answering, links, draw)
         secret = read_console_secret(settings.home) if settings.bot.serves_console(links.public_url) else None

@@ -126,6 +126,15 @@ class Box(NamedTuple):
     y1: float
 
 
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page, or a part of one, as a picture."""
+
+    data: bytes
+    media_type: str
+    """image/png or image/jpeg."""
+
+
 class Rung(StrEnum):
     """How far a reading climbed."""
 

@@ -223,8 +223,8 @@ class StorageSettings(FootnoteSettings):
     )
     blobs: SecretStr | None = Field(
         None,
-        description="Where PDFs and readings are kept: s3://bucket/prefix, or any address that fsspec "
-        "reaches; unset: in the home.",
+        description="Where PDFs, readings and drawn pages are kept: s3://bucket/prefix, or any address that "
+        "fsspec reaches; unset: in the home.",
     )
     blob_cache_mb: int = Field(
         2048,

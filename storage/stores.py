@@ -201,7 +201,6 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
             store,
             Blobs(
                 home / "blobs",
-                home / "images",
                 store=store,
                 cache_bytes=cache_bytes,
                 lock=database.content_lock if store else None,

@@ -22,7 +22,7 @@ from bot.core.models import (
     SourceChange,
 )
 from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
-from storage.models import Channel, ChannelKey, Platform, TenantName
+from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 
 ACK_SECONDS = 2.5
 """After so long a platform that has had no answer yet is asked to send again: Slack gives up after three."""
@@ -220,15 +220,6 @@ class JoinAt(Protocol):
         self, key: ChannelKey, name: str | None, *, is_direct: bool | None, address: dict[str, Any]
     ) -> None:
         """Keep it; ``address`` is as of a message, and ``name`` and ``is_direct`` are, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageImage:
-    """A page, or a part of one, as a picture."""
-
-    data: bytes
-    media_type: str
-    """image/png or image/jpeg."""
 
 
 DrawFigure = Callable[[AnswerFigure], Awaitable[PageImage]]

@@ -13,13 +13,12 @@ from aiohttp import web
 from bot.core.citations.signed_links import Links, Purpose
 from bot.core.errors import LinkEnded
 from bot.core.models import AnswerFigure
-from bot.core.ports import PageImage
 from bot.web import security
 from bot.web.opened_links import OpenLink, open_link
 from bot.web.page_images import PageImages
 from bot.web.templates import Templates
 from storage.errors import DocumentError, InfrastructureError
-from storage.models import Box
+from storage.models import Box, PageImage
 from storage.stores import Stores
 
 DPI, MAX_SIDE = 200, 1024

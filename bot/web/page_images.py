@@ -1,33 +1,31 @@
 """Keeps drawn pages, and parts of pages, on disk, by content and resolution, within a size that is set.
 
-Marks are laid over the picture by the browser, so one picture serves every citation of its page.
+Marks are laid over the picture by the browser, so one picture serves every citation of its page. Where PDFs
+lie in a store for many machines, it gets what is drawn, and a machine without a copy of a PDF takes it there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import mimetypes
-import os
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Hashable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
-from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from bot.core.ports import PageImage
 from bot.web.viewer.fair_turns import FairTurns
-from storage.models import Box
+from storage.errors import BlobsUnavailable
+from storage.files.blobs import Blobs
+from storage.models import Box, PageImage
 from storage.pdf.models import RenderedPage
+from storage.threads import run_in_thread
 
 DRAWINGS = 2
 """Pages that are drawn at a time, as many as ``PdfProcess`` draws."""
+MOST_SENDING = 8
+"""Pictures that are on their way to the store at a time; more are not sent, for each can be drawn again."""
 _STEPS = 10_000
 """Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page."""
-
-
-FetchBlob = Callable[[str], Awaitable[Path]]
-"""As ``Blobs.fetch``."""
 
 
 class PageRenderer(Protocol):
@@ -45,19 +43,16 @@ class PageRenderer(Protocol):
 
 
 class PageImages:
-    """Draws pages once, and deletes the least recently used when they outgrow ``limit_bytes``.
+    """Draws pages once, and deletes the least recently used when they outgrow ``limit_bytes``."""
 
-    Several processes may share the folder: a picture appears there in one step.
-    """
-
-    def __init__(self, folder: Path, renderer: PageRenderer, limit_bytes: int, fetch: FetchBlob) -> None:
-        """``fetch``: says where a content can be opened now."""
-        self._folder, self._fetch = folder, fetch
+    def __init__(self, blobs: Blobs, renderer: PageRenderer, limit_bytes: int) -> None:
+        self._blobs = blobs
         self._renderer = renderer
         self._limit = limit_bytes
         self._turns = FairTurns(DRAWINGS)
         self.hits = self.misses = 0
-        """Pictures that were on the disk, and those that were drawn, since this process began."""
+        """Pictures that were there, and those that were drawn, since this process began."""
+        self._sending: set[asyncio.Task[None]] = set()
         # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -83,7 +78,10 @@ class PageImages:
         name = f"{sha256}-{page}-{dpi}{part}"
         if cached := await self._hit(name):
             return cached
-        blob = await self._fetch(sha256)
+        if await self._blobs.copy_image(name) and (copied := await self._hit(name)):
+            await asyncio.to_thread(self._blobs.images.make_room, self._limit)
+            return copied
+        blob = await self._blobs.fetch(sha256)
         # The turn comes first: whoever waits for a picture's lock waits for a drawing that goes on.
         async with self._turns.turn(holder), self._locks.setdefault(name, asyncio.Lock()):
             if cached := await self._hit(name):
@@ -91,43 +89,26 @@ class PageImages:
             self.misses += 1
             drawing = await self._renderer.render(blob, page, dpi, clip, side)
             image = PageImage(drawing.data, drawing.media_type)
-            await asyncio.to_thread(self._keep, name, image)
+            self._share(await asyncio.to_thread(self._keep, name, image))
             return image
 
     async def _hit(self, name: str) -> PageImage | None:
-        if cached := await asyncio.to_thread(self._cached, name):
+        if image := await asyncio.to_thread(self._blobs.images.read, name):
             self.hits += 1
-        return cached
+        return image
 
-    def _cached(self, name: str) -> PageImage | None:
-        """A picture from disk, marked as just used."""
-        for path in self._folder.glob(f"{name}.*"):
-            media_type, _ = mimetypes.guess_type(path.name)
-            try:
-                os.utime(path)
-                return PageImage(path.read_bytes(), media_type or "application/octet-stream")
-            except FileNotFoundError:  # another process has just made room
-                return None
-        return None
+    def _keep(self, name: str, image: PageImage) -> Path:
+        file = self._blobs.images.keep(name, image)
+        self._blobs.images.make_room(self._limit)
+        return file
 
-    def _keep(self, name: str, image: PageImage) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = self._folder / f".{uuid4().hex}"
-        temporary.write_bytes(image.data)
-        suffix = mimetypes.guess_extension(image.media_type) or ".bin"
-        temporary.replace(self._folder / f"{name}{suffix}")
-        self._make_room()
+    def _share(self, image: Path) -> None:
+        """Send it to the other machines, while whoever asked for it is looking at it."""
+        if len(self._sending) < MOST_SENDING:
+            sending = asyncio.create_task(self._send(image))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
 
-    def _make_room(self) -> None:
-        """Remove the least recently used pictures until the rest fits."""
-        pictures = []
-        for path in self._folder.glob("[!.]*"):
-            with suppress(FileNotFoundError):  # another process has just made room
-                status = path.stat()
-                pictures.append((status.st_mtime, status.st_size, path))
-        excess = sum(size for _, size, _ in pictures) - self._limit
-        for _, size, path in sorted(pictures):
-            if excess <= 0:
-                return
-            excess -= size
-            path.unlink(missing_ok=True)
+    async def _send(self, image: Path) -> None:
+        with suppress(BlobsUnavailable):  # it is drawn again where it is missed
+            await run_in_thread(lambda: self._blobs.send_image(image))

@@ -284,6 +284,7 @@ class Reconciler:
         strays = [name for name, kept in held.items() if name not in wanted and self._is_old(kept)]
         if strays:
             repairs.files_swept += await self._sql.drop_orphans(strays, self._blobs)
+        await run_in_thread(partial(self._blobs.drop_stray_images, shards, held))
 
     async def _compare_readings(self, shards: Shards, repairs: Repairs) -> None:
         held = await self._files.listed(shards)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import delete, exists, func, select, update
@@ -122,7 +123,7 @@ class Eraser:
         words, contents = await words_of(self._database, target), await self._contents(target)
         report = _report(words.counts(), target, contents)
         report.blobs, report.readings = len(contents.own), len(contents.readings)
-        report.pictures = await asyncio.to_thread(self._blobs.pictures_of, contents.own)
+        report.pictures = await run_in_thread(partial(self._blobs.images_of, contents.own))
         if rebuilds_index:
             await self._count_others(target, report)
         return report
@@ -310,7 +311,7 @@ class Eraser:
                     delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings))
                 )
                 await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
-            report.pictures = await asyncio.to_thread(self._blobs.pictures_of, dead)
+            report.pictures = await run_in_thread(partial(self._blobs.images_of, dead))
             await run_in_thread(lambda: self._blobs.remove_all(dead))
         for reading in readings:
             await self._files.remove(reading)

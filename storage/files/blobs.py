@@ -20,12 +20,12 @@ from weakref import WeakValueDictionary
 
 from storage.crash_points import reach
 from storage.errors import BlobsUnavailable
+from storage.files.image_files import ImageFiles, is_older
 from storage.files.local_cache import LocalCache, list_shards, list_store
 from storage.files.object_store import ObjectStore, StoredFile, hash_file
 from storage.threads import run_in_thread
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_PICTURE = re.compile(r"[0-9a-f]{64}-")
 _TEMPORARY = "temporary"
 _LOCK = "lock"
 _FOLDER = "blobs"
@@ -43,7 +43,6 @@ class Blobs:
     def __init__(
         self,
         root: Path,
-        pictures: Path | None = None,
         *,
         store: ObjectStore | None = None,
         cache_bytes: int = 0,
@@ -53,7 +52,6 @@ class Blobs:
 
         Args:
             root: where the blobs lie, or copies of them.
-            pictures: where drawn pages lie, named ``<sha256>-<page>-<resolution>``; it need not exist.
             store: where all blobs lie, for several machines.
             cache_bytes: most bytes of the copies.
             lock: held by arrivals together and by removals alone, among the processes of all machines.
@@ -67,7 +65,7 @@ class Blobs:
         self._lock = lock
         # A lock lives as long as somebody holds it or waits for it.
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._pictures = pictures
+        self.images = ImageFiles(root.with_name("images"), store)
         self._temporary = root / _TEMPORARY
         with _translated_errors():
             self._temporary.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -254,6 +252,7 @@ class Blobs:
         """Remove blobs, in this thread, from the store first; idempotent."""
         if self._store and names:
             self._store.remove([_stored(sha256) for sha256 in names])
+            self.images.remove(names)  # after the contents: whoever sends one later finds its content gone
             self.forget(names)
             return
         for sha256 in names:
@@ -275,6 +274,7 @@ class Blobs:
         """Remove a blob; idempotent."""
         if self._store:
             self._store.remove([_stored(sha256)])
+            self.images.remove([sha256])
         with _translated_errors():
             self.path(sha256).unlink(missing_ok=True)
 
@@ -283,28 +283,62 @@ class Blobs:
         if self._store is None:
             return set()
         with _translated_errors():
-            return {name for name in self._cache.names() if _SHA256.fullmatch(name)} | {
-                file.name[:64] for file in self._drawn()
-            }
+            copied = {name for name in self._cache.names() if _SHA256.fullmatch(name)}
+            return copied | self.images.contents()
 
     def forget(self, names: Collection[str]) -> None:
         """Remove the copies and pictures of these contents from this machine."""
         with _translated_errors():
             for sha256 in names:
                 self.path(sha256).unlink(missing_ok=True)
-            for file in self._drawn():
-                if file.name[:64] in names:
-                    file.unlink(missing_ok=True)
+            self.images.forget(names)
 
-    def pictures_of(self, names: Collection[str]) -> int:
-        """How many pictures of pages, and of parts of them, were drawn of these contents."""
+    async def copy_image(self, name: str) -> bool:
+        """Take a drawn page from the store where this machine has no copy of its content to draw it from.
+
+        Args:
+            name: as ``ImageFiles`` names it, without a suffix.
+
+        Raises:
+            BlobsUnavailable: the store is away.
+        """
+        if self._store is None or self.path(name[:64]).exists():
+            return False
+        return await run_in_thread(lambda: self._copy_image(name))
+
+    def _copy_image(self, name: str) -> bool:
         with _translated_errors():
-            return sum(file.name[:64] in names for file in self._drawn())
+            return self.images.copy_here(name)
 
-    def _drawn(self) -> list[Path]:
-        if self._pictures is None or not self._pictures.is_dir():
-            return []
-        return [file for file in self._pictures.iterdir() if _PICTURE.match(file.name)]
+    def send_image(self, picture: Path) -> None:
+        """Let the other machines have a drawn page, unless its content is removed meanwhile.
+
+        Raises:
+            BlobsUnavailable: the store is away.
+        """
+        if self._store is None:
+            return
+        with _translated_errors():
+            self.images.send(picture)
+        if not self.is_kept(sha256 := picture.name[:64]):
+            self.images.remove([sha256])
+
+    def drop_stray_images(self, shards: Iterable[str], held: Collection[str]) -> None:
+        """Remove the pictures in these shards of the store whose contents are not among ``held``.
+
+        Raises:
+            BlobsUnavailable: the store is away.
+        """
+        self.images.remove(self.images.stored_contents(shards) - set(held))
+
+    def images_of(self, names: Collection[str]) -> int:
+        """How many pictures of pages, and of parts of them, were drawn of these contents.
+
+        Raises:
+            BlobsUnavailable: the store is away.
+        """
+        with _translated_errors():
+            return self.images.count(names)
 
     def sweep(self, older_than: float = 86_400) -> int:
         """Remove temporary files that no one has touched for ``older_than`` seconds; return how many.
@@ -314,26 +348,16 @@ class Blobs:
         """
         limit = time.time() - older_than
         with _translated_errors():
-            gone = [file for file in self._temporary.iterdir() if _is_older(file, limit)]
-            if self._store is None:
-                gone += [file for file in self._drawn() if not self.path(file.name[:64]).exists()]
-            if self._pictures and self._pictures.is_dir():  # of processes that died while they wrote one
-                gone += [file for file in self._pictures.glob(".*") if _is_older(file, limit)]
+            gone = [file for file in self._temporary.iterdir() if is_older(file, limit)]
             for file in gone:
                 file.unlink(missing_ok=True)
-        return len(gone)
+            drawn = set() if self._store else self.images.contents()
+            without = {sha256 for sha256 in drawn if not self.path(sha256).exists()}
+            return len(gone) + self.images.sweep(without, limit)
 
 
 def _stored(sha256: str) -> str:
     return f"{_FOLDER}/{sha256[:2]}/{sha256}"
-
-
-def _is_older(file: Path, limit: float) -> bool:
-    """Whether a file was last touched by then; one that is gone by now became a blob, and is not."""
-    try:
-        return file.stat().st_mtime <= limit
-    except FileNotFoundError:
-        return False
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from rows.asked_home import AskedHome, open_home
 from rows.bare_search import bare_search
 from rows.many_channels import bench_growth
 from rows.page_views import bench_viewer
+from rows.stored_pages import bench_stored_pages
 from rows.web_pages import bench_web
 from timing import middle_and_slow, take_turns
 
@@ -53,6 +54,7 @@ def rows(scale: int) -> dict[str, Row]:
         ),
         "web": bench_web_pages,
         "viewer": partial(bench_page_views, PAGES // scale),
+        "store": partial(bench_page_store, PAGES // scale),
     }
 
 
@@ -60,6 +62,12 @@ async def bench_page_views(pages: int) -> list[Figure]:
     """A document's pages, searched and turned."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         return await bench_viewer(Path(work), pages)
+
+
+async def bench_page_store(pages: int) -> list[Figure]:
+    """A document's pages, on machines that share a store."""
+    with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
+        return await bench_stored_pages(Path(work), pages)
 
 
 async def bench_web_pages() -> list[Figure]:

@@ -206,7 +206,7 @@ class House:
 
     def images(self, megabytes: int = 512) -> PageImages:
         """Draws this house's pages, and keeps so much of it."""
-        return PageImages(self.home / "page_images", self.renderer, megabytes * 1024 * 1024, self.blobs.fetch)
+        return PageImages(self.blobs, self.renderer, megabytes * 1024 * 1024)
 
     async def channel(self, name: str) -> Channel:
         """A local channel."""

@@ -23,7 +23,6 @@ from bot import bootstrap
 from bot.app import ChatPlatforms
 from bot.core.citations.signed_links import Links
 from bot.core.models import AnswerFigure
-from bot.core.ports import PageImage
 from bot.public_links import open_links
 from bot.settings import BotSettings, Settings
 from harness.empty_homes import make_sqlite
@@ -34,7 +33,7 @@ from ingestion.settings import IngestionSettings
 from storage.embeddings.base import Embedder
 from storage.errors import DocumentError
 from storage.index.base import Index
-from storage.models import Channel, Rung, TenantName
+from storage.models import Channel, PageImage, Rung, TenantName
 from storage.settings import StorageSettings
 from storage.sql.tables import InboxRow
 from storage.stores import Stores, open_embedder, open_index

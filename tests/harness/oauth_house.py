@@ -29,7 +29,7 @@ from bot.core.citations.signed_links import KeyRing, Links
 from bot.core.commands.link_renewal import LinkRenewal
 from bot.core.conversation.conversation import Conversation
 from bot.core.models import Answer, AnswerFigure, AnswerState, Question
-from bot.core.ports import AnswerListener, Messenger, PageImage
+from bot.core.ports import AnswerListener, Messenger
 from bot.settings import BotSettings
 from bot.slack.adapter import PATH, SlackAdapter
 from bot.slack.installations.oauth import INSTALL, REDIRECT
@@ -38,7 +38,7 @@ from harness.waiting import until
 from storage.chat.inbox import Inbox
 from storage.errors import DocumentError
 from storage.installations.slack_installations import SlackInstallations
-from storage.models import Platform
+from storage.models import PageImage, Platform
 from storage.settings import StorageSettings
 from storage.sql.tables import InboxRow
 from storage.stores import Stores, open_stores

@@ -291,6 +291,13 @@ MUTATIONS = (
         "tests/bot/core/generation/test_entailment.py::test_numbers_of_other_places_carry_nothing",
     ),
     Mutation(
+        "a drawn page that is sent behind its PDF's removal stays in the store",
+        "storage/files/blobs.py",
+        "if not self.is_kept(sha256 := picture.name[:64]):",
+        "if not (sha256 := picture.name[:64]):",
+        "tests/storage/files/test_shared_blobs.py::test_drawn_pages_go_with_their_content",
+    ),
+    Mutation(
         "a link opens for ever",
         "bot/core/citations/signed_links.py",
         "claims.expires <= self.clock().timestamp()",

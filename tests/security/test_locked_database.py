@@ -30,7 +30,7 @@ from sqlalchemy import select
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerFigure, AnswerState
-from bot.core.ports import ACK_SECONDS, PageImage
+from bot.core.ports import ACK_SECONDS
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
 from bot.slack.workspace.app_manifest import PATH as SLACK_PATH
@@ -40,7 +40,7 @@ from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.errors import DocumentError
-from storage.models import Platform
+from storage.models import PageImage, Platform
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow
 

@@ -19,7 +19,7 @@ from figures import Figure
 from service import Service, serving
 from timing import Turns, middle_and_slow, take_turns
 
-from bot.bootstrap import make_links
+from bot.public_links import open_links
 from rows.asked_home import AskedHome, open_home
 from rows.bare_drawing import BareDrawing
 from storage.models import Channel, Shown
@@ -57,7 +57,7 @@ async def _cite(home: AskedHome, channel: Channel, count: int) -> list[tuple[int
     publication = await home.stores.catalog.live_document(channel.id, document.document)
     if publication is None:
         raise RuntimeError("the document does not answer")
-    links, cited = make_links(home.settings), []
+    links, cited = await open_links(home.settings, home.stores.database), []
     for number in random.Random(1).sample(range(1, publication.pages + 1), count):
         page = await home.stores.files.page(publication.reading_id, number)
         start = len(page.text) // 2

@@ -24,11 +24,12 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation
-from bot.core.ports import IncomingMessage, PageImage
+from bot.core.ports import IncomingMessage
 from bot.settings import BotSettings
 from bot.slack.adapter import SlackAdapter
 from bot.slack.workspace.app_manifest import PATH
 from storage.errors import DocumentError
+from storage.models import PageImage
 
 SECRET = "signing-secret-of-the-test"
 

@@ -23,14 +23,14 @@ from bot.core.models import (
     SourceChange,
 )
 from bot.core.plaintext import MORE_TO_COME
-from bot.core.ports import Announcement, AnnouncementEntry, PageImage
+from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.wording import reply_words
 from bot.slack.blocks import MESSAGE, render_announcement
 from bot.slack.messenger import SlackMessenger
 from bot.slack.web_api import web_client
 from storage.chat_models import WithdrawnItem
 from storage.errors import LeaseLost, ReaderKilled
-from storage.models import Box, Channel, ChannelKey, Platform
+from storage.models import Box, Channel, ChannelKey, PageImage, Platform
 
 ADDRESS = {"channel": "C1", "ts": "17.1", "thread": "17.1", "key": "T1:C1:17.1"}
 DIRECT = {"channel": "D1", "ts": "17.1", "thread": None, "key": "T1:D1:17.1"}

@@ -80,7 +80,7 @@ async def test_it_is_drawn_once(client: TestClient, house: House, figure: ShownF
     first, second = [await (await client.get(one.path)).read() for one in (figure, other)]
     whole = await (await client.get(f"{figure.page}/p/2@2x")).read()
     assert first == second != whole
-    assert len(list((house.home / "page_images").iterdir())) == 2
+    assert len(list((house.home / "images").iterdir())) == 2
 
 
 async def test_a_page_link_opens_no_picture_and_a_picture_link_no_page(

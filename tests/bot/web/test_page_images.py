@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from pathlib import Path
 
 import pytest
 from harness.waiting import until
 
-from bot.core.ports import PageImage
 from bot.web.page_images import PageImages
 from bot.web.viewer.fair_turns import FairTurns
-from storage.errors import DocumentError
+from storage.errors import BlobsUnavailable, DocumentError
 from storage.files.blobs import Blobs
-from storage.models import Box
+from storage.files.object_store import ObjectStore
+from storage.models import Box, PageImage
 from storage.pdf.models import RenderedPage
 
 SHA256 = "f00d" * 16
@@ -50,7 +51,7 @@ class GatedRenderer:
 async def test_whoever_stops_waiting_makes_no_second_drawing(tmp_path: Path) -> None:
     """Shows that a closed browser tab does not open the way for the next one beside the first."""
     renderer = GatedRenderer()
-    images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
+    images = PageImages(Blobs(tmp_path / "blobs"), renderer, 1000)
 
     def ask() -> asyncio.Task[PageImage]:
         return asyncio.create_task(images.image(SHA256, 1, 132, holder=1))
@@ -73,11 +74,37 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
     """Shows that a page that failed once is drawn again, never twice at the same time."""
     renderer = GatedRenderer(failures=1)
     renderer.gate.set()
-    images = PageImages(tmp_path / "images", renderer, 1000, Blobs(tmp_path / "blobs").fetch)
+    images = PageImages(Blobs(tmp_path / "blobs"), renderer, 1000)
     asked = [images.image(SHA256, 1, 132, holder=1) for _ in range(4)]
     found = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(one) for one in found if one != PICTURE] == [DocumentError]
     assert (renderer.drawn, renderer.busiest) == (2, 1)
+
+
+async def test_of_many_machines_one_draws(tmp_path: Path) -> None:
+    """Shows a picture that a machine without the PDF takes from the store, and draws where that has none."""
+    store = ObjectStore(f"file://{tmp_path / 'store'}", BlobsUnavailable, "the blob store")
+    first, second = (Blobs(tmp_path / name / "blobs", store=store) for name in ("one", "two"))
+    temporary = first.new_temporary()
+    temporary.write_bytes(b"%PDF-1.7")
+    sha256 = hashlib.sha256(b"%PDF-1.7").hexdigest()
+    first.adopt(temporary, sha256)
+    renderers = [GatedRenderer(), GatedRenderer()]
+    one, two = (PageImages(*each, 1000) for each in zip((first, second), renderers, strict=True))
+    for renderer in renderers:
+        renderer.gate.set()
+    assert await one.image(sha256, 1, 132, holder=1) == PICTURE
+    await until(lambda: is_sent(second, f"{sha256}-1-132"))
+    assert await two.image(sha256, 1, 132, holder=1) == PICTURE
+    assert [renderer.drawn for renderer in renderers] == [1, 0]
+    assert not second.path(sha256).exists()
+    assert await two.image(sha256, 2, 132, holder=1) == PICTURE
+    assert renderers[1].drawn == 1
+
+
+async def is_sent(blobs: Blobs, name: str) -> bool:
+    """Whether the store has a picture."""
+    return blobs.images.count([name[:64]]) == 1
 
 
 class OrderedRenderer:
@@ -100,7 +127,7 @@ class OrderedRenderer:
 async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path, wanted: int) -> None:
     """Shows that another holder's page is begun beside the first one's, and that each is drawn once."""
     renderer = OrderedRenderer()
-    images = PageImages(tmp_path / "images", renderer, 10_000, Blobs(tmp_path / "blobs").fetch)
+    images = PageImages(Blobs(tmp_path / "blobs"), renderer, 10_000)
 
     def ask(page: int, holder: int) -> asyncio.Task[PageImage]:
         return asyncio.create_task(images.image(SHA256, page, 132, holder=holder))

@@ -224,7 +224,7 @@ async def test_the_picture_is_drawn_once_for_all_citations(
     second = await client.get(f"{path_of(house, cited.channel, other)}/p/2@1x")
     assert first.content_type in {"image/png", "image/jpeg"}
     assert await first.read() == await second.read()
-    assert len(list((house.home / "page_images").iterdir())) == 1
+    assert len(list((house.home / "images").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -569,6 +569,6 @@ async def test_kept_pictures_stay_within_their_limit(visit: Visit, house: House)
     path = path_of(house, channel, await house.keep(channel, Shown(shelved.version, 1)))
     client = await visit(page_images_mb=1)
     drawn = [len(await (await client.get(f"{path}/p/{page}@2x")).read()) for page in range(1, 31)]
-    kept = sum(file.stat().st_size for file in (house.home / "page_images").iterdir())
+    kept = sum(file.stat().st_size for file in (house.home / "images").iterdir())
     assert sum(drawn) > 1024 * 1024
     assert 0 < kept <= 1024 * 1024

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
-from engines.s3 import RealS3
+from engines.s3 import Bucket, RealS3
 from engines.support.ports import free_port
 from harness.program import SAMPLES, Program
+from harness.waiting import until
 
 QUESTION = "When do backups run?"
 
@@ -48,6 +51,33 @@ def test_a_machine_without_copies_answers_from_the_store(program: Program, s3_se
     assert [(one["name"], one["state"]) for one in told] == [("blobs", "fail")]
     told = [json.loads(line) for line in program.run("doctor", "blobs", "--json").stdout.splitlines()]
     assert [(one["name"], one["state"]) for one in told] == [("blobs", "ok")]
+
+
+async def test_a_page_that_was_drawn_once_needs_no_pdf(program: Program, s3_server: RealS3) -> None:
+    """Shows a page on another disk: its picture comes from the store, where the first opening put it."""
+    bucket = s3_server.place()
+    program.environment |= settings(s3_server, bucket.location)
+    read = program.run("ingest", str(SAMPLES), "--channel", "it", "--wait", "full")
+    assert read.returncode == 0, read.stderr
+    link = urlsplit(program.ask(QUESTION, "it")["citations"][0]["url"]).path
+    first = await picture(program, link, bucket)
+    forget(program)
+    assert await picture(program, link, bucket) == first
+    assert not list((program.home / "blobs").glob("??/*")), "no PDF was copied"
+
+
+async def picture(program: Program, link: str, bucket: Bucket) -> bytes:
+    """A page as a machine serves it that starts now, which ends when the bucket has it."""
+    async with program.serving(), aiohttp.ClientSession() as session:
+        async with session.get(f"{program.url}{link}/p/2@1x") as reply:
+            assert (reply.status, reply.content_type.partition("/")[0]) == (200, "image")
+            data = await reply.read()
+
+        async def is_sent() -> bool:
+            return any(key.startswith("images/") for key in bucket.keys())
+
+        await until(is_sent, seconds=20)
+    return data
 
 
 def test_a_home_moves_into_a_store_by_itself(with_samples: Program, s3_server: RealS3) -> None:

@@ -35,7 +35,7 @@ from storage.files.reading_files import ReadingFiles
 from storage.folders.folders import Folders
 from storage.index.base import IndexedChunk
 from storage.index.embedded.index import EmbeddedIndex
-from storage.models import Channel, ChannelKey, Chunk, Page, Platform, Shown, TenantName
+from storage.models import Channel, ChannelKey, Chunk, Page, PageImage, Platform, Shown, TenantName
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.queues.local_copies import LocalCopies
 from storage.sql.audit import HEAD, AuditedAction, AuditLog
@@ -240,7 +240,7 @@ async def home(tmp_path: Path, database_url: str, database: Database) -> Any:
         database_url,
         database,
         EmbeddedIndex(path / "index"),
-        Blobs(path / "blobs", path / "images"),
+        Blobs(path / "blobs"),
         ReadingFiles(path / "readings"),
     )
     yield made
@@ -357,28 +357,30 @@ async def test_a_document_goes_from_a_store_and_from_other_machines(home: Home, 
     machines = {}
     for name, path in beside.items():
         archive = ReadingArchive(bucket.store(), path / "readings", 1 << 30)
-        blobs = Blobs(path / "blobs", path / "images", store=bucket.store(), lock=home.database.content_lock)
+        blobs = Blobs(path / "blobs", store=bucket.store(), lock=home.database.content_lock)
         machines[name] = replace(home, blobs=blobs, files=ReadingFiles(path / "readings", archive))
     one, other = machines[""], machines["other"]
     await one.shelve(channel, CANARY)
     await one.shelve(channel, OTHER)
-    held = bucket.keys()
     async with home.database.snapshot() as session:
         rows = list(await session.scalars(select(ReadingRow)))
+    for row in rows:
+        one.blobs.send_image(one.blobs.images.keep(f"{row.sha256}-1-132", PageImage(b"", "image/png")))
+    held = bucket.keys()
     for row in rows:
         assert await other.files.chunks(row.id)
         place = other.blobs.path(row.sha256)
         place.parent.mkdir(exist_ok=True)
         place.write_bytes(one.blobs.path(row.sha256).read_bytes())
-    (beside["other"] / "images").mkdir()
     (gone,) = [row for row in rows if CANARY in str(row.title)]
-    (beside["other"] / "images" / f"{gone.sha256}-1-96.png").write_text(CANARY)
+    other.blobs.images.keep(f"{gone.sha256}-1-96", PageImage(CANARY.encode(), "image/png"))
     report = await one.eraser.erase(await document_target(home.database, channel, f"{CANARY}.pdf"), ACTION)
-    assert (report.blobs, report.readings, report.pictures) == (1, 1, 1)
+    assert (report.blobs, report.readings, report.pictures) == (1, 1, 2)
     assert await home.places(CANARY) == {"other"}
-    assert len(held) == 4
+    assert len(held) == 6
     assert set(held) - set(bucket.keys()) == {
         f"blobs/{gone.sha256[:2]}/{gone.sha256}",
+        f"images/{gone.sha256[:2]}/{gone.sha256}/{gone.sha256}-1-132.zip",
         f"readings/{gone.id.hex[:2]}/{gone.id}.zip",
     }
     await LocalCopies(home.database, other.blobs, other.files).drop_unknown()

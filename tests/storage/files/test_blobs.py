@@ -96,7 +96,7 @@ def test_a_store_that_cannot_write_is_an_outage(blobs: Blobs, tmp_path: Path) ->
 
 def test_pictures_of_contents_that_are_gone_are_swept(tmp_path: Path) -> None:
     """Shows that a purged document leaves no drawn page, and that others keep theirs."""
-    blobs, gone = Blobs(tmp_path / "blobs", tmp_path / "images"), "b" * 64
+    blobs, gone = Blobs(tmp_path / "blobs"), "b" * 64
     blobs.adopt(write_temporary(blobs), SHA256)
     assert blobs.sweep() == 0
     (tmp_path / "images").mkdir()

@@ -15,11 +15,12 @@ from engines.s3 import Bucket, RealS3
 
 from storage.errors import BlobsUnavailable, DatabaseUnavailable, LostReading
 from storage.files.blobs import Blobs
+from storage.files.local_cache import SHARDS
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
 from storage.files.reading_files import ReadingFiles
 from storage.files.store_owner import require_own_store
-from storage.models import Chunk, Page
+from storage.models import Chunk, Page, PageImage
 from storage.settings import AwsSettings
 from storage.sql.database import Database
 
@@ -29,6 +30,7 @@ CONTENTS = [b"%PDF-1.7 " + bytes([number]) * 400_000 for number in range(4)]
 NAMES = [hashlib.sha256(one).hexdigest() for one in CONTENTS]
 PAGES = [Page(1, "", 10, 10, "A quagga rests.", ())]
 CHUNKS = [Chunk(0, "A quagga rests.", 3, (), (), ((0, 1),))]
+PICTURE = PageImage(bytes(1000), "image/png")
 LONG_AGO = time.time() - 3600
 
 
@@ -49,7 +51,7 @@ class Machine:
 def machine(home: Path, store: ObjectStore, cache_bytes: int = 1 << 30) -> Machine:
     """A machine with an empty home."""
     archive = ReadingArchive(store, home / "readings", cache_bytes)
-    blobs = Blobs(home / "blobs", home / "images", store=store, cache_bytes=cache_bytes)
+    blobs = Blobs(home / "blobs", store=store, cache_bytes=cache_bytes)
     return Machine(blobs, ReadingFiles(home / "readings", archive))
 
 
@@ -87,8 +89,7 @@ async def test_what_one_machine_keeps_another_one_opens(first: Machine, second: 
     assert places[0].stat().st_mode & 0o777 == 0o400
     assert await second.files.chunks(reading) == CHUNKS
     assert (await second.files.page(reading, 1)).text == PAGES[0].text
-    shards = tuple(f"{number:02x}" for number in range(256))
-    assert {name: one.size for name, one in second.blobs.listed(shards).items()} == {
+    assert {name: one.size for name, one in second.blobs.listed(SHARDS).items()} == {
         NAMES[0]: len(CONTENTS[0])
     }
     assert set(await second.files.listed([reading.hex[:2]])) == {str(reading)}
@@ -186,6 +187,50 @@ async def test_what_is_removed_goes_from_the_store_too(first: Machine, bucket: B
     assert first.blobs.copies() == set()
     with pytest.raises(BlobsUnavailable, match="not in the store"):
         await first.blobs.fetch(NAMES[0])
+
+
+async def drawn(on: Machine, number: int) -> Path:
+    """A page that a machine drew and sent."""
+    image = on.blobs.images.keep(f"{NAMES[number]}-1-132", PICTURE)
+    await asyncio.to_thread(on.blobs.send_image, image)
+    return image
+
+
+async def test_a_page_that_one_machine_drew_another_one_shows(
+    first: Machine, second: Machine, bucket: Bucket
+) -> None:
+    """Shows a picture that comes without its PDF, unless it is damaged or the PDF lies here to draw it."""
+    first.adopt(0)
+    name = (await drawn(first, 0)).stem
+    assert not await first.blobs.copy_image(name), "it can be drawn"
+    assert await second.blobs.copy_image(name)
+    assert second.blobs.images.read(name) == PICTURE
+    assert second.blobs.images.read(f"{NAMES[0]}-2-132") is None
+    assert not await second.blobs.copy_image(f"{NAMES[0]}-2-132")
+    assert not second.blobs.path(NAMES[0]).exists()
+    second.blobs.forget([NAMES[0]])
+    bucket.damage(f"images/{name[:2]}/{NAMES[0]}/{name}.zip")
+    assert not await second.blobs.copy_image(name)
+    assert second.blobs.copies() == set()
+
+
+async def test_drawn_pages_go_with_their_content(first: Machine, second: Machine, bucket: Bucket) -> None:
+    """Shows it of a removal, of a picture that is sent behind it, and of one whose sender died."""
+    for number in range(3):
+        first.adopt(number)
+        await drawn(first, number)
+    assert first.blobs.images_of(NAMES[:2]) == 2
+    first.blobs.remove_all(NAMES[:2])
+    assert {key.split("/")[2][:64] for key in bucket.keys()} == {NAMES[2]}
+    await drawn(second, 0)
+    assert second.blobs.images_of(NAMES[:1]) == 1, "here, until the next tick"
+    first.blobs.images.send(second.blobs.images.keep(f"{NAMES[1]}-1-132", PICTURE))
+    held = first.blobs.listed(SHARDS)
+    assert first.blobs.images.stored_contents(SHARDS) == {NAMES[1], NAMES[2]}
+    first.blobs.drop_stray_images(SHARDS, held)
+    assert first.blobs.images.stored_contents(SHARDS) == {NAMES[2]}
+    first.blobs.remove(NAMES[2])
+    assert bucket.keys() == []
 
 
 async def test_a_bucket_that_is_not_there_is_an_outage(database: Database, bucket: Bucket) -> None:

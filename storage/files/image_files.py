@@ -1,0 +1,157 @@
+"""Drawn pages, and parts of pages, on this machine and in the store that several machines share.
+
+A machine that has no copy of a PDF takes a page that another one drew from the store, instead of the whole
+PDF. There a picture is a ZIP file, which holds its checksum and says of what kind it is.
+"""
+
+from __future__ import annotations
+
+import io
+import mimetypes
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from storage.files.local_cache import list_store
+from storage.files.object_store import ObjectStore
+from storage.models import PageImage
+
+_NAME = re.compile(r"([0-9a-f]{64})-")
+_FOLDER, _SUFFIX = "images", ".zip"
+
+
+class ImageFiles:
+    """Pictures, named ``<sha256 of the PDF>-<page>-<resolution>`` with the suffix of their kind.
+
+    Its calls wait for disk or network, so run them outside the event loop. Those that ask the store raise
+    ``BlobsUnavailable`` when it is away, and the others ``OSError``.
+    """
+
+    def __init__(self, folder: Path, store: ObjectStore | None = None) -> None:
+        """``folder``: of this machine; it need not exist."""
+        self._folder = folder
+        self._store = store
+
+    def contents(self) -> set[str]:
+        """The contents of which there are pictures on this machine."""
+        return {file.name[:64] for file in self._here()}
+
+    def count(self, contents: Collection[str]) -> int:
+        """How many pictures there are of these contents, here or in the store."""
+        names = {file.stem for file in self._here() if file.name[:64] in contents}
+        return len(names.union(*(self._stored_of(sha256) for sha256 in contents)))
+
+    def forget(self, contents: Collection[str]) -> None:
+        """Remove the pictures of these contents from this machine."""
+        for file in self._here():
+            if file.name[:64] in contents:
+                file.unlink(missing_ok=True)
+
+    def sweep(self, contents: Collection[str], limit: float) -> int:
+        """Remove the pictures of these contents, and drafts last touched by then; returns how many."""
+        gone = [file for file in self._here() if file.name[:64] in contents]
+        if self._folder.is_dir():  # of processes that died while they wrote one
+            gone += [file for file in self._folder.glob(".*") if is_older(file, limit)]
+        for file in gone:
+            file.unlink(missing_ok=True)
+        return len(gone)
+
+    def read(self, name: str) -> PageImage | None:
+        """A picture of this machine, named without its suffix, which counts as used just now."""
+        for file in self._folder.glob(f"{name}.*"):
+            media_type, _ = mimetypes.guess_type(file.name)
+            try:
+                os.utime(file)
+                return PageImage(file.read_bytes(), media_type or "application/octet-stream")
+            except FileNotFoundError:  # another process has just made room
+                return None
+        return None
+
+    def copy_here(self, name: str) -> bool:
+        """Take a picture, named without its suffix, from the store; False where it has none that is whole."""
+        packed = self._store.read(_stored(name)) if self._store else None
+        if packed is None:
+            return False
+        try:
+            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+                (entry,) = archive.namelist()
+                data = archive.read(entry)  # which compares it with its checksum
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError):
+            return False  # it is drawn again, and takes its place
+        self._write(f"{name}{Path(entry).suffix}", data)
+        return True
+
+    def keep(self, name: str, image: PageImage) -> Path:
+        """Write a picture, which appears in one step, and say where it is."""
+        suffix = mimetypes.guess_extension(image.media_type) or ".bin"
+        return self._write(f"{name}{suffix}", image.data)
+
+    def _write(self, file: str, data: bytes) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        draft = self._folder / f".{uuid4().hex}"
+        draft.write_bytes(data)
+        return draft.replace(self._folder / file)
+
+    def make_room(self, limit_bytes: int) -> None:
+        """Remove from this machine what was not used for longest, until the rest fits."""
+        pictures = []
+        for file in self._here():
+            with suppress(FileNotFoundError):  # another process has just made room
+                status = file.stat()
+                pictures.append((status.st_mtime, status.st_size, file))
+        excess = sum(size for _, size, _ in pictures) - limit_bytes
+        for _, size, file in sorted(pictures):
+            if excess <= 0:
+                return
+            excess -= size
+            file.unlink(missing_ok=True)
+
+    def send(self, picture: Path) -> None:
+        """Let the store have a picture of this machine; nothing where it has just made room."""
+        if self._store is None:
+            return
+        draft = self._folder / f".{uuid4().hex}{_SUFFIX}"
+        try:
+            with zipfile.ZipFile(draft, "w") as packed:
+                packed.write(picture, picture.name)
+            self._store.put(draft, _stored(picture.stem))
+        except FileNotFoundError:
+            return
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def remove(self, contents: Collection[str]) -> None:
+        """Remove the pictures of these contents from the store; idempotent."""
+        for sha256 in contents:
+            if self._store and (names := self._stored_of(sha256)):
+                self._store.remove([_stored(name) for name in names])
+
+    def stored_contents(self, shards: Iterable[str]) -> set[str]:
+        """The contents in these shards of which the store has pictures."""
+        return {name[:64] for name in list_store(self._store, _FOLDER, shards)} if self._store else set()
+
+    def _stored_of(self, sha256: str) -> set[str]:
+        found = self._store.listed(f"{_FOLDER}/{sha256[:2]}/{sha256}") if self._store else ()
+        return {name.removesuffix(_SUFFIX) for name in found}
+
+    def _here(self) -> list[Path]:
+        if not self._folder.is_dir():
+            return []
+        return [file for file in self._folder.iterdir() if _NAME.match(file.name)]
+
+
+def _stored(name: str) -> str:
+    return f"{_FOLDER}/{name[:2]}/{name[:64]}/{name}{_SUFFIX}"
+
+
+def is_older(file: Path, limit: float) -> bool:
+    """Whether a file was last touched by then; one that is gone by now has found its place, and is not."""
+    try:
+        return file.stat().st_mtime <= limit
+    except FileNotFoundError:
+        return False
