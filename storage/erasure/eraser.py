@@ -119,6 +119,7 @@ class Eraser:
 
         Raises:
             DatabaseUnavailable: the database does not work.
+            BlobsUnavailable: the store of the contents does not.
         """
         words, contents = await words_of(self._database, target), await self._contents(target)
         report = _report(words.counts(), target, contents)
@@ -297,6 +298,7 @@ class Eraser:
 
     async def _remove_files(self, contents: _Contents, report: ErasureReport) -> None:
         """Counted as they lie on the disk; nothing arrives while blobs go that somebody may want again."""
+        report.pictures = await run_in_thread(partial(self._blobs.images_of, contents.own))
         async with self._blobs.removing():
             async with self._database.transaction() as session:
                 wanted = await session.scalars(
@@ -311,7 +313,6 @@ class Eraser:
                     delete(PublicationRow).where(col(PublicationRow.reading_id).in_(readings))
                 )
                 await session.execute(delete(ReadingRow).where(col(ReadingRow.id).in_(readings)))
-            report.pictures = await run_in_thread(partial(self._blobs.images_of, dead))
             await run_in_thread(lambda: self._blobs.remove_all(dead))
         for reading in readings:
             await self._files.remove(reading)

@@ -1,17 +1,15 @@
 """Drawn pages, and parts of pages, on this machine and in the store that several machines share.
 
 A machine that has no copy of a PDF takes a page that another one drew from the store, instead of the whole
-PDF. There a picture is a ZIP file, which holds its checksum and says of what kind it is.
+PDF. There a picture stands behind its SHA-256, in a folder of its content.
 """
 
 from __future__ import annotations
 
-import io
+import hashlib
 import mimetypes
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +20,12 @@ from storage.files.object_store import ObjectStore
 from storage.models import PageImage
 
 _NAME = re.compile(r"([0-9a-f]{64})-")
-_FOLDER, _SUFFIX = "images", ".zip"
+_FOLDER = "images"
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg"}
+"""What the files of a kind begin with -> its suffix."""
+MOST_SINGLY = 20
+"""So many contents are asked for one by one; of more, their shards are listed first."""
 
 
 class ImageFiles:
@@ -36,6 +39,8 @@ class ImageFiles:
         """``folder``: of this machine; it need not exist."""
         self._folder = folder
         self._store = store
+        self._sending = store.apart() if store else None
+        """A picture that cannot be sent makes nobody else wait."""
 
     def contents(self) -> set[str]:
         """The contents of which there are pictures on this machine."""
@@ -44,7 +49,7 @@ class ImageFiles:
     def count(self, contents: Collection[str]) -> int:
         """How many pictures there are of these contents, here or in the store."""
         names = {file.stem for file in self._here() if file.name[:64] in contents}
-        return len(names.union(*(self._stored_of(sha256) for sha256 in contents)))
+        return len(names | {name for name in self._stored(contents) if name[:64] in contents})
 
     def forget(self, contents: Collection[str]) -> None:
         """Remove the pictures of these contents from this machine."""
@@ -74,16 +79,12 @@ class ImageFiles:
 
     def copy_here(self, name: str) -> bool:
         """Take a picture, named without its suffix, from the store; False where it has none that is whole."""
-        packed = self._store.read(_stored(name)) if self._store else None
-        if packed is None:
-            return False
-        try:
-            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-                (entry,) = archive.namelist()
-                data = archive.read(entry)  # which compares it with its checksum
-        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError):
+        stored = (self._store.read(_place(name)) if self._store else None) or b""
+        digest, data = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
+        suffix = next((suffix for head, suffix in _KINDS.items() if data.startswith(head)), None)
+        if suffix is None or hashlib.sha256(data).digest() != digest:
             return False  # it is drawn again, and takes its place
-        self._write(f"{name}{Path(entry).suffix}", data)
+        self._write(f"{name}{suffix}", data)
         return True
 
     def keep(self, name: str, image: PageImage) -> Path:
@@ -113,13 +114,13 @@ class ImageFiles:
 
     def send(self, picture: Path) -> None:
         """Let the store have a picture of this machine; nothing where it has just made room."""
-        if self._store is None:
+        if self._sending is None:
             return
-        draft = self._folder / f".{uuid4().hex}{_SUFFIX}"
+        draft = self._folder / f".{uuid4().hex}"
         try:
-            with zipfile.ZipFile(draft, "w") as packed:
-                packed.write(picture, picture.name)
-            self._store.put(draft, _stored(picture.stem))
+            data = picture.read_bytes()
+            draft.write_bytes(hashlib.sha256(data).digest() + data)
+            self._sending.put(draft, _place(picture.stem))
         except FileNotFoundError:
             return
         finally:
@@ -127,17 +128,25 @@ class ImageFiles:
 
     def remove(self, contents: Collection[str]) -> None:
         """Remove the pictures of these contents from the store; idempotent."""
-        for sha256 in contents:
-            if self._store and (names := self._stored_of(sha256)):
-                self._store.remove([_stored(name) for name in names])
+        if self._store is None:
+            return
+        few = len(contents) <= MOST_SINGLY or self._store.local_folder  # where a draft may lie unlisted
+        for sha256 in (
+            contents if few else {name[:64] for name in self._stored(contents)}.intersection(contents)
+        ):
+            self._store.remove_folder(_of(sha256))
 
     def stored_contents(self, shards: Iterable[str]) -> set[str]:
         """The contents in these shards of which the store has pictures."""
         return {name[:64] for name in list_store(self._store, _FOLDER, shards)} if self._store else set()
 
-    def _stored_of(self, sha256: str) -> set[str]:
-        found = self._store.listed(f"{_FOLDER}/{sha256[:2]}/{sha256}") if self._store else ()
-        return {name.removesuffix(_SUFFIX) for name in found}
+    def _stored(self, contents: Collection[str]) -> set[str]:
+        """The names in the store of all pictures of these contents, and perhaps of others."""
+        if self._store is None:
+            return set()
+        if len(contents) > MOST_SINGLY:
+            return set(list_store(self._store, _FOLDER, sorted({sha256[:2] for sha256 in contents})))
+        return {name for sha256 in contents for name in self._store.listed(_of(sha256))}
 
     def _here(self) -> list[Path]:
         if not self._folder.is_dir():
@@ -145,8 +154,12 @@ class ImageFiles:
         return [file for file in self._folder.iterdir() if _NAME.match(file.name)]
 
 
-def _stored(name: str) -> str:
-    return f"{_FOLDER}/{name[:2]}/{name[:64]}/{name}{_SUFFIX}"
+def _of(sha256: str) -> str:
+    return f"{_FOLDER}/{sha256[:2]}/{sha256}"
+
+
+def _place(name: str) -> str:
+    return f"{_of(name[:64])}/{name}"
 
 
 def is_older(file: Path, limit: float) -> bool:

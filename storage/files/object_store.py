@@ -6,6 +6,7 @@ hold a password.
 
 from __future__ import annotations
 
+import copy
 import errno
 import hashlib
 import os
@@ -169,6 +170,15 @@ class ObjectStore:
             for path in paths:
                 with suppress(FileNotFoundError):
                     self._system.rm_file(path)
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder with all that lies in it, drafts too; one that is not there stays so."""
+        with self._translated_errors("be written"), suppress(FileNotFoundError):
+            self._system.rm(self._path(folder), recursive=True)
+
+    def apart(self) -> ObjectStore:
+        """The same place for calls that nobody waits for: when they fail, others need not wait to ask."""
+        return copy.copy(self)
 
     def try_out(self) -> None:
         """Write a file, read it and remove it; returns when all of that may be done."""

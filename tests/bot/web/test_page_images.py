@@ -18,7 +18,7 @@ from storage.models import Box, PageImage
 from storage.pdf.models import RenderedPage
 
 SHA256 = "f00d" * 16
-PICTURE = PageImage(b"a picture", "image/png")
+PICTURE = PageImage(b"\x89PNG a page", "image/png")
 DRAWN = RenderedPage(PICTURE.data, PICTURE.media_type, 100, 100)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import os
 import time
@@ -15,6 +16,7 @@ from engines.s3 import Bucket, RealS3
 
 from storage.errors import BlobsUnavailable, DatabaseUnavailable, LostReading
 from storage.files.blobs import Blobs
+from storage.files.image_files import MOST_SINGLY
 from storage.files.local_cache import SHARDS
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
@@ -30,7 +32,7 @@ CONTENTS = [b"%PDF-1.7 " + bytes([number]) * 400_000 for number in range(4)]
 NAMES = [hashlib.sha256(one).hexdigest() for one in CONTENTS]
 PAGES = [Page(1, "", 10, 10, "A quagga rests.", ())]
 CHUNKS = [Chunk(0, "A quagga rests.", 3, (), (), ((0, 1),))]
-PICTURE = PageImage(bytes(1000), "image/png")
+PICTURE = PageImage(b"\x89PNG a page", "image/png")
 LONG_AGO = time.time() - 3600
 
 
@@ -209,7 +211,7 @@ async def test_a_page_that_one_machine_drew_another_one_shows(
     assert not await second.blobs.copy_image(f"{NAMES[0]}-2-132")
     assert not second.blobs.path(NAMES[0]).exists()
     second.blobs.forget([NAMES[0]])
-    bucket.damage(f"images/{name[:2]}/{NAMES[0]}/{name}.zip")
+    bucket.damage(f"images/{name[:2]}/{NAMES[0]}/{name}")
     assert not await second.blobs.copy_image(name)
     assert second.blobs.copies() == set()
 
@@ -231,6 +233,45 @@ async def test_drawn_pages_go_with_their_content(first: Machine, second: Machine
     assert first.blobs.images.stored_contents(SHARDS) == {NAMES[2]}
     first.blobs.remove(NAMES[2])
     assert bucket.keys() == []
+
+
+async def test_drawn_pages_of_many_contents_go_at_once(first: Machine, bucket: Bucket) -> None:
+    """Shows it of more than are asked for one by one, and that those of others stay."""
+    gone = [hashlib.sha256(bytes([number])).hexdigest() for number in range(MOST_SINGLY + 1)]
+    for sha256 in (*gone[:3], NAMES[0]):
+        first.blobs.images.send(first.blobs.images.keep(f"{sha256}-1-132", PICTURE))
+    assert first.blobs.images_of(gone) == 3
+    first.blobs.remove_all(gone)
+    assert bucket.keys() == [f"images/{NAMES[0][:2]}/{NAMES[0]}/{NAMES[0]}-1-132"]
+
+
+async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> None:
+    """Shows a store on a mounted share whose sender died: what it left goes with the content."""
+    store = ObjectStore(f"file://{tmp_path / 'share'}", BlobsUnavailable, "the blob store")
+    one = machine(tmp_path / "one", store)
+    one.adopt(0)
+    await drawn(one, 0)
+    (sent,) = (tmp_path / "share" / "images").rglob("*-132")
+    sent.with_name(f".{sent.name}.draft").write_bytes(b"half")
+    one.blobs.remove_all(NAMES[:1])
+    assert not list((tmp_path / "share").glob("*/*/*"))
+
+
+async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(
+    tmp_path: Path, first: Machine, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows a store that takes no pictures: what people wait for is asked of it all the same."""
+    first.adopt(0)
+    one = machine(tmp_path / "one", bucket.store())
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "no pictures here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one.blobs.images._sending._system, "put_file", refuse)
+        with pytest.raises(BlobsUnavailable):
+            await drawn(one, 0)
+    assert (await one.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
 
 
 async def test_a_bucket_that_is_not_there_is_an_outage(database: Database, bucket: Bucket) -> None:
