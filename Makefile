@@ -10,7 +10,7 @@ PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests deploy
 IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
 BUDGET := --cpu-budget 5000
-# Half as much again as it takes, in CPU times of ten million additions: steady where minutes and machines are not.
+# A good quarter more than it takes, in CPU times of ten million additions: steady where minutes and machines are not.
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
