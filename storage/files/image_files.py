@@ -130,10 +130,10 @@ class ImageFiles:
         """Remove the pictures of these contents from the store; idempotent."""
         if self._store is None:
             return
-        few = len(contents) <= MOST_SINGLY or self._store.local_folder  # where a draft may lie unlisted
-        for sha256 in (
-            contents if few else {name[:64] for name in self._stored(contents)}.intersection(contents)
-        ):
+        wanted = set(contents)
+        if len(wanted) > MOST_SINGLY and not self._store.local_folder:  # in a folder a draft may lie unlisted
+            wanted &= {name[:64] for name in self._stored(wanted)}
+        for sha256 in wanted:
             self._store.remove_folder(_of(sha256))
 
     def stored_contents(self, shards: Iterable[str]) -> set[str]:
