@@ -18,7 +18,7 @@ from statistics import median
 
 import hypothesis
 import pytest
-from engines import MODULES, Absence, absence, load
+from engines import MODULES, Absence, absence, load, require_fetched_engines
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -102,6 +102,7 @@ def seed(pytestconfig: pytest.Config) -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that nothing else waits for it at the end."""
+    require_fetched_engines(items)
     places = {folder: place for place, folder in enumerate(LONGEST)}
     items.sort(key=lambda item: min(places.get(part, len(LONGEST)) for part in item.path.parts))
     if not config.option.all and (long := [item for item in items if item.get_closest_marker("long")]):

