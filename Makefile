@@ -7,7 +7,7 @@ SEED ?= $(shell date +%s)
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
-SOURCES := $(PACKAGES) tests deploy
+SOURCES := $(PACKAGES) tests tools deploy
 IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
 BUDGET := --cpu-budget 5000
 # A good quarter more than it takes, in CPU times of ten million additions: steady where minutes and machines are not.
@@ -47,35 +47,35 @@ pictures: $(VENV)/.developing ## take the README's pictures anew: answers in bot
 	@PICTURES=docs/pictures tests/isolated.sh $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
 
 mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
-	@$(EVENLY) tests/isolated.sh $(BIN)/python tests/mutations/mutate.py
+	@$(EVENLY) tests/isolated.sh $(BIN)/python -m tools.mutations.mutate
 
 soak-kills: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak_kills.py --kills $(or $(KILLS),2000) $(ROUND)
+	@PYTHONPATH=tests $(EVENLY) tests/isolated.sh $(BIN)/python -m tools.soak.soak_kills --kills $(or $(KILLS),2000) $(ROUND)
 
 soak: $(VENV)/.developing ## let everything go wrong at once, [MINUTES=30] on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=.:tests:tests/soak $(EVENLY) tests/isolated.sh $(BIN)/python tests/soak/soak.py --minutes $(or $(MINUTES),30) $(ROUND)
+	@PYTHONPATH=tests $(EVENLY) tests/isolated.sh $(BIN)/python -m tools.soak.soak --minutes $(or $(MINUTES),30) $(ROUND)
 
 soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctrl-C, and it goes on next time
-	@PYTHONPATH=.:tests tests/isolated.sh $(BIN)/python tests/hostile/soak_hostile.py --files $(or $(FILES),10000) $(ROUND)
+	@PYTHONPATH=tests tests/isolated.sh $(BIN)/python -m tools.hostile.soak_hostile --files $(or $(FILES),10000) $(ROUND)
 
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
-	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ingest.py $(if $(QUICK),--quick) --rows "$(ROWS)"
+	@PYTHONPATH=tests $(BIN)/python -m tools.bench.bench_ingest $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 bench-ask: $(VENV)/.developing ## measure questions without a model beside a bare query [QUICK=1] [ROWS=embedded,weaviate,growth,web,viewer,store]
-	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_ask.py $(if $(QUICK),--quick) --rows "$(ROWS)"
+	@PYTHONPATH=tests $(BIN)/python -m tools.bench.bench_ask $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 bench-events: $(VENV)/.developing ## send events of Slack and Teams to it at a steady rate [RATE=100] [SECONDS=60]
-	@PYTHONPATH=.:tests tests/isolated.sh $(BIN)/python tests/bench/bench_events.py $(if $(RATE),--rate $(RATE)) $(if $(SECONDS),--seconds $(SECONDS))
+	@PYTHONPATH=tests tests/isolated.sh $(BIN)/python -m tools.bench.bench_events $(if $(RATE),--rate $(RATE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
-	@PYTHONPATH=.:tests $(BIN)/python tests/bench/bench_read.py "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
+	@PYTHONPATH=tests $(BIN)/python -m tools.bench.bench_read "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
 
 eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=] [ENGINE=] [CHANNELS=] [MODEL=URL] [EACH=] [QUESTIONS=file] [WORST=10] [SHOW=30]
 	@$(if $(CORPUS),,echo "say where the collections are: make eval CORPUS=folder" && exit 2)
-	@PYTHONPATH=.:tests $(BIN)/python tests/evaluation/evaluate.py "$(CORPUS)" $(if $(HALF),--half "$(HALF)") \
+	@PYTHONPATH=tests $(BIN)/python -m tools.evaluation.evaluate "$(CORPUS)" $(if $(HALF),--half "$(HALF)") \
 		$(if $(ENGINE),--engine "$(ENGINE)") $(if $(CHANNELS),--channels "$(CHANNELS)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(EACH),--each "$(EACH)") \
 		$(if $(QUESTIONS),--questions "$(QUESTIONS)") --worst $(or $(WORST),0) --show $(or $(SHOW),0)

@@ -35,7 +35,7 @@ NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}
 LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
 OURS = [
     path.relative_to(ROOT)
-    for folder in ("bot", "ingestion", "storage", "tests", "deploy", "docs")
+    for folder in ("bot", "ingestion", "storage", "tests", "tools", "deploy", "docs")
     for path in (ROOT / folder).rglob("*")
     if "__pycache__" not in path.parts
 ]

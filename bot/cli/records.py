@@ -226,7 +226,7 @@ async def export_feedback(options: argparse.Namespace) -> int:
 
 
 def evaluation_case(said: Feedback, collection: str) -> Json | None:
-    """A question with the pages that answer it, as ``tests/evaluation/questions`` has them.
+    """A question with the pages that answer it, as ``tools/evaluation/questions`` has them.
 
     None where nobody said what would have been right.
     """

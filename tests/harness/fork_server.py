@@ -103,7 +103,7 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
 
 def _run_life(name: str, arguments: list[str]) -> int:
     """A program of the soak tests; what it imports, only they need."""
-    status: int = getattr(importlib.import_module("soak.rounds.life"), name)(arguments)
+    status: int = getattr(importlib.import_module("tools.soak.rounds.life"), name)(arguments)
     return status
 
 

@@ -24,7 +24,7 @@ from storage.models import DocumentStatus
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 
-MAKER = Path(__file__).parents[1] / "hostile" / "make_hostile.py"
+ROOT = Path(__file__).parents[2]
 CHANNEL = "hostile"
 READERS = 2
 READ_SECONDS = 10
@@ -190,6 +190,6 @@ async def besieged(path: Path, embedder: Embedder) -> AsyncIterator[Siege]:
 async def make_files(folder: Path, seed: int, first: int, count: int) -> None:
     """Let ``make_hostile`` write files into a folder that is made for them."""
     folder.mkdir(parents=True)
-    arguments = [str(folder), *map(str, (seed, first, count))]
-    maker = await asyncio.create_subprocess_exec(sys.executable, str(MAKER), *arguments)
+    arguments = ["-m", "tools.hostile.make_hostile", str(folder.absolute()), *map(str, (seed, first, count))]
+    maker = await asyncio.create_subprocess_exec(sys.executable, *arguments, cwd=ROOT)
     assert await maker.wait() == 0

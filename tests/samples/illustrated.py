@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_PRINTER = Path(__file__).parents[1] / "bench" / "print_illustrated.py"
+_ROOT = Path(__file__).parents[2]
 
 
 def illustrated_pdf(folder: Path) -> Path:
@@ -15,5 +15,6 @@ def illustrated_pdf(folder: Path) -> Path:
     Captions: "Figure 1. Emissions of carbon dioxide by year", "Figure 2. Water use by month" and
     "Figure 3. Rubbish by site"; the boxes have none. The third holds "Oslo" and "40 tons" in pixels.
     """
-    subprocess.run([sys.executable, str(_PRINTER), str(folder)], check=True)
+    printer = [sys.executable, "-m", "tools.bench.print_illustrated", str(folder)]
+    subprocess.run(printer, cwd=_ROOT, check=True)
     return folder / "illustrated.pdf"

@@ -2,7 +2,7 @@
 
 Each sentence, list item and table row of the evidence is scored by a linear model, trained by softmax over
 the candidates of a question (listwise, as ListNet: Cao et al., "Learning to Rank: From Pairwise Approach to
-Listwise Approach", 2007) on the tuning half of ``tests/evaluation``, where the right ones are those that hold
+Listwise Approach", 2007) on the tuning half of ``tools/evaluation``, where the right ones are those that hold
 a fact of the answer. A page counts by all that stands on it.
 """
 

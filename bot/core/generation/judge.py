@@ -1,7 +1,7 @@
 """Judges whether the evidence answers a question, before anything is claimed.
 
 Likeness is no answer: a page about the subject may not say what is asked. One probability is made of a few
-measured signals, by logistic regression on the tuning half of ``tests/evaluation``: questions that a document
+measured signals, by logistic regression on the tuning half of ``tools/evaluation``: questions that a document
 answers, and plausible ones that none does. Two thresholds make three outcomes of it. Refusing by a calibrated
 confidence: Kamath, Jia and Liang, "Selective Question Answering under Domain Shift" (2020).
 """

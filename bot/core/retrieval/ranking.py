@@ -1,5 +1,5 @@
 """Orders what a search found: by words and meaning, by the documents that the question names or
-is about, by edition and age. The weights were measured on the tuning half of ``tests/evaluation``.
+is about, by edition and age. The weights were measured on the tuning half of ``tools/evaluation``.
 
 "Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on flight
 plans does not: what a document holds anywhere among its found passages counts for all of them.

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evaluation.golden import Kind, read_questions
-
 from bot.cli.records import evaluation_case
 from storage.chat.feedback import Feedback, FeedbackVerdict
 from storage.clock import utc_now
+from tools.evaluation.golden import Kind, read_questions
 
 CITED = [
     {"file": "a.pdf", "page": 3, "quote": "Backups run at 2."},

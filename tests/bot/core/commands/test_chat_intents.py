@@ -15,7 +15,7 @@ from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 
 MESSAGES = tomllib.loads((Path(__file__).parent / "messages.toml").read_text(encoding="utf-8"))
-LABELLED = Path(__file__).parents[3] / "evaluation" / "questions"
+LABELLED = Path(__file__).parents[4] / "tools" / "evaluation" / "questions"
 SHORT = Path(__file__).parents[1] / "understanding" / "short_questions.toml"
 QUESTION = "question"
 

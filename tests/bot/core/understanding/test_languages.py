@@ -21,7 +21,7 @@ from storage.errors import DatabaseUnavailable
 from storage.models import DocumentStatus, MetadataField
 from storage.text.analyzer import analyze
 
-LABELLED = Path(__file__).parents[3] / "evaluation" / "questions"
+LABELLED = Path(__file__).parents[4] / "tools" / "evaluation" / "questions"
 SHORT = tomllib.loads((Path(__file__).parent / "short_questions.toml").read_text(encoding="utf-8"))
 
 

@@ -1,0 +1,124 @@
+"""kill -9 at every named place and at random: nothing is lost, doubled, left behind or silent meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from storage.crash_points import POINTS
+from tools.soak.checks.tally import Table
+from tools.soak.checks.targets import RANDOM, SERVER
+from tools.soak.rounds.kills import REPORT, kill_often
+from tools.soak.rounds.pairs import PAIRS, Pair
+
+KILLS, ROUNDS = 25, 2
+"""On each of the four pairs: 200 kills in all. In one round of them a file that is being read whenever the
+program dies would rightly be left alone after ten deaths."""
+WITH_SERVERS = ("after-batch", "before-seal", "after-seal", "after-flip", "after-removal")
+WITH_LAYOUT = ("after-layout", "after-vectors", "before-write")
+WITH_FILES = [point for point in POINTS if point not in WITH_SERVERS + WITH_LAYOUT]
+EACH_POINT = [
+    pytest.param("embedded/SQLite", WITH_FILES[:7], id="taking in"),
+    pytest.param("embedded/SQLite", WITH_LAYOUT, id="full reading"),
+    pytest.param("embedded/SQLite", (*WITH_FILES[8:], WITH_FILES[7]), id="taking away"),
+    pytest.param("embedded/SQLite", WITH_SERVERS, id="publishing"),
+    pytest.param(
+        "Weaviate/PostgreSQL",
+        (SERVER, *WITH_SERVERS),
+        id="servers",
+        marks=[pytest.mark.engine("weaviate"), pytest.mark.engine("postgres"), pytest.mark.long],
+    ),
+]
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    engines = {"Weaviate": "weaviate", "PostgreSQL": "postgres"}
+    return [pytest.mark.engine(engines[part]) for part in name.split("/") if part in engines]
+
+
+def _pair(request: pytest.FixtureRequest, name: str, *, layout: bool = True) -> Pair:
+    """An index and a database, with real servers."""
+    return Pair(
+        name,
+        request.getfixturevalue("weaviate") if name.startswith("Weaviate") else None,
+        request.getfixturevalue("postgres") if name.endswith("PostgreSQL") else None,
+        layout,
+    )
+
+
+@pytest.mark.parametrize(("name", "aims"), EACH_POINT)
+async def test_a_kill_at_each_crash_point_costs_nothing_but_time(
+    name: str, aims: Sequence[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Shows that no file is lost, no chunk doubled or left over, and the old version answers throughout."""
+    told: list[tuple[Table, list[str]]] = []
+    pair = _pair(request, name, layout=aims == WITH_LAYOUT)
+    await kill_often(pair, tmp_path, seed=1, aims=aims, tell=lambda *found: told.append(found))
+    ((table, faults),) = told
+    assert not faults, "\n".join(faults)
+    assert set(aims) - {row["point"] for row in table.rows()} == set(), "nobody died there"
+
+
+def test_the_short_table_passes_each_crash_point() -> None:
+    """Shows that a new point is killed at in every run."""
+    assert {point for one in EACH_POINT for point in one.values[1]} == {*POINTS, SERVER}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in PAIRS])
+async def test_fifty_kills_cost_nothing_but_time(
+    name: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    seed: int,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Shows the same at places that the seed chooses, at random, of the index's server and of ghosts."""
+    pair, table, faults = _pair(request, name), Table(), []
+
+    def tell(found: Table, what: list[str]) -> None:
+        nonlocal table
+        table = Table([*table.rows(), *found.rows()])
+        faults.extend(what)
+
+    for number in range(seed * ROUNDS, (seed + 1) * ROUNDS):
+        one = number + PAIRS.index(name)
+        await kill_often(pair, tmp_path, seed=one, aims=pair.aims(one, KILLS), tell=tell)
+    record_property("table", str(table))
+    _write(name, table)
+    assert not faults, "\n".join(faults)
+    assert table.total().kills >= KILLS * ROUNDS
+    assert set(POINTS) - {row["point"] for row in table.rows()} == set(), "nobody died there"
+
+
+@pytest.mark.long
+async def test_an_index_that_loses_chunks_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that the harness can fail: an index that keeps less than it says is reported, and explained."""
+    monkeypatch.setenv("SOAK_SABOTAGE", "1")
+    tables: list[Table] = []
+    await kill_often(
+        Pair(PAIRS[0], None, None, layout=False),
+        tmp_path,
+        seed=1,
+        aims=(RANDOM, POINTS[0]),
+        tell=lambda table, _: tables.append(table),
+        evidence=tmp_path / "faults",
+    )
+    assert tables[0].total().lost > 0
+    (kept,) = (tmp_path / "faults").iterdir()
+    assert "publication " in (kept / "rows.txt").read_text()
+    assert (kept / "life.log").stat().st_size > 0
+
+
+def _write(pair: str, table: Table) -> None:
+    """The pair's own table; tests of other pairs may run in other processes."""
+    REPORT.parent.mkdir(exist_ok=True)
+    path = REPORT.with_name(f"kill-table-{pair.replace('/', '-')}")
+    path.with_suffix(".json").write_text(json.dumps(table.rows()))
+    path.with_suffix(".txt").write_text(f"{table}\n")

@@ -1,0 +1,328 @@
+"""``make bench-events``: events of Slack and Teams at a steady rate: how soon each is acknowledged and seen.
+
+The whole program runs beside platforms that only count. Each event is a question of its own; every tenth
+comes twice, as Slack repeats what it thinks was lost. A bare aiohttp server that checks the signatures of
+Slack's and commits each event to SQLite gets as many in the same run, and posts a bare message for each, as
+many at once as the program: what any bot does that loses nothing, before a person sees that the question
+was heard, and the most that sender and Web API of this bench can take.
+
+After the steady rates over many channels comes the flood: one channel asks 400 questions at once, then a few
+people ask in another one. It comes twice; the second time Slack takes one message a second from that channel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from engines.support.ports import free_port
+from fakes.counting_slack import CountingSlack
+from fakes.counting_teams import CountingTeams, teams_channel
+from fakes.slack_events import TEAM
+from harness.program import SAMPLES, Program
+from slack_sdk.signature import SignatureVerifier
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.core.conversation.conversation import MAX_PLACED_AT_ONCE
+from tools.bench.event_doors import SECRET, Counting, Door, slack_door, teams_door
+from tools.bench.figures import Figure, table
+
+CHANNELS = [f"C{number:02}BENCH01" for number in range(20)]
+FLOODED, OTHER = "C90BENCH01", "C91BENCH01"
+RATE, SECONDS, REPEATED = 100, 60, 10
+DOORS = ("slack", "teams")
+SETTINGS = {
+    "SLACK_BOT_TOKEN": "xoxb-bench",
+    "SLACK_SIGNING_SECRET": SECRET,
+    "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
+    "FOOTNOTE_RECEIPTS": "off",
+}
+FLOOD, LIMITED_FLOOD, AFTERWARDS = 400, 60, 5
+"""Questions of the channel that floods, of the same while Slack slows it down, and of the other one."""
+SEEN_SECONDS, OTHER_SECONDS = 3.0, 2.0
+"""Within which a question's first sign is seen, of all and of the channel that does not flood."""
+LONGEST = 250.0
+"""Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000."""
+ANSWER_SECONDS = 1800
+
+
+@asynccontextmanager
+async def served(routes: list[web.RouteDef]) -> AsyncIterator[str]:
+    """An application on a free port; gives its URL."""
+    app = web.Application()
+    app.add_routes(routes)
+    runner, port = web.AppRunner(app, access_log=None), free_port()
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await runner.cleanup()
+
+
+class BareBot:
+    """Checks who sent an event, commits it, acknowledges it, and posts one message."""
+
+    def __init__(self, slack: AsyncWebClient, file: Path) -> None:
+        self._slack = slack
+        self._slots = asyncio.Semaphore(MAX_PLACED_AT_ONCE)
+        self._posting: set[asyncio.Task[Any]] = set()
+        self._writer = ThreadPoolExecutor(1)
+        self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=FULL")
+        self._database.execute("CREATE TABLE event (id TEXT PRIMARY KEY, body BLOB)")
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """What any Slack bot must do that loses nothing."""
+        body = await request.read()
+        if not SignatureVerifier(SECRET).is_valid_request(body, dict(request.headers)):
+            return web.Response(status=401)
+        envelope = json.loads(body)
+        if await asyncio.get_running_loop().run_in_executor(
+            self._writer, self._keep, envelope["event_id"], body
+        ):
+            event = envelope["event"]
+            task = asyncio.create_task(self._post(event["channel"], event["ts"]))
+            self._posting.add(task)
+            task.add_done_callback(self._posting.discard)
+        return web.Response()
+
+    def _keep(self, event_id: str, body: bytes) -> bool:
+        return (
+            self._database.execute("INSERT OR IGNORE INTO event VALUES (?, ?)", (event_id, body)).rowcount > 0
+        )
+
+    async def _post(self, channel: str, thread: str) -> None:
+        async with self._slots:
+            await self._slack.chat_postMessage(channel=channel, thread_ts=thread, text="…")
+
+    def close(self) -> None:
+        """Give the database back."""
+        self._writer.shutdown()
+        self._database.close()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was sent: how long each acknowledgement took, when each question was sent, refusals.
+
+    A refusal is a status, or the error of a connection that broke.
+    """
+
+    milliseconds: list[float] = field(default_factory=list)
+    sent_at: dict[str, float] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+    def waited(self, seen: Mapping[str, float]) -> list[float]:
+        """Seconds from each question to when it is ``seen``; those that never are count as for ever."""
+        return [seen.get(ts, inf) - at for ts, at in self.sent_at.items()]
+
+
+def spread(number: int) -> tuple[str, str]:
+    """(channel, asker) of a question when many channels ask in turn, five people in each."""
+    return CHANNELS[number % len(CHANNELS)], f"U{number // len(CHANNELS) % 5}ASKER01"
+
+
+def flooded_channel(number: int) -> tuple[str, str]:
+    """The channel that floods, with fifty people in it."""
+    return FLOODED, f"U{number % 50}ASKER01"
+
+
+def other_channel(number: int) -> tuple[str, str]:
+    """The channel that asks meanwhile."""
+    return OTHER, "U0OTHER01"
+
+
+async def send(session: aiohttp.ClientSession, door: Door, asked: Asked, thread: str, body: bytes) -> None:
+    """Send one event, again and again until it is acknowledged."""
+    started = time.monotonic()
+    is_again = thread in asked.sent_at
+    asked.sent_at.setdefault(thread, started)
+    while status := await _refusal(session, door, body, is_again=is_again):
+        asked.refused.append(status)
+        is_again = True
+        await asyncio.sleep(1)
+    asked.milliseconds.append(1000 * (time.monotonic() - started))
+
+
+async def _refusal(session: aiohttp.ClientSession, door: Door, body: bytes, *, is_again: bool) -> str:
+    """What came in place of an acknowledgement; '' for one."""
+    try:
+        async with session.post(door.url, data=body, headers=door.headers(body, is_again)) as response:
+            return "" if response.ok else str(response.status)
+    except aiohttp.ClientError as error:
+        return type(error).__name__
+
+
+async def send_all(
+    door: Door, rate: float, numbers: range, whence: Callable[[int], tuple[str, str]] = spread
+) -> Asked:
+    """Send these questions at this rate, every tenth twice; ``whence``: (channel, asker) of each."""
+    asked = Asked()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as sending:
+            for place, number in enumerate(numbers):
+                await asyncio.sleep(max(0.0, began + place / rate - time.monotonic()))
+                thread, body = door.make(number, *whence(number))
+                for _ in range(1 + (place % REPEATED == REPEATED - 1)):
+                    sending.create_task(send(session, door, asked, thread, body))
+    return asked
+
+
+def at_most(values: Sequence[float], share: float) -> float:
+    """What this share of them is at most."""
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
+async def until_answered(platform: Counting, sent: Iterable[str]) -> None:
+    """Wait until each of these questions has its answer, for as long as that may take."""
+    began, missing = time.monotonic(), set(sent)
+    while (missing := missing - platform.answers.keys()) and time.monotonic() - began < ANSWER_SECONDS:
+        print(f"    {len(missing):,} unanswered", flush=True)
+        await asyncio.sleep(5)
+
+
+class Bench:
+    """The program and the bare bot, each beside a Web API of its own."""
+
+    def __init__(self, program: Door, bare: Door, slack: CountingSlack) -> None:
+        """``slack``: the program's."""
+        self._program, self._bare, self._slack = program, bare, slack
+        self._next = 0
+
+    def _numbers(self, count: int) -> range:
+        self._next += count
+        return range(self._next - count, self._next)
+
+    async def steady(self, door: Door, rate: int, seconds: int) -> list[Figure]:
+        """So many events a second over many channels, through one of the program's doors."""
+        bare = await send_all(self._bare, rate, self._numbers(rate * seconds))
+        while self._bare.platform.posted.keys() < bare.sent_at.keys():
+            await asyncio.sleep(0.1)
+        asked = await send_all(door, rate, self._numbers(rate * seconds))
+        await until_answered(door.platform, asked.sent_at)
+        took = time.monotonic() - min(asked.sent_at.values())
+        what = f"{rate} {door.name} a second for {seconds} s"
+        slow, raw = at_most(asked.milliseconds, 0.99), at_most(bare.milliseconds, 0.99)
+        refused = " ".join(f"{count} x {status}" for status, count in Counter(asked.refused).items())
+        return [
+            Figure(
+                f"{what}: acknowledged",
+                f"p99 <= {LONGEST:.0f} ms, none refused",
+                f"p50 {median(asked.milliseconds):.0f} ms, p99 {slow:.0f} ms, {refused or 'none'} refused",
+                f"signature and commit: p50 {median(bare.milliseconds):.0f} ms, p99 {raw:.0f} ms",
+                f"{slow / raw:.1f} x",
+                slow <= LONGEST and not refused,
+            ),
+            self._lost(what, door.platform, asked),
+            self._seen(f"{what}, {len(CHANNELS)} channels: seen", door.platform, asked, SEEN_SECONDS, bare),
+            Figure(f"{what}: all answered", "", f"{len(asked.sent_at) / took:.0f} a second", "", "", None),
+        ]
+
+    async def flood(self, *, is_limited: bool) -> list[Figure]:
+        """Many questions of one channel, then a few of another."""
+        self._slack.limited = FLOODED if is_limited else ""
+        count = LIMITED_FLOOD if is_limited else FLOOD
+        what = f"{count} questions in one channel" + (", which may post 1 a second" if is_limited else "")
+        bare = await send_all(self._bare, 1, self._numbers(AFTERWARDS), other_channel)
+        refused = self._slack.refused
+        flooding = asyncio.create_task(send_all(self._program, RATE, self._numbers(count), flooded_channel))
+        await asyncio.sleep(count / RATE / 2)
+        other = await send_all(self._program, 1, self._numbers(AFTERWARDS), other_channel)
+        asked = await flooding
+        await until_answered(self._slack, [*asked.sent_at, *other.sent_at])
+        figures = [
+            self._seen(f"{what}: another channel's seen", self._slack, other, OTHER_SECONDS, bare),
+            self._seen(f"{what}: its own seen", self._slack, asked, 0 if is_limited else SEEN_SECONDS, bare),
+            self._lost(what, self._slack, asked),
+        ]
+        if is_limited:
+            posts = f"{self._slack.refused - refused} beside {count}"
+            figures.append(Figure(f"{what}: posts that Slack refused", "", posts, "", "", None))
+        return figures
+
+    def _seen(self, what: str, platform: Counting, asked: Asked, bar: float, bare: Asked) -> Figure:
+        waited, raw = asked.waited(platform.shown_at), bare.waited(self._bare.platform.shown_at)
+        slow, quick = at_most(waited, 0.99), at_most(raw, 0.99)
+        return Figure(
+            what,
+            f"p99 <= {bar:.0f} s" if bar else "",
+            f"p50 {median(waited):.2f} s, p99 {slow:.2f} s",
+            f"a post alone: p50 {1000 * median(raw):.0f} ms, p99 {1000 * quick:.0f} ms",
+            f"{slow / quick:.0f} x",
+            slow <= bar if bar else None,
+        )
+
+    def _lost(self, what: str, platform: Counting, asked: Asked) -> Figure:
+        lost = sum(thread not in platform.answers for thread in asked.sent_at)
+        doubled = sum(platform.posted[thread] > 1 for thread in asked.sent_at)
+        measured = f"{lost}, {doubled}"
+        return Figure(f"{what}: lost, doubled", "0, 0", measured, "", "", not (lost or doubled))
+
+
+async def run(rate: int, seconds: int, doors: Collection[str], *, is_flooded: bool) -> list[Figure]:
+    """Send to the bare bot and to the program, and wait until every question has its answer."""
+    slack, bare_slack, teams = CountingSlack(), CountingSlack(), CountingTeams()
+    async with AsyncExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="footnote-bench-events-")))
+        api = await stack.enter_async_context(served([web.post("/api/{method}", slack.handle)]))
+        connector = await stack.enter_async_context(served(teams.routes()))
+        bare_api = await stack.enter_async_context(served([web.post("/api/{method}", bare_slack.handle)]))
+        bare = BareBot(AsyncWebClient("xoxb-bench", base_url=f"{bare_api}/api/"), work / "bare.db")
+        stack.callback(bare.close)
+        bare_url = await stack.enter_async_context(served([web.post("/slack/events", bare.handle)]))
+        program = Program(work, SETTINGS | {"SLACK_API_URL": f"{api}/api/"})
+        samples = list(SAMPLES.glob("*.pdf"))
+        tenants = [f"sl_{TEAM}_{channel}" for channel in (*CHANNELS, FLOODED, OTHER)]
+        tenants += [teams_channel(channel).tenant for channel in CHANNELS]
+        for tenant in tenants:
+            for sample in samples:
+                program.drop(tenant, sample)
+        await stack.enter_async_context(program.serving())
+        for tenant in tenants:
+            await program.until_live(tenant, len(samples), "full")
+        slack_events = slack_door(program.url, slack)
+        named = {"slack": slack_events, "teams": teams_door(program.url, teams, f"{connector}/connector/")}
+        bench = Bench(slack_events, slack_door(bare_url, bare_slack), slack)
+        figures: list[Figure] = []
+        for door in doors:
+            figures += await bench.steady(named[door], rate, seconds)
+            print(table(figures), flush=True)
+        for is_limited in (False, True) if is_flooded else ():
+            figures += await bench.flood(is_limited=is_limited)
+            print(table(figures), flush=True)
+        return figures
+
+
+def main() -> None:
+    """Measure, print the table; the exit status says whether every bar was met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=int, default=RATE, help="events a second")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="so long")
+    parser.add_argument("--doors", nargs="*", choices=DOORS, default=DOORS, help="through which they come")
+    parser.add_argument("--steady", action="store_true", help="without the floods")
+    options = parser.parse_args()
+    figures = asyncio.run(run(options.rate, options.seconds, options.doors, is_flooded=not options.steady))
+    sys.exit(any(figure.is_met is False for figure in figures))
+
+
+if __name__ == "__main__":
+    main()

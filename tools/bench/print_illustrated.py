@@ -1,0 +1,11 @@
+"""Draws the illustrated report into a folder; a program of its own, as ``print_papers.py``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tools.bench.papers.illustrated import illustrated
+
+if __name__ == "__main__":
+    illustrated().save(Path(sys.argv[1]))

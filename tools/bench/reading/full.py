@@ -1,0 +1,89 @@
+"""Our full reading, by the layout of pages, as a column of the table, and its chunks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.chunking.chunker import chunk_document
+from ingestion.chunking.structure import Structure
+from ingestion.layout.reading_order import ArrangedPdf, Block, arrange
+from ingestion.reading.full import BATCH
+from storage.models import Chunk
+from storage.pdf import protocol
+from storage.pdf.models import BlockKind, ReadPdf
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
+from tools.bench.reading.quick import LIMIT, WINDOW, children_seconds
+from tools.bench.reading.seen import Area, Readout, Rows, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class FullReadings:
+    """Every file as read and arranged, and what that took."""
+
+    pdfs: Mapping[str, ArrangedPdf]
+    seconds: float
+
+    def readout(self) -> Readout:
+        """As a column of the table."""
+        seen = {name: _seen(one) for name, one in self.pdfs.items()}
+        return Readout(seen, sum(len(one.pdf.pages) for one in self.pdfs.values()), self.seconds)
+
+    def chunks(self) -> dict[str, Sequence[Chunk]]:
+        """The chunks of every file."""
+        counter = PieceCounter(bundled(TOKENIZER))
+        return {
+            name: chunk_document(
+                one.pdf, limit=LIMIT, pieces=counter, window=WINDOW, blocks=one.blocks
+            ).chunks
+            for name, one in self.pdfs.items()
+        }
+
+
+async def read_full(files: Mapping[str, Path], quick: Mapping[str, ReadPdf]) -> FullReadings:
+    """Look at the pages of PDFs that were read; the start of the process that looks is not counted."""
+    process = PdfProcess(StorageSettings())
+    try:
+        await process.lay_out(next(iter(files.values())), 1, 1)
+        own, theirs = time.process_time(), children_seconds()
+        pdfs: dict[str, ArrangedPdf] = {}
+        for name, path in files.items():
+            layout = protocol.layout(await _look(process, path, len(quick[name].pages)))
+            pdfs[name] = arrange(quick[name], layout)
+    finally:
+        await process.aclose()
+    return FullReadings(pdfs, time.process_time() - own + children_seconds() - theirs)
+
+
+async def _look(process: PdfProcess, path: Path, count: int) -> bytes:
+    batches = [
+        await process.lay_out(path, first, min(first + BATCH - 1, count))
+        for first in range(1, count + 1, BATCH)
+    ]
+    return b"".join(batches)
+
+
+def _seen(arranged: ArrangedPdf) -> Seen:
+    """Headings are what the chunker takes for them."""
+    structure, pages = Structure(arranged.pdf, arranged.blocks), arranged.pdf.pages
+    headings = [
+        (page.number, page.text[piece.start : piece.end])
+        for number, page in enumerate(pages)
+        for piece in structure.pieces(number)
+        if piece.rank
+    ]
+    tables = {
+        page.number: [_rows(page.text, block) for block in blocks if block.kind is BlockKind.TABLE]
+        for page, blocks in zip(pages, arranged.blocks, strict=True)
+    }
+    figures = {page: [Area(*region.box) for region in regions] for page, regions in arranged.figures.items()}
+    return Seen(headings, tables, {page.number: page.text for page in pages}, figures)
+
+
+def _rows(text: str, table: Block) -> Rows:
+    lines = (text[start:end].split("\n", maxsplit=1)[0] for start, end in table.rows)
+    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]

@@ -1,0 +1,29 @@
+"""Words: how many of those printed on a page a reader's text still has. Text that is lost is never cited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tools.bench.reading.measures.sentences import Words
+from tools.bench.reading.seen import Seen, normalised
+from tools.bench.reading.tally import Tally
+
+FEW = 0.97
+"""Under this share of its words a page is worth looking at."""
+
+
+def count_words(printed: Words, seen: Mapping[str, Seen]) -> Tally:
+    """``kept`` of ``asked`` words, however often each of them stands on its page."""
+    tally = Tally()
+    for name, pages in printed.items():
+        for page, words in pages.items():
+            asked = Counter(normalised(" ".join(word.text for word in words)).split())
+            kept = asked & Counter(normalised(seen[name].text.get(page, "")).split())
+            tally.counts["asked"] += asked.total()
+            tally.counts["kept"] += kept.total()
+            if kept.total() < FEW * asked.total():
+                lost = " ".join((asked - kept).elements())
+                share = f"{kept.total()} of {asked.total()} words"
+                tally.wrong.append(f"{name} p. {page}: {share}, lost {lost[:90]!r}")
+    return tally

@@ -1,0 +1,86 @@
+"""Our quick reading as a column of the table, and the chunks whose boxes are measured."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.chunking.chunker import chunk_document
+from ingestion.chunking.segments import segments_of
+from ingestion.layout.headings import HeadingDetector
+from storage.models import Chunk
+from storage.pdf.models import ReadPdf
+from storage.pdf.pdf_process import PdfProcess
+from storage.settings import StorageSettings
+from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
+from tools.bench.reading.seen import Readout, Seen
+
+LIMIT, WINDOW = 400, 256
+"""Tokens of a chunk and word pieces of the embedder, as the service has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuickReadings:
+    """Every file as read, and what that took."""
+
+    pdfs: Mapping[str, ReadPdf]
+    seconds: float
+
+    def readout(self) -> Readout:
+        """As a column of the table."""
+        seen = {name: _seen(pdf) for name, pdf in self.pdfs.items()}
+        return Readout(seen, sum(len(pdf.pages) for pdf in self.pdfs.values()), self.seconds)
+
+    def chunks(self) -> dict[str, Sequence[Chunk]]:
+        """The chunks of every file."""
+        counter = PieceCounter(bundled(TOKENIZER))
+        return {
+            name: chunk_document(pdf, limit=LIMIT, pieces=counter, window=WINDOW).chunks
+            for name, pdf in self.pdfs.items()
+        }
+
+
+async def read_quick(files: Mapping[str, Path]) -> QuickReadings:
+    """Read them one after the other; the start of the reading process is not counted."""
+    start = await _cpu_seconds({})
+    pdfs: dict[str, ReadPdf] = {}
+    seconds = await _cpu_seconds(files, pdfs)
+    return QuickReadings(pdfs, max(0.001, seconds - start))
+
+
+async def _cpu_seconds(files: Mapping[str, Path], pdfs: dict[str, ReadPdf] | None = None) -> float:
+    """Read files into ``pdfs``; the time that took here and in the reading process and its children."""
+    own, theirs = time.process_time(), children_seconds()
+    process = PdfProcess(StorageSettings())
+    await process.start()
+    try:
+        for name, path in files.items():
+            read = await process.read(path)
+            if pdfs is not None:
+                pdfs[name] = read
+    finally:
+        await process.aclose()
+    await asyncio.sleep(0)
+    return time.process_time() - own + children_seconds() - theirs
+
+
+def children_seconds() -> float:
+    """CPU seconds of the processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _seen(pdf: ReadPdf) -> Seen:
+    """Headings are what the chunker takes for them; the quick reading knows no tables and no figures."""
+    outline = HeadingDetector(pdf)
+    headings = [
+        (page.number, page.text[piece.start : piece.end])
+        for number, page in enumerate(pdf.pages)
+        for piece in segments_of(page.text, outline.lines(number))
+        if piece.rank
+    ]
+    return Seen(headings, text={page.number: page.text for page in pdf.pages})

@@ -1,0 +1,80 @@
+"""Row ``store``: a page on a machine that has no copy of its PDF, once another machine has drawn it.
+
+Beside it a page that nobody has drawn: the machine copies the PDF from the store, and draws. The store is
+moto's S3 on loopback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from engines.s3 import RealS3
+from harness.waiting import until
+
+from bot.web.page_images import PageImages
+from storage.files.blobs import Blobs
+from storage.files.object_store import hash_file
+from storage.settings import StorageSettings
+from storage.stores import open_pdf_process, open_stores
+from tools.bench.corpus import pdfs
+from tools.bench.figures import Figure
+from tools.bench.timing import middle_and_slow, take_turns
+
+VIEWS = 20
+DPI = 132
+"""Of the picture that a page is opened with."""
+ROOM = 1 << 30
+
+
+async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
+    """The figure of a document of so many pages, every second of which is drawn before."""
+    (file,) = pdfs(1, pages)
+    sha256, server = await asyncio.to_thread(hash_file, file), RealS3(work)
+    try:
+        await asyncio.to_thread(server.start)
+        bucket = server.place()
+
+        def machine(name: object) -> Blobs:
+            """One on an empty disk, whose connection is open."""
+            blobs = Blobs(work / str(name) / "blobs", store=bucket.store(), cache_bytes=ROOM)
+            blobs.is_kept(sha256)
+            return blobs
+
+        async with (
+            open_stores(StorageSettings(home=work / "home")) as stores,
+            open_pdf_process(stores, readers=1) as pdf,
+        ):
+            first = await asyncio.to_thread(machine, "first")
+            await asyncio.to_thread(first.send, file, sha256)
+
+            machines = [await asyncio.to_thread(machine, number) for number in range(2 * VIEWS)]
+
+            async def show(page: int, blobs: Blobs) -> None:
+                await PageImages(blobs, pdf, ROOM).image(sha256, page, DPI, holder=0)
+
+            async def take(number: int) -> None:
+                await show(2 * number + 1, machines[2 * number])
+
+            async def draw(number: int) -> None:
+                await show(2 * number + 2, machines[2 * number + 1])
+
+            async def is_sent() -> bool:
+                return len(bucket.keys()) == 1 + VIEWS
+
+            for number in range(VIEWS):
+                await show(2 * number + 1, first)
+            await until(is_sent)
+            turns = await take_turns(take, draw, VIEWS)
+    finally:
+        await asyncio.to_thread(server.kill)
+    return [
+        Figure(
+            f"a page that another machine drew, of {file.stat().st_size / 1e6:.0f} MB in a store",
+            "",
+            middle_and_slow(turns.ours),
+            f"the PDF copied and the page drawn {middle_and_slow(turns.other)}",
+            f"{turns.ratio:.2f} x",
+            None,
+        )
+    ]

@@ -1,0 +1,120 @@
+"""What the same pages give with a search of a few lines: BM25, vectors, and the two fused by rank."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pymupdf
+
+from storage.embeddings.onnx_embedder import BundledEmbedder
+from tools.evaluation.asking import Asked, channels_of
+from tools.evaluation.golden import Page
+from tools.evaluation.replies import Reply
+
+NAMES = ("BM25", "vectors", "rank fusion")
+K1, B = 1.2, 0.75
+RANK_CONSTANT = 60
+FUSED, FOUND = 100, 20
+WINDOW_WORDS, WINDOW_STEP = 180, 150
+
+_WORD = re.compile(r"\w+")
+
+
+class Baselines:
+    """The pages of every channel as a plain program would search them."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        """Read and embed all pages."""
+        self._embedder = BundledEmbedder.load()
+        self.texts = {(file.name, number): text for file in files for number, text in _texts(file)}
+        """Of every page that holds any."""
+        self._vectors = {page: self._embedder.embed(_windows(text)) for page, text in self.texts.items()}
+        self._channels = {
+            channel: _Pages({page: text for page, text in self.texts.items() if page[0] in names})
+            for channel, names in channels_of(files).items()
+        }
+
+    def search(self, asked: Sequence[Asked]) -> dict[str, list[Reply]]:
+        """Baseline -> what it finds for each question, the turns before it read as part of it."""
+        found: dict[str, list[Reply]] = {name: [] for name in NAMES}
+        for one in asked:
+            question = " ".join([*(turn for turn, _ in one.golden.history), one.golden.text])
+            for name, pages in zip(NAMES, self._rankings(one.channel, question), strict=True):
+                found[name].append(Reply(tuple(pages[:FOUND])))
+        return found
+
+    def _rankings(self, channel: str, question: str) -> tuple[list[Page], list[Page], list[Page]]:
+        pages, vector = self._channels[channel], self._embedder.embed([question])[0]
+        words = pages.by_words(question)
+        nearness = {page: float((self._vectors[page] @ vector).max()) for page in pages.texts}
+        vectors = _best(nearness)
+        return words, vectors, _fused([words, vectors])
+
+
+class _Pages:
+    """The pages of one channel, by words."""
+
+    def __init__(self, texts: Mapping[Page, str]) -> None:
+        self.texts = texts
+
+    @cached_property
+    def _counts(self) -> dict[Page, Counter[str]]:
+        return {page: Counter(_words(text)) for page, text in self.texts.items()}
+
+    @cached_property
+    def _holding(self) -> Counter[str]:
+        return Counter(word for counts in self._counts.values() for word in counts)
+
+    def by_words(self, question: str) -> list[Page]:
+        """Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with usual constants."""
+        average = sum(counts.total() for counts in self._counts.values()) / len(self._counts) or 1.0
+        idf = {word: self._idf(word) for word in _words(question)}
+        scores = {page: _bm25(idf, counts, average) for page, counts in self._counts.items()}
+        return _best({page: score for page, score in scores.items() if score > 0})
+
+    def _idf(self, word: str) -> float:
+        held = self._holding[word]
+        return math.log(1 + (len(self._counts) - held + 0.5) / (held + 0.5))
+
+
+def _texts(file: Path) -> list[tuple[int, str]]:
+    """(number, text) of the pages that hold text; none of a locked file."""
+    with pymupdf.open(file) as document:
+        if document.needs_pass:
+            return []
+        texts = [(number, page.get_text()) for number, page in enumerate(document, start=1)]
+    return [(number, text) for number, text in texts if text.strip()]
+
+
+def _windows(text: str) -> list[str]:
+    """Overlapping, and each short enough for the model."""
+    words = text.split()
+    starts = range(0, max(len(words) - WINDOW_WORDS + WINDOW_STEP, 1), WINDOW_STEP)
+    return [" ".join(words[start : start + WINDOW_WORDS]) for start in starts]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _bm25(idf: Mapping[str, float], counts: Counter[str], average: float) -> float:
+    slope = K1 * (1 - B + B * counts.total() / average)
+    return sum(weight * counts[word] * (K1 + 1) / (counts[word] + slope) for word, weight in idf.items())
+
+
+def _best(scores: Mapping[Page, float]) -> list[Page]:
+    return sorted(scores, key=lambda page: (-scores[page], page))
+
+
+def _fused(rankings: Iterable[Sequence[Page]]) -> list[Page]:
+    """Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion" (2009)."""
+    scores: dict[Page, float] = {}
+    for ranking in rankings:
+        for rank, page in enumerate(ranking[:FUSED], start=1):
+            scores[page] = scores.get(page, 0.0) + 1 / (RANK_CONSTANT + rank)
+    return _best(scores)

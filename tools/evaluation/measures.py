@@ -1,0 +1,240 @@
+"""What a set of replies is worth, each measure a share or a mean over the questions it applies to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, quantiles
+
+from bot.core.models import Language
+from bot.core.wording import reply_words
+from tools.evaluation.asking import Asked
+from tools.evaluation.golden import Kind, Page, plain
+from tools.evaluation.replies import Mark, Reply
+
+_SAID = reply_words(Language.ENGLISH)
+_EXCUSES = (_SAID.model_failed, _SAID.model_unusable, _SAID.model_unverified, _SAID.model_broke_off)
+RESAMPLES = 5000
+PROSE = {Kind.SINGLE, Kind.ACROSS, Kind.FOLLOWUP, Kind.NO_FIGURE}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One question and its reply."""
+
+    asked: Asked
+    reply: Reply
+
+    @property
+    def kind(self) -> Kind:
+        """Of the question."""
+        return self.asked.golden.kind
+
+    def hit(self, k: int) -> float:
+        """Share of the things asked of which an acceptable page is among the first ``k``."""
+        return _met(self.asked.needs, self.reply.ranked[:k])
+
+    @property
+    def acceptable(self) -> frozenset[Page]:
+        """Pages that answer any of the things asked."""
+        return frozenset[Page]().union(*self.asked.needs)
+
+    def reciprocal_rank(self) -> float:
+        """1 / rank of the first acceptable page; 0 when none was found."""
+        ranks = (rank for rank, page in enumerate(self.reply.ranked, start=1) if page in self.acceptable)
+        return 1 / next(ranks, float("inf"))
+
+    def finds_document(self, k: int = 5) -> float:
+        """As ``hit``, when any page of the right documents counts."""
+        needs = tuple(frozenset((file, 0) for file, _ in need) for need in self.asked.needs)
+        return _met(needs, tuple((file, 0) for file, _ in self.reply.ranked[:k]))
+
+    def cited_share(self) -> float:
+        """Share of the things asked that an acceptable page was cited for."""
+        return _met(self.asked.needs, self.reply.cited)
+
+    def contained(self) -> float:
+        """Share of the facts of a right answer that stand in the text or in a quote."""
+        said = [plain(text) for text in (self.reply.text, *(mark.quote for mark in self.reply.marks))]
+        facts = self.asked.golden.answer
+        return fmean(any(plain(one) in text for one in fact for text in said) for fact in facts)
+
+
+def share(values: Iterable[float]) -> float:
+    """Mean; nan of nothing."""
+    known = list(values)
+    return fmean(known) if known else float("nan")
+
+
+def of_kinds(results: Sequence[Result], *kinds: Kind) -> list[Result]:
+    """Those of correctly spelt questions of these kinds; of misspelt ones only ``misspelt_loss`` knows."""
+    return [one for one in results if one.kind in kinds and not one.asked.golden.twin]
+
+
+def answerable(results: Sequence[Result]) -> list[Result]:
+    """Prose questions that a document answers."""
+    return of_kinds(results, *PROSE)
+
+
+def claimed(results: Sequence[Result], *kinds: Kind) -> list[Result]:
+    """Those of these kinds in which the documents are said to answer."""
+    return [one for one in of_kinds(results, *kinds) if one.reply.is_claimed]
+
+
+def claimed_share(results: Sequence[Result], *kinds: Kind) -> float:
+    """Share of the questions of these kinds that are claimed to be answered."""
+    return share(one.reply.is_claimed for one in of_kinds(results, *kinds))
+
+
+def closest_right(results: Sequence[Result]) -> float:
+    """Share of the answerable questions not claimed whose closest passages or nearest page hold an answer.
+
+    1 when all were claimed: nobody was left without the page.
+    """
+    rest = [one for one in answerable(results) if not one.reply.is_claimed]
+    return share(not one.acceptable.isdisjoint(one.reply.shown) for one in rest) if rest else 1.0
+
+
+def first_right(results: Sequence[Result]) -> float:
+    """Share of the answerable questions claimed whose first citation is on an acceptable page."""
+    return share(
+        any(mark.page in one.acceptable for mark in one.reply.marks[:1]) for one in claimed(results, *PROSE)
+    )
+
+
+def citation_precision(results: Sequence[Result]) -> float:
+    """Share of all cited pages that answer; of the answerable questions claimed."""
+    return share(page in one.acceptable for one in claimed(results, *PROSE) for page in one.reply.cited)
+
+
+def citation_recall(results: Sequence[Result]) -> float:
+    """Share of the things asked that an acceptable page is cited for; of the answerable questions claimed."""
+    return share(one.cited_share() for one in claimed(results, *PROSE))
+
+
+def answer_contained(results: Sequence[Result]) -> float:
+    """Share of the facts that are written or quoted; of the answerable questions claimed that ask for any."""
+    return share(one.contained() for one in claimed(results, *PROSE) if one.asked.golden.answer)
+
+
+def quotes_shown(results: Sequence[Result]) -> float:
+    """Citations per answer claimed, whatever the question's kind."""
+    return share(len(one.reply.marks) for one in claimed(results, *Kind))
+
+
+def characters_quoted(results: Sequence[Result]) -> float:
+    """Characters of all quotes per answer claimed, whatever the question's kind."""
+    return share(sum(len(mark.quote) for mark in one.reply.marks) for one in claimed(results, *Kind))
+
+
+def steps_in_order(results: Sequence[Result]) -> float:
+    """Share of the answers claimed whose citations, by number, come as they stand in their document.
+
+    Counts answers with at least two citations, all of one document. Pages must not go back, nor the tops
+    of the quotes' first boxes within a page; a citation without a box has its page alone. A page is taken
+    for one column: of two, a quote from the head of the second comes before one from the foot of the first.
+    """
+    marks = [one.reply.marks for one in claimed(results, *Kind)]
+    return share(
+        _in_order(found) for found in marks if len(found) > 1 and len({m.page[0] for m in found}) == 1
+    )
+
+
+def _in_order(marks: Sequence[Mark]) -> bool:
+    pages = [mark.page for mark in marks]
+    places = [(mark.page, mark.boxes[0][1]) for mark in marks if mark.boxes]
+    return pages == sorted(pages) and places == sorted(places)
+
+
+def misspelt_loss(results: Sequence[Result]) -> float:
+    """Hit@5 of correctly spelt questions minus that of their misspelt twins, over the pairs asked."""
+    spelt = {one.asked.golden.id: one for one in results}
+    pairs = [(spelt[one.asked.golden.twin], one) for one in results if one.asked.golden.twin in spelt]
+    return share(right.hit(5) - wrong.hit(5) for right, wrong in pairs)
+
+
+def stood_in(results: Sequence[Result]) -> float:
+    """Share of the replies in which quotes stand in for a model that failed: it is not measured there."""
+    return share(any(words in one.reply.text for words in _EXCUSES) for one in of_kinds(results, *Kind))
+
+
+def figure_precision(results: Sequence[Result]) -> float:
+    """Share of the figures shown to those who asked for one that are the right ones."""
+    return share(
+        page in one.asked.golden.figures
+        for one in of_kinds(results, Kind.FIGURE)
+        for page in one.reply.figures
+    )
+
+
+def figure_recall(results: Sequence[Result]) -> float:
+    """Share of the questions for a figure that got one of the right ones."""
+    asked = of_kinds(results, Kind.FIGURE)
+    return share(bool(one.asked.golden.figures & set(one.reply.figures)) for one in asked)
+
+
+def unasked_figures(results: Sequence[Result]) -> float:
+    """Share of the prose questions on illustrated pages that got a figure all the same."""
+    return share(bool(one.reply.figures) for one in of_kinds(results, Kind.NO_FIGURE))
+
+
+def spent(results: Sequence[Result]) -> tuple[float, float]:
+    """Milliseconds per question: (median, 95th of a hundred)."""
+    times = [one.reply.milliseconds for one in of_kinds(results, *Kind)]
+    return median(times), quantiles(times, n=20)[-1]
+
+
+def removed_misses(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
+    """(share of their misses removed, lower and upper bound at 95 %), by paired bootstrap over questions.
+
+    Efron, "Bootstrap Methods" (1979); ``ours[i]`` and ``theirs[i]`` are hits of the same question.
+    """
+    chance = random.Random(20261122)
+    pairs = list(zip(ours, theirs, strict=True))
+    drawn = sorted(_removed(chance.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
+    return _removed(pairs), drawn[RESAMPLES // 40], drawn[-RESAMPLES // 40]
+
+
+def _removed(pairs: Sequence[tuple[float, float]]) -> float:
+    missed = sum(1 - theirs for _, theirs in pairs)
+    return sum(ours - theirs for ours, theirs in pairs) / missed if missed else 0.0
+
+
+def _met(needs: Sequence[frozenset[Page]], pages: Sequence[Page]) -> float:
+    return share(not need.isdisjoint(pages) for need in needs)
+
+
+Measure = Callable[[Sequence[Result]], float]
+
+RANKING: dict[str, Measure] = {
+    "page hit@1": lambda results: share(one.hit(1) for one in answerable(results)),
+    "page hit@3": lambda results: share(one.hit(3) for one in answerable(results)),
+    "page hit@5": lambda results: share(one.hit(5) for one in answerable(results)),
+    "page hit@5, single": lambda results: share(one.hit(5) for one in of_kinds(results, Kind.SINGLE)),
+    "page hit@5, across": lambda results: share(one.hit(5) for one in of_kinds(results, Kind.ACROSS)),
+    "page hit@5, follow-up": lambda results: share(one.hit(5) for one in of_kinds(results, Kind.FOLLOWUP)),
+    "document hit@5": lambda results: share(one.finds_document() for one in answerable(results)),
+    "MRR": lambda results: share(one.reciprocal_rank() for one in answerable(results)),
+}
+"""What a search alone is measured by."""
+
+ANSWERS: dict[str, Measure] = {
+    "answerable claimed": lambda results: claimed_share(results, *PROSE),
+    "off subject claimed": lambda results: claimed_share(results, Kind.OFF_SUBJECT),
+    "absent here claimed": lambda results: claimed_share(results, Kind.ABSENT_HERE),
+    "not claimed, right page among the closest": closest_right,
+    "first citation on a right page": first_right,
+    "citation page precision": citation_precision,
+    "citation page recall": citation_recall,
+    "answer contained": answer_contained,
+    "quotes per answer": quotes_shown,
+    "characters quoted per answer": characters_quoted,
+    "steps in page order": steps_in_order,
+    "misspelt: hit@5 lost": misspelt_loss,
+    "a model's place taken by quotes": stood_in,
+    "figures shown, right": figure_precision,
+    "figures asked for, shown": figure_recall,
+    "figures nobody asked for": unasked_figures,
+}
+"""What an answer is measured by."""

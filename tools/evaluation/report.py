@@ -1,0 +1,154 @@
+"""The tables of an evaluation, and the bars that its test half is held to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.core.quality import FIGURES, figures_of
+from bot.core.targets import FIGURE_TARGETS, MARKED_WORDS, MISPLACED_MARKS, Limit
+from storage.chat.traces import AnswerFacts
+from storage.clock import utc_now
+from tools.evaluation.baselines import NAMES as BASELINES
+from tools.evaluation.golden import Page
+from tools.evaluation.highlights import Highlights
+from tools.evaluation.measures import (
+    ANSWERS,
+    RANKING,
+    Result,
+    answerable,
+    removed_misses,
+    share,
+    spent,
+)
+from tools.evaluation.replies import Reply
+
+Results = Mapping[str, Sequence[Result]]
+"""What was asked -> the results of all questions, in one order."""
+
+_SEED = 20261122
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One thing that is asked of the test half."""
+
+    what: str
+    bar: str
+    measured: str
+    is_met: bool
+
+
+def searching_rows(results: Results) -> list[Sequence[str]]:
+    """How pages are found, by us and by every baseline."""
+    measured = [
+        (what, *(f"{measure(found):.3f}" for found in results.values())) for what, measure in RANKING.items()
+    ]
+    return [("pages found", *results), *measured]
+
+
+def rows(results: Results) -> list[Sequence[str]]:
+    """How questions are answered, by every engine."""
+    ours = {name: found for name, found in results.items() if name not in BASELINES}
+    measured = [
+        (what, *(f"{measure(found):.3f}" for found in ours.values())) for what, measure in ANSWERS.items()
+    ]
+    times = [spent(found) for found in ours.values()]
+    return [
+        ("answers", *ours),
+        *measured,
+        ("milliseconds, median", *(f"{middle:.0f}" for middle, _ in times)),
+        ("milliseconds, 95 of 100", *(f"{most:.0f}" for _, most in times)),
+    ]
+
+
+def misses(results: Sequence[Result]) -> list[str]:
+    """Answerable questions whose page is not among the first five, the worst first."""
+    missed = sorted(answerable(results), key=lambda one: (one.hit(5), one.hit(20), one.reciprocal_rank()))
+    return [_told(one) for one in missed if one.hit(5) < 1]
+
+
+def _told(result: Result) -> str:
+    wanted = [sorted(need)[:3] for need in result.asked.needs]
+    found = _named(result.reply.ranked[:5])
+    return f"{result.asked.golden.id} {result.asked.golden.text!r}\n    wanted {wanted}\n    found {found}"
+
+
+def drawn(results: Sequence[Result], most: int) -> list[str]:
+    """So many replies for a person to read, drawn by a fixed seed: the same ones of the same questions."""
+    chosen = random.Random(_SEED).sample(results, min(most, len(results)))
+    return [_written(one) for one in chosen]
+
+
+def _written(result: Result) -> str:
+    golden, reply = result.asked.golden, result.reply
+    return "\n".join(
+        [
+            f"\n{golden.id} ({golden.kind}, {reply.state}) {golden.text!r}",
+            *(f"    asked after {turn!r}" for turn, _ in golden.history),
+            *(f"    | {line}" for line in reply.text.splitlines()),
+            f"    cited {_named(reply.cited)}",
+            *([f"    nearest {_named([reply.nearest])}"] if reply.nearest else []),
+            *(f"    acceptable {_named(sorted(need))}" for need in result.asked.needs),
+        ]
+    )
+
+
+def _named(pages: Iterable[Page]) -> str:
+    return ", ".join(f"{file} {page}" for file, page in pages) or "nothing"
+
+
+def bars(name: str, ours: Sequence[Result], marked: Highlights, limits: Mapping[str, Limit]) -> list[Bar]:
+    """What is asked of one answerer in whole collections; ``limits``: its own for each measure.
+
+    What cannot be measured, for want of replies that it applies to, is not met.
+    """
+    return [
+        *(_held(f"{name}: {what}", ANSWERS[what](ours), limit) for what, limit in limits.items()),
+        *(_held(f"{name}: {what}", value, limit) for what, value, limit in _figures(ours)),
+        _held(f"{name}: quoted words marked (of {marked.words})", marked.share, MARKED_WORDS),
+        _held(f"{name}: marks in a wrong place (of {marked.citations})", marked.misplaced, MISPLACED_MARKS),
+    ]
+
+
+def _figures(results: Sequence[Result]) -> Iterator[tuple[str, float, Limit]]:
+    """The figures of a channel's quality, of these questions in its place: (label, value, what is asked).
+
+    What only a service measures, as the time to the first words, is left out.
+    """
+    found = figures_of([_facts(one.reply) for one in answerable(results)])
+    for name, limit in FIGURE_TARGETS.items():
+        if (value := found[name]) is not None:
+            yield f"figure: {FIGURES[name].label}", value, limit
+
+
+def _facts(reply: Reply) -> AnswerFacts:
+    """What the record of such an answer would say."""
+    return AnswerFacts(
+        utc_now(),
+        reply.state,
+        milliseconds={"total": reply.milliseconds},
+        tokens={},
+        leading=[{"file": file, "day": None} for file, _ in reply.ranked[:5]],
+        figures=[{"file": file, "page": page} for file, page in reply.figures],
+        citations=[{"file": file, "page": page} for file, page in reply.cited],
+        opened=None,
+    )
+
+
+def removing(name: str, results: Results) -> Bar:
+    """How many misses of the baseline that finds most are none of ours."""
+    hits = {one: [each.hit(5) for each in answerable(found)] for one, found in results.items()}
+    best = max(BASELINES, key=lambda one: share(hits[one]))
+    removed, low, high = removed_misses(hits[name], hits[best])
+    return Bar(
+        f"{name}: misses at 5 of {best} ({1 - share(hits[best]):.3f}) removed",
+        ">= 1/3, lower bound > 0",
+        f"{removed:.2f} ({low:.2f} to {high:.2f})",
+        removed >= 1 / 3 and low > 0,
+    )
+
+
+def _held(what: str, value: float, limit: Limit) -> Bar:
+    return Bar(what, str(limit), f"{value:.3f}", limit.is_met(value))

@@ -1,0 +1,148 @@
+"""Asks without a pause, from another process than the one that is killed, and writes down what is wrong.
+
+A document that answered once answers until its file is taken away: always with one content, whole,
+never with an older one than before, and it stays the same document, whose links go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from storage.chat.channels import Channels
+from storage.documents.catalog import Catalog
+from storage.errors import InfrastructureError, UnknownChannel
+from storage.index.base import Hit
+from storage.index.live_index import LiveIndex, SearchHits
+from storage.models import LivePublication
+from storage.text.analyzer import analyze
+from tools.soak.rounds.world import World
+
+REST_SECONDS = 0.15
+LONGEST_SILENCE_SECONDS = 30.0
+"""Engines that are up may be late on a busy machine, and take a while to connect to again; no longer."""
+GRACE_SECONDS = 1.0
+"""What was replaced is removed after so long: a question that takes longer may find neither old nor new."""
+FEWEST_ANSWERS = 2
+"""Questions a kill that must have been answered, or nobody watched."""
+MOST_CHUNKS = 1000
+
+
+@dataclass
+class Witness:
+    """One reader of a home."""
+
+    world: World
+    channels: Channels
+    catalog: Catalog
+    index: LiveIndex
+    answered: set[tuple[str, str]] = field(default_factory=set)
+    """(channel, word) of what answered and must not stop."""
+    asked: int = 0
+    is_index_down: bool = False
+    """Somebody killed it: it does not answer, and need not."""
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._newest: dict[tuple[str, str], int] = {}
+        self._documents: dict[tuple[str, str], UUID] = {}
+        self._heard_at = time.monotonic()
+        self._chance = random.Random(1)
+
+    def forget(self, channel: str, word: str) -> None:
+        """The file is being taken away: from now on silence is right too."""
+        self.answered.discard((channel, word))
+        self._newest.pop((channel, word), None)
+        self._documents.pop((channel, word), None)
+
+    def conclude(self, kills: int) -> None:
+        """Say so when too few questions came through to have seen anything."""
+        if self.asked < kills * FEWEST_ANSWERS:
+            self._note(f"only {self.asked} questions were answered during {kills} kills")
+
+    async def watch(self) -> None:
+        """Ask for ever."""
+        while True:
+            channel = self._chance.choice(self.world.channels)
+            if papers := list(self.world.wanted(channel).values()):
+                await self._ask(channel, self._chance.choice(papers).word)
+            await asyncio.sleep(REST_SECONDS)
+
+    async def ask_for_all(self) -> None:
+        """Ask for every document once."""
+        for channel in self.world.channels:
+            for paper in list(self.world.wanted(channel).values()):
+                await self._ask(channel, paper.word)
+
+    async def _ask(self, channel: str, word: str) -> None:
+        must_answer, began = (channel, word) in self.answered, time.monotonic()
+        try:
+            found = await self.find(channel, word)
+        except UnknownChannel:
+            return
+        except InfrastructureError as error:
+            return self._bear(error)
+        self.asked, self._heard_at = self.asked + 1, time.monotonic()
+        if all(paper.word != word for paper in self.world.wanted(channel).values()):
+            return  # taken away while it answered
+        if found.words:
+            self._check(channel, word, found)
+        elif must_answer and (channel, word) in self.answered and self._heard_at - began < GRACE_SECONDS:
+            self._note(f"{channel} {word}: nothing answers any more")
+
+    def _bear(self, error: InfrastructureError) -> None:
+        """Engines may fail for a while, never for good."""
+        now = time.monotonic()
+        if not self.is_index_down and now - self._heard_at < LONGEST_SILENCE_SECONDS:
+            return
+        if not self.is_index_down:
+            self._note(f"no answer for {now - self._heard_at:.0f} s: {type(error).__name__}: {error}")
+        self._heard_at = now
+
+    async def find(self, channel: str, word: str) -> SearchHits:
+        """Every chunk that a person in the channel finds by this word.
+
+        Raises:
+            InfrastructureError: an engine is away.
+            UnknownChannel: the channel has not begun.
+        """
+        where = await self.channels.by_name(channel)
+        return await self.index.find(where, analyze(word), None, limit=MOST_CHUNKS)
+
+    def _check(self, channel: str, word: str, found: SearchHits) -> None:
+        documents: defaultdict[UUID, list[LivePublication]] = defaultdict(list)
+        for publication in found.publications.values():
+            documents[publication.document_id].append(publication)
+        for live in documents.values():
+            hits = [hit for hit in found.words if hit.publication in {one.id for one in live}]
+            for flaw in self.flaws(live, hits):
+                self._note(f"{channel} {word}: {flaw}")
+        if set(documents) != {self._documents.setdefault((channel, word), next(iter(documents)))}:
+            self._note(f"{channel} {word}: another document than before answers")
+        newest = max(one.version_id for one in found.publications.values())
+        if newest < self._newest.get((channel, word), 0):
+            self._note(f"{channel} {word}: an older version answers again")
+        self._newest[channel, word] = newest
+        self.answered.add((channel, word))
+
+    def _note(self, fault: str) -> None:
+        """With the time, to be found in the logs of the home."""
+        self.faults.append(f"{datetime.now(UTC):%H:%M:%S} {fault}")
+
+    def flaws(self, live: list[LivePublication], hits: list[Hit]) -> list[str]:
+        """What is wrong with the chunks that one document answered with."""
+        contents = {version for version in self.world.versions for hit in hits if version in hit.text}
+        flaws = []
+        if len(live) > 1:
+            flaws.append(f"{len(live)} publications of one document answer")
+        if len(contents) != 1:
+            flaws.append(f"{len(contents)} contents are mixed")
+        objects = sum(one.chunks + one.figures for one in live)
+        if len(hits) != objects:
+            flaws.append(f"{len(hits)} of {objects} chunks answer")
+        return flaws
