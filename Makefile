@@ -9,8 +9,6 @@ BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests tools deploy
 IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
-BUDGET := --cpu-budget 5000
-# A good quarter more than it takes, in CPU times of ten million additions: steady where minutes and machines are not.
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
@@ -33,7 +31,7 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
 	@$(BIN)/python tests/fetch.py
 	@$(if $(TESTS),,$(MAKE) --no-print-directory -j2 lint types collect)
-	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(if $(IN_CI),$(BUDGET)) $(TESTS)
+	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
 
 test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
 	@echo "SEED=$(SEED)"

@@ -9,12 +9,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
-from statistics import median
 
 import hypothesis
 import pytest
@@ -33,11 +31,6 @@ NOT_RUN = "not run without"
 LONGEST = ("soak", "machine", "child", "journeys")
 """Folders whose files take longest, in the order in which they begin."""
 
-ADDITIONS = 10_000_000
-"""How many additions are the unit of the CPU budget: machines differ by more than two in their speed."""
-UNIT_EVERY = 30.0
-"""Seconds after which the unit is measured again: a machine is a third faster for a moment, or while idle."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``make test`` and ``make test-all``."""
@@ -46,49 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--all", action="store_true", help="also the long tests, and many examples by chance")
     parser.addoption("--seed", type=int, default=1, help="decides all that happens by chance under --all")
-    parser.addoption(
-        "--cpu-budget", type=float, help="fail a run that takes more CPU time than so many times ADDITIONS"
-    )
-
-
-def cpu_seconds_of_additions() -> float:
-    """The CPU time that ADDITIONS take in Python on this machine now, in seconds."""
-    total, begun = 0, time.process_time()
-    for number in range(ADDITIONS):
-        total += number
-    return time.process_time() - begun
-
-
-class CpuBudget:
-    """What a run may take of the processors, in units as they are while it runs."""
-
-    def __init__(self, most: float) -> None:
-        """``most``: so many units."""
-        self._most = most
-        self._units = [cpu_seconds_of_additions()]
-        self._measured = time.monotonic()
-
-    def pytest_runtest_logreport(self) -> None:
-        """Measure the unit beside the tests."""
-        if time.monotonic() - self._measured > UNIT_EVERY:
-            self._units.append(cpu_seconds_of_additions())
-            self._measured = time.monotonic()
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
-        """Fail a run that took more."""
-        yield
-        took, unit = sum(os.times()[:4]), median(self._units)
-        print(f"CPU time: {took / unit:.0f} of {self._most:.0f} times {unit:.2f} s")
-        if took > self._most * unit:
-            print("that is more than it may take: see the slowest tests above")
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The same examples in every run, or many that the seed chooses; and how fast the machine is."""
-    if config.option.cpu_budget is not None and "PYTEST_XDIST_WORKER" not in os.environ:
-        config.pluginmanager.register(CpuBudget(config.option.cpu_budget))
+    """Use the same examples in every run, or many that the seed chooses."""
     hypothesis.settings.load_profile("many" if config.option.all else "same")
     if config.option.all:
         config.option.hypothesis_seed = str(config.option.seed)
