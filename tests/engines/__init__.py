@@ -18,7 +18,7 @@ import pytest
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 # Fetched by `make test-all` only: no daily test may name one of them, and tests/conftest.py refuses it.
-LONG_ONLY = ("firefox", "helm", "images", "promtool", "toxiproxy")
+LONG_ONLY = ("actionlint", "firefox", "helm", "images", "promtool", "toxiproxy")
 
 
 class Engine(Protocol):
