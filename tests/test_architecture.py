@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from harness.tables import for_each
 from sources import Module, modules
 
 PROGRAMS = ("bot", "ingestion", "storage")
@@ -307,7 +308,7 @@ def test_every_module_stands_in_a_room_of_the_drawing(package: str) -> None:
     assert not astray, "\n".join(astray)
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
+@for_each("room", MAY_IMPORT)
 def test_a_room_sees_only_what_is_named_for_it(room: str) -> None:
     """Shows that core knows no adapter, an adapter no other one, and neither index engine the other."""
     found = [
@@ -375,7 +376,7 @@ def owner_of(name: str, names: set[str]) -> str:
     return name if name in names else name.rpartition(".")[0]
 
 
-@pytest.mark.parametrize("sdk", HOMES)
+@for_each("sdk", HOMES)
 def test_an_sdk_lives_in_its_home_and_nowhere_else(sdk: str) -> None:
     """Shows that exchanging an SDK touches the few modules named here."""
     guests = [

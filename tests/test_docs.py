@@ -6,7 +6,7 @@ import re
 from argparse import ArgumentParser, _SubParsersAction
 from pathlib import Path
 
-import pytest
+from harness.tables import for_each
 from sources import ROOT
 
 from bot.cli.main import build_parser
@@ -53,7 +53,7 @@ def commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     return {name: command for group in groups for name, command in group.choices.items()}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     """Shows that no page names a module that was renamed or removed."""
     names = set(FILE.findall(page.read_text(encoding="utf-8")))
@@ -61,21 +61,21 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert sorted(name for name in names - made if not is_there(name)) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     """Shows that nobody is sent to a page that was never written."""
     links = set(LINK.findall(page.read_text(encoding="utf-8")))
     assert sorted(link for link in links if not (page.parent / link).exists()) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_setting_that_a_page_names_can_be_set(page: Path) -> None:
     """Shows that no page promises a setting that would be refused as unknown."""
     names = set(SETTING.findall(page.read_text(encoding="utf-8"))) - NO_SETTINGS
     assert sorted(name for name in names if f"#{name}=" not in LISTED) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
     """Shows that commands and their options are spelled as the program spells them."""
     known = commands(build_parser())
@@ -90,7 +90,7 @@ def test_every_command_that_a_page_gives_is_understood(page: Path) -> None:
     assert unknown == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_target_that_a_page_gives_is_in_the_makefile(page: Path) -> None:
     """Shows that no page gives a target that cannot be made."""
     targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))

@@ -16,6 +16,7 @@ import pytest
 from engines import FetchError
 from engines.support.go_modules import GoModule
 from engines.support.npm import NpmPackage
+from harness.tables import for_each
 from sources import ROOT, committed
 
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
@@ -185,7 +186,7 @@ def test_nothing_is_unpacked_from_another_archive_of_npm(bin_folder: Path) -> No
     assert not package.folder.exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         'run(["pip", "download", "-q", name])', "pip install \\\n    x", '_npm(x, "pack", "y")',
@@ -198,7 +199,7 @@ def test_the_pattern_finds_what_fetches(command: str) -> None:
     assert FETCHES.search(plain(command))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command", ["curl -fsSL x | sh", "urlretrieve(x)", "npx x", '["go", "install", "x@v1"]', "docker pull x"]
 )
 def test_the_pattern_finds_what_must_not_be(command: str) -> None:

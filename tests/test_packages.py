@@ -8,6 +8,7 @@ from importlib.metadata import version
 from itertools import pairwise
 
 import pytest
+from harness.tables import for_each
 from packaging.requirements import Requirement
 from packaging.version import Version
 from sources import ROOT
@@ -52,7 +53,7 @@ def test_every_row_says_what_the_package_does_who_keeps_it_and_what_we_would_do_
     assert not [row for row in rows(4) if not all(row)]
 
 
-@pytest.mark.parametrize(("name", "least"), floors())
+@for_each(("name", "least"), floors())
 def test_no_installed_version_is_older_than_its_last_known_hole(name: str, least: str) -> None:
     """Shows that what runs here has the fixes named on the page."""
     assert Version(version(name)) >= Version(least)
@@ -63,7 +64,7 @@ def test_the_floors_are_read_from_the_page() -> None:
     assert len(floors()) >= 7
 
 
-@pytest.mark.parametrize("need", ALL, ids=lambda need: need.name)
+@for_each("need", ALL)
 def test_the_installed_version_is_the_one_that_pyproject_allows(need: Requirement) -> None:
     """Shows that tests run on what users get."""
     assert need.specifier.contains(version(need.name))

@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
-import pytest
+from harness.tables import for_each
 from sources import ROOT, committed
 
 LOCKS = [*ROOT.glob("requirements*.txt"), ROOT / "deploy" / "go.txt", ROOT / "deploy" / "data.txt"]
@@ -39,7 +39,7 @@ def matches(pattern: re.Pattern[bytes]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("lock", [path.name for path in LOCKS])
+@for_each("lock", [path.name for path in LOCKS])
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     """Shows that an installation gets the files we looked at, from wherever it fetches them."""
     (text,) = (path.read_text() for path in LOCKS if path.name == lock)

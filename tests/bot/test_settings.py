@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from harness.tables import for_each
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from sources import ROOT
@@ -18,11 +19,14 @@ from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, StorageSettings, fault_of, load, refuse_unknown
 
 ROOMS: tuple[type[FootnoteSettings], ...] = (StorageSettings, IngestionSettings, BotSettings, SignInSettings)
-SETTINGS = [
-    pytest.param(room.model_fields[name], id=variable)
-    for room in ROOMS
-    for variable, name in room.variables().items()
-]
+SETTINGS = {
+    variable: room.model_fields[name] for room in ROOMS for variable, name in room.variables().items()
+}
+SECRETS = {
+    variable: field
+    for variable, field in SETTINGS.items()
+    if variable.lower().endswith(("_key", "_token", "_secret", "password"))
+}
 
 
 @pytest.fixture(autouse=True)
@@ -35,25 +39,23 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("field", SETTINGS)
-def test_each_setting_says_what_it_does_in_a_sentence(field: FieldInfo) -> None:
+@for_each("variable, field", SETTINGS.items())
+def test_each_setting_says_what_it_does_in_a_sentence(variable: str, field: FieldInfo) -> None:
     """Shows that deploy/env.example has something to say about every line."""
     assert field.description
     assert field.description.endswith(".")
 
 
-@pytest.mark.parametrize("field", [one for one in SETTINGS if one.values[0].annotation in (int, float)])
-def test_each_number_has_a_floor_and_a_ceiling(field: FieldInfo) -> None:
+@for_each("variable, field", [one for one in SETTINGS.items() if one[1].annotation in (int, float)])
+def test_each_number_has_a_floor_and_a_ceiling(variable: str, field: FieldInfo) -> None:
     """Shows that no number can be set to something absurd."""
     rules = {sign for rule in field.metadata for sign in ("ge", "gt", "le", "lt") if hasattr(rule, sign)}
     assert rules & {"ge", "gt"}
     assert rules & {"le", "lt"}
 
 
-@pytest.mark.parametrize(
-    "field", [one for one in SETTINGS if one.id.lower().endswith(("_key", "_token", "_secret", "password"))]
-)
-def test_each_secret_is_kept_from_being_printed(field: FieldInfo) -> None:
+@for_each("variable, field", SECRETS.items())
+def test_each_secret_is_kept_from_being_printed(variable: str, field: FieldInfo) -> None:
     """Shows that a log line of the settings holds no secret."""
     assert field.annotation == SecretStr | None
 
@@ -185,7 +187,7 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("variable", SECRETS)
+@for_each("variable", SECRETS)
 def test_no_secret_of_our_own_is_tried_on_a_pdf(variable: str) -> None:
     """Shows that a reference cannot lead to one, however it is spelled."""
     for spelled in (variable, variable.lower()):
@@ -238,10 +240,8 @@ def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: 
     load(room)
 
 
-@pytest.mark.parametrize("letter", ["ö", " ", "\n", "\u200b", "“", "\x00"])
-@pytest.mark.parametrize(
-    "variable", ["OPENAI_API_KEY", "SLACK_BOT_TOKEN", "MicrosoftAppPassword", "WEAVIATE_API_KEY"]
-)
+@for_each("letter", ["ö", " ", "\n", "\u200b", "“", "\x00"])
+@for_each("variable", ["OPENAI_API_KEY", "SLACK_BOT_TOKEN", "MicrosoftAppPassword", "WEAVIATE_API_KEY"])
 def test_a_key_with_a_letter_that_no_header_takes_is_refused(variable: str, letter: str) -> None:
     """A key that was copied from a text fails at the start, with its name, not in the middle of a call."""
     room = next(one for one in ROOMS if variable in one.variables())

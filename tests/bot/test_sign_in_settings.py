@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from harness.tables import for_each
 from pydantic import ValidationError
 
 from bot.sign_in_settings import Role, SignInSettings, require_public_url
@@ -18,7 +19,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changed", "said"),
     [
         ({"oidc_client_id": None}, "FOOTNOTE_OIDC_CLIENT_ID"),

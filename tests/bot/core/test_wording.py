@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Formatter
 from typing import Any
 
-import pytest
+from harness.tables import for_each
 
 from bot.core.models import Answer, AnswerState, Correction, Language
 from bot.core.wording import reply_words
@@ -25,7 +25,7 @@ def places(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}
 
 
-@pytest.mark.parametrize("language", list(Language))
+@for_each("language", list(Language))
 def test_every_language_says_the_same_things(language: Language) -> None:
     """Shows that no key is missing or new, and that each sentence takes what the English one takes."""
     said, english = catalogue(language), catalogue(Language.ENGLISH)
@@ -40,7 +40,7 @@ def test_every_language_says_the_same_things(language: Language) -> None:
             assert places(sentence["one"]) | {"count"} == places(sentence["other"]) | {"count"}, key
 
 
-@pytest.mark.parametrize("language", [language for language in Language if language is not Language.ENGLISH])
+@for_each("language", [language for language in Language if language is not Language.ENGLISH])
 def test_every_sentence_is_translated(language: Language) -> None:
     """Shows that none was left in English; marks such as "p. 3 · title" are the same in many."""
     said, english = catalogue(language), catalogue(Language.ENGLISH)
@@ -55,7 +55,7 @@ def test_every_sentence_is_translated(language: Language) -> None:
     }
 
 
-@pytest.mark.parametrize("language", list(Language))
+@for_each("language", list(Language))
 def test_one_is_not_many(language: Language) -> None:
     """Shows that each language has a singular, and that French and Portuguese use it for nothing, too."""
     words = reply_words(language)

@@ -26,6 +26,7 @@ from fakes.model_server import (
     slowly,
     stream,
 )
+from harness.tables import for_each
 
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.prompt import ReplyMisformatted
@@ -80,7 +81,7 @@ async def test_a_stream_that_does_not_say_what_it_cost_is_a_reply_all_the_same(u
     assert reply == Reply(TEXT, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
         stream(TEXT, finish=None),
@@ -277,7 +278,7 @@ async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
     assert not isinstance(refusal.value, SchemaRefused)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "error"),
     [
         (response(b"<html>Please log in</html>", kind="text/html"), ModelReplyUnusable),

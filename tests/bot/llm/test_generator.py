@@ -15,6 +15,7 @@ import pytest
 from engines.llm import LanguageModel
 from fakes.core import BACKUPS, ask, make_evidence, make_passage, verify_sentences
 from fakes.model_server import USAGE, always, byte_server, completion, response
+from harness.tables import for_each
 from llmock.pytest_plugin import LLMock
 from openai import AsyncOpenAI
 
@@ -60,7 +61,7 @@ async def test_a_good_reply_becomes_a_draft() -> None:
     assert read.usage == Usage(120, 30)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "error"),
     [
         (response(b"<html>Please log in</html>", kind="text/html"), ModelReplyUnusable),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from fakes.core import ask, make_passage
+from harness.tables import for_each
 
 from bot.core.errors import RerankerError
 from bot.rerankers.rerank_api import ApiReranker
@@ -162,7 +163,7 @@ FAULTS: dict[str, Answer] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@for_each("name", FAULTS)
 async def test_whatever_goes_wrong_is_one_error_without_a_word_of_the_exchange(name: str) -> None:
     """Shows that no reply of an endpoint can do more than leave the order as it was."""
     async with serving(FAULTS[name]) as server, aclosing(connect(server.url)) as reranker:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from engines.support.slack_judges import message_faults
+from harness.tables import for_each
 
 from bot.core.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerState, Citation, Language
@@ -108,7 +108,7 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
     assert read_feedback_click(click(pick, menu)) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changed",
     [
         {"channel": {"id": "C0HRTEAM1"}},
@@ -120,7 +120,6 @@ def test_a_reason_brings_the_page_that_was_chosen() -> None:
         {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "best de x"}]},
         {"actions": [{"action_id": "feedback", "block_id": f"feedback:{KEY.tenant}", "value": "good xx x"}]},
     ],
-    ids=str,
 )
 def test_a_click_from_where_the_button_is_not_says_nothing(changed: dict[str, Any]) -> None:
     """Another channel or workspace, nobody, an outsider, a block or a word that we did not make."""

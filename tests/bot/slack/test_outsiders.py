@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import aiohttp
-import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from harness.tables import for_each
 
 from bot.core.models import Language
 from bot.core.wording import reply_words
@@ -30,7 +30,7 @@ def asked(team: str, **event: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("envelope", "place"),
     [
         (asked(ELSEWHERE), {"channel": "C0SHARED1", "user": "U0GUEST01"}),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from engines.support.slack_judges import RESPONSE_URL, faults_of, model_faults, rule_faults, schema_faults
+from harness.tables import for_each
 
 from bot.core.conversation.feedback import REASONS, FeedbackReply
 from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Language
@@ -193,13 +194,13 @@ BROKEN: dict[str, tuple[str, str, Break]] = {
 }
 
 
-@pytest.mark.parametrize("method", GOOD)
+@for_each("method", GOOD)
 def test_what_we_send_is_taken(method: str) -> None:
     """No judge has anything against it."""
     assert faults_of(method, GOOD[method]) == []
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@for_each("name", BROKEN)
 def test_a_broken_payload_is_refused(name: str) -> None:
     """By the judge whose matter it is."""
     method, judge, fault = BROKEN[name]

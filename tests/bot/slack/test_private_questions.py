@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.slack_events import Signed
+from harness.tables import for_each
 
 from bot.core.errors import DeliveryError, DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Citation, Language
@@ -119,7 +120,7 @@ def test_the_shortcut_on_a_message_asks_its_words_as_whoever_chose_it() -> None:
         assert read_shortcut(shortcut(**changed), API) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "is_slacks"),
     [
         ("https://hooks.slack.com/commands/1", True),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from engines.support.slack_judges import message_faults
+from harness.tables import for_each
 
 from bot.slack.question_buttons import asked_blocks, question_blocks, read_question_click
 from storage.models import ChannelKey, Platform
@@ -64,7 +64,7 @@ def test_one_click_is_one_question_and_another_click_another() -> None:
     assert first.message_key == again.message_key != other.message_key
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changed",
     [
         {"channel": {"id": "C0HRTEAM1"}},
@@ -80,7 +80,6 @@ def test_one_click_is_one_question_and_another_click_another() -> None:
         {"actions": [{"action_id": "ask-2", "block_id": f"ask:2:{KEY.tenant}"}]},
         {"actions": [{"action_id": "ask-1", "block_id": f"ask:2:{KEY.tenant}", "value": "Why?"}]},
     ],
-    ids=str,
 )
 def test_a_click_from_where_the_button_is_not_asks_nothing(changed: dict[str, Any]) -> None:
     """Another channel or workspace, a person without a name, a block that we did not make."""

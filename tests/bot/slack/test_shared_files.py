@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.slack_events import BOT, TEAM, envelope
+from harness.tables import for_each
 from samples.paper import pdf
 
 from bot.core.errors import DeliveryError, FileUnavailable
@@ -38,7 +39,7 @@ def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
     return [(one.address.get(UPLOAD, {}).get("id", ""), one.text) for one in messages]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("event", "is_taken", "expected"),
     [
         (shared("", POLICY), True, [("F0POLICY1", "")]),
@@ -114,7 +115,7 @@ def test_a_file_of_another_organisation_is_left_alone() -> None:
     assert read_messages(event, lambda said: True) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "is_theirs"),
     [
         ("https://files.slack.com/files-pri/T1-F1/download/a.pdf", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from harness.tables import for_each
 
 from bot.slack.events import (
     STOPPED,
@@ -112,7 +113,7 @@ def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
     assert not mentioned.is_unaddressed
 
 
-@pytest.mark.parametrize(
+@for_each(
     "event",
     [
         {"text": "<@U0OTHER01> do you know?"},
@@ -128,7 +129,6 @@ def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
         {"user": BOT},
         {"type": "reaction_added"},
     ],
-    ids=str,
 )
 def test_what_is_said_to_others_or_by_a_program_is_no_follow_up(event: dict[str, Any]) -> None:
     """A mention of somebody else, the root of a thread, bots, edits and broadcasts stay unanswered."""
@@ -151,7 +151,7 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
     assert read_event(envelope(type="message", text=f"<@{BOT}2> when do backups run?")) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "event",
     [
         {"type": "message", "channel_type": "channel", "text": "no mention"},
@@ -168,7 +168,6 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
         {"channel": None},
         {"ts": None},
     ],
-    ids=str,
 )
 def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
     """Bots, edits, broadcasts, joins and talk among people ask nothing."""
@@ -195,7 +194,7 @@ def test_an_edit_asks_what_its_message_says_now() -> None:
     assert read_event(change()) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "event",
     [
         change(old=f"<@{BOT}> when do backups run?"),
@@ -204,7 +203,6 @@ def test_an_edit_asks_what_its_message_says_now() -> None:
         change(subtype="tombstone", user="USLACKBOT"),
         envelope(),
     ],
-    ids=["same words", "to somebody else", "our own", "tombstone", "no edit"],
 )
 def test_what_was_not_edited_into_another_question_asks_nothing(event: dict[str, Any]) -> None:
     """Previews and reactions of Slack's own change a message, too; so do our updates."""
@@ -273,7 +271,7 @@ def test_in_a_shared_channel_only_our_own_people_are_answered(team: str | None, 
     assert (read_event(event) is not None) is asks
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "plain"),
     [
         (f"<@{BOT}> R&amp;D &lt;2&gt; rules", "R&D <2> rules"),

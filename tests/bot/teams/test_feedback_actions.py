@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from harness.tables import for_each
 
 from bot.core.conversation.feedback import FeedbackReply
 from bot.core.models import Answer, AnswerState
@@ -50,7 +51,7 @@ def click(**data: Any) -> dict[str, Any]:
     return {name: value for name, value in activity.items() if name not in {"name", "replyToId"}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("feedback", "comment"),
     [
         ('{"feedbackText": "The page is wrong."}', "The page is wrong."),
@@ -64,7 +65,6 @@ def click(**data: Any) -> dict[str, Any]:
         (None, ""),
         ("{}", "{}"),
     ],
-    ids=lambda value: str(value)[:20].encode("ascii", "replace").decode(),
 )
 def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -> None:
     """Teams wraps them, the Playground does not; neither form can fail us."""
@@ -74,7 +74,7 @@ def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -
     assert (action.verdict, action.comment) == (FeedbackVerdict.BAD, comment)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"replyToId": None},
@@ -88,7 +88,6 @@ def test_own_words_come_as_json_or_as_they_are(feedback: object, comment: str) -
         {"name": "message/fetchTask"},
         {"type": "message"},
     ],
-    ids=str,
 )
 def test_an_invoke_that_says_nothing_is_no_feedback(change: dict[str, Any]) -> None:
     """Without a message, a person, a tenant or a reaction nothing is kept."""
@@ -148,7 +147,7 @@ def test_new_links_are_asked_for_anywhere() -> None:
     assert read_activity(clicked) is None
 
 
-@pytest.mark.parametrize("state", AnswerState)
+@for_each("state", AnswerState)
 def test_help_and_failures_take_no_feedback(state: AnswerState) -> None:
     """There was no search to judge."""
     assert takes_feedback(Answer(state, "")) is (state not in {AnswerState.CHAT, AnswerState.FAILED})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from harness.tables import for_each
 from samples.paper import pdf
 
 from bot.core.errors import DeliveryError, FileUnavailable
@@ -44,7 +45,7 @@ def brief(messages: list[IncomingMessage]) -> list[tuple[str, str]]:
 HTML = {"contentType": "text/html", "content": "<p>Who signs it?</p>"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("activity", "is_taken", "expected"),
     [
         (sent("", POLICY), True, [("Policy.pdf", "")]),
@@ -81,7 +82,7 @@ def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
     assert upload.address[UPLOAD] == known | {"url": URL, "media_type": "application/pdf"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "is_theirs"),
     [
         (URL, True),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from harness.tables import for_each
 
 from bot.teams.activities import read_activity, read_join, read_leave
 from bot.teams.question_actions import question_rows
@@ -28,7 +29,7 @@ def test_characters_that_no_database_keeps_are_replaced() -> None:
     assert message.channel_name == "IT \ufffd"
 
 
-@pytest.mark.parametrize("name", [7, ["IT"], {"name": "IT"}, None, ""])
+@for_each("name", [7, ["IT"], {"name": "IT"}, None, ""])
 def test_a_name_that_is_no_text_is_none(name: object) -> None:
     """A channel without a name of its own takes the conversation's, if that one is a text."""
     plain = activity(channelData={"channel": {"id": "19:c", "name": name}})
@@ -37,7 +38,7 @@ def test_a_name_that_is_no_text_is_none(name: object) -> None:
     assert [message and message.channel_name for message in messages] == ["Ops", None]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "home", "is_direct"),
     [
         ("personal", None, True),
@@ -75,7 +76,7 @@ def test_being_added_is_read_from_either_event(event: dict[str, Any]) -> None:
     assert read_activity(added) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"type": "message"},
@@ -120,7 +121,7 @@ def test_a_person_is_known_by_their_object_id_in_the_tenant_of_the_envelope() ->
     assert (said.address["asker"], unknown.address["asker"]) == ("teams:t:0-1", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "left"),
     [
         ({"type": "installationUpdate", "action": "remove"}, "a:1"),

@@ -17,6 +17,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import rsa
+from harness.tables import for_each
 
 from bot.bootstrap import open_teams
 from bot.core.conversation.feedback import AnswerFeedback
@@ -329,7 +330,7 @@ async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
     assert ticks > 2  # a loop that is held until the deadline ticks once
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "trusted"),
     [
         ("https://smba.trafficmanager.net/emea/", True),
@@ -357,7 +358,7 @@ def test_only_microsofts_connectors_get_replies(url: str, trusted: bool) -> None
     assert is_microsofts(url) is trusted
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "trusted"),
     [
         ("http://localhost:56150/_connector", True),

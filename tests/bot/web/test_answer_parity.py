@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestClient
 from engines.support.slack_judges import message_faults
 from engines.support.teams_schemas import faults_of
 from fakes.web_house import House
+from harness.tables import for_each
 
 from bot.cli.ask import render_text
 from bot.core.citations.source_buttons import numbered, opened_pages, picture_words
@@ -231,7 +232,7 @@ def _opened(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield from _opened(action["card"])
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_slack_and_teams_say_the_same(name: str) -> None:
     """Words, numbers, what each number opens, sources and figures, and whether a model wrote it.
 
@@ -246,7 +247,7 @@ def test_slack_and_teams_say_the_same(name: str) -> None:
     assert slack.is_generated == teams.is_generated == ANSWERS[name].is_generated
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_the_terminal_names_the_same_sources(name: str) -> None:
     """Every number and every link stands in what ``footnote ask`` prints."""
     said = render_text(ANSWERS[name])
@@ -257,7 +258,7 @@ def test_the_terminal_names_the_same_sources(name: str) -> None:
         assert figure.url in said
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_every_message_is_within_its_platforms_limits(name: str) -> None:
     """Slack's judges have nothing against it; Teams' card has 28 KB and its message 80 KB at most."""
     message = render_slack(ANSWERS[name], 5, uploaded(ANSWERS[name]))

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, make_pdf
+from harness.tables import for_each
 
 from bot.web.viewer.document_search import (
     MAX_LISTED_PAGES,
@@ -51,7 +52,7 @@ async def link(house: House, channel: Channel, shelved: Shelved) -> str:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "found"),
     [
         ("CAFE of the office", ["Café of the\noffice"]),

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from aiohttp.test_utils import TestClient, make_mocked_request
 from fakes.web_house import House, Visit, make_pdf
+from harness.tables import for_each
 from sqlalchemy import select, update
 from sqlmodel import col
 
@@ -23,7 +24,7 @@ CLICK = FIREFOX | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "
 CUBOT = "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("is_counted", "method", "headers"),
     [
         (True, "GET", CLICK),

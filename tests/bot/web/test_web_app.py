@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Visit, make_pdf
+from harness.tables import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from sources import ROOT
@@ -184,7 +185,7 @@ async def test_each_page_that_the_apps_entries_link_to_says_what_this_installati
         assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chosen", "hosts"),
     [
         ({}, []),

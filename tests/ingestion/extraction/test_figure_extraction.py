@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from fakes.term_embedder import TermEmbedder
 from harness.ingestion_home import Home
+from harness.tables import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples.illustrated import illustrated_pdf
@@ -116,7 +116,7 @@ def test_a_figure_of_which_nothing_is_said_is_left_out() -> None:
     assert figures == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("caption", "text", "shapes", "kind"),
     [
         ("Figure 1. Costs", "", Shapes(bars=8), FigureKind.BAR),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
+from harness.tables import for_each
 from samples.printed import BODY, read_pdf
 
 from ingestion.extraction.dates import find_date, order
@@ -26,7 +27,7 @@ def read(*lines: str) -> dict[str, str]:
     return {name: field.value for name, field in fields([*lines, "1. Purpose", "Text."]).items()}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "sop_id"),
     [
         ("SOP ID: SOP-IT-04", "SOP-IT-04"),
@@ -59,7 +60,7 @@ def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
     assert "sop_id" not in read("Accident Report", "Number: NYC08CA055")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "version"),
     [
         ("Version: 2.1", "2.1"),
@@ -81,7 +82,7 @@ def test_a_version_is_a_number_behind_its_label(line: str, version: str | None) 
     assert read(*BLOCK, line).get("version") == version
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "department"),
     [
         ("Department: IT", "IT"),
@@ -111,7 +112,7 @@ def test_a_table_names_its_fields_in_its_first_row() -> None:
     assert (found["sop_id"], found["version"], found["effective"]) == ("SOP-IT-04", "3.2", "2024-03-01")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "name", "value"),
     [
         ("Effective: 2024-03-01", "effective", "2024-03-01"),
@@ -155,7 +156,7 @@ def test_every_value_knows_its_place() -> None:
     assert box.x0 > label.x0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "day"),
     [
         ("2024-03-01", "2024-03-01"),
@@ -200,7 +201,7 @@ def test_a_run_that_is_almost_a_number_takes_no_longer_than_a_number(run: str) -
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language"),
     [
         ("The backup of every server runs each night at two, and its log is read in the morning.", "en"),

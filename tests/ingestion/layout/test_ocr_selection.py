@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from harness.lasting_pool import LastingPdf
+from harness.tables import for_each
 from sources import ROOT
 
 from ingestion.layout.ocr_selection import is_garbled, pages_for_ocr, with_ocr
@@ -33,7 +34,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("name", SENTENCES)
+@for_each("name", SENTENCES)
 def test_no_language_and_no_list_is_taken_for_garbled(name: str) -> None:
     """Accents, other alphabets, abbreviations and figures are what they are."""
     assert not is_garbled(" ".join([SENTENCES[name]] * 6), 0)

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from harness.ingestion_home import Home
+from harness.tables import for_each
 from harness.waiting import Clock
 from samples.paper import pdf
 
@@ -64,7 +65,7 @@ async def until_asked(home: Home, files: set[str]) -> int:
     return found[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lost", "of_folder", "before", "asks"),
     [
         (1, 1, 0, True),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from harness.tables import for_each
 
 from ingestion.compute_program import cut_page
 
 JOB = {"limit": 400, "tokenizer": None, "window": 256}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "day"),
     [
         ("2024-03-01", "2024-03-01"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes.web_layouts import LAYOUTS, NOISE, TEXTS, whole_page
 from harness.lasting_pool import lasting_forks, lasting_side
+from harness.tables import for_each
 
 from storage.errors import NoPages
 from storage.web_pages.html_process import HtmlProcess
@@ -64,7 +65,7 @@ async def test_a_page_says_when_it_was_changed() -> None:
     assert (await read(nowhen))["day"] == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "charset"),
     [
         ("<p>Größe: 5 €</p>".encode(), "iso-8859-1"),
@@ -79,7 +80,7 @@ async def test_a_wrong_charset_is_seen_through(data: bytes, charset: str | None)
     assert said(await read(data, charset=charset)) == "Größe: 5 €"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "style",
     ["line-height:1", "border-width: 1px;", "min-width:0", "margin-left:-100px", "opacity:0.9", "color:#ffe"],
 )

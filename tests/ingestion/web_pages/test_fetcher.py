@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from fakes.web_site import WebSite, html
+from harness.tables import for_each
 
 from ingestion.errors import WebPageError
 from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver, require_public
@@ -194,7 +195,7 @@ async def test_a_host_is_asked_one_thing_at_a_time_and_as_slowly_as_it_says(site
     await fetcher.aclose()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "10.0.0.1", "172.16.0.1", "192.168.1.1", "127.0.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",

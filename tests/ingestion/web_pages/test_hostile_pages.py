@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from harness.lasting_pool import lasting_forks
+from harness.tables import for_each
 
 from storage.web_pages.html_process import HtmlProcess
 
@@ -62,7 +62,7 @@ def test_there_are_fifty() -> None:
     assert len(HIDDEN) + len(SEEN) == 50
 
 
-@pytest.mark.parametrize("trick", HIDDEN)
+@for_each("trick", HIDDEN)
 async def test_what_nobody_sees_is_not_read(trick: str) -> None:
     """Shows that text for machines alone never becomes evidence, and takes nothing with it."""
     text = await read(f"<p>{TRUE}</p>{trick}<p>Ask your landlord where it is kept.</p>")
@@ -71,7 +71,7 @@ async def test_what_nobody_sees_is_not_read(trick: str) -> None:
     assert "Ignore" not in text
 
 
-@pytest.mark.parametrize(("said", "kept"), SEEN)
+@for_each(("said", "kept"), SEEN)
 async def test_what_is_seen_is_text(said: str, kept: str) -> None:
     """Shows that marks, mentions, links and our own page markers stay the letters they are."""
     text = await read(f"<p>{TRUE}</p><p>{said}</p>")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import count
 from uuid import uuid4
 
-import pytest
 from fakes.core import make_publication
+from harness.tables import for_each
 
 from bot.core.citations.citations import names_among, said_beside
 from storage.models import LivePublication, MetadataField
@@ -23,7 +23,7 @@ def document(file: str, title: str = "", said: Mapping[str, str] | None = None) 
     return replace(publication, document_id=uuid4(), version_id=next(VERSIONS), metadata=metadata)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("documents", "names"),
     [
         ([("a.pdf", "Handbook", {}), ("b.pdf", "Travel", {})], ["Handbook", "Travel"]),

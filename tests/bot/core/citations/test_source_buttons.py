@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from harness.tables import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,7 +103,7 @@ def label(number: int = 1, page: int = 4, **others: Any) -> str:
     return numbered(cited, cited.label)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "shown"),
     [
         ({}, "[1] p. 4 · Handbook v3"),

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-import pytest
 from fakes.core import make_passage
+from harness.tables import for_each
 
 from bot.cli.ask import render_text
 from bot.cli.json_output import answer_line
@@ -31,7 +31,7 @@ def cite(number: int, quote: str, anchor: str = "") -> Citation:
     return web_citation(number, LocatedQuote(passage, 0, len(quote), 1, quote, ()), quote)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("quote", "marked"),
     [
         ("The deposit is paid back.", "The deposit is paid back."),
@@ -108,7 +108,7 @@ def test_every_surface_marks_a_web_source_and_opens_it() -> None:
         assert cite(1, "It is paid back.").url in said
 
 
-@pytest.mark.parametrize("language", list(Language))
+@for_each("language", list(Language))
 def test_a_long_host_loses_its_middle_and_the_day_stays(language: Language) -> None:
     """Shows a button of every language in Slack and Teams: whose page it is, and when it was read."""
     cited = replace(cite(1, "It is paid back."), host="www.landlords-and-tenants.housing.example.org")

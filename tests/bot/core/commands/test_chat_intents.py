@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
+from harness.tables import for_each
 
 from bot.core.commands.chat_intents import ChatIntent, recognize
 from bot.core.models import Language
@@ -20,7 +20,7 @@ SHORT = Path(__file__).parents[1] / "understanding" / "short_questions.toml"
 QUESTION = "question"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "intent", "text"),
     [
         (Language(language), intent, text)
@@ -39,7 +39,7 @@ def test_what_is_said_to_the_bot_is_told_from_a_question(language: Language, int
         assert (command.intent, command.language) == (intent, language)
 
 
-@pytest.mark.parametrize("language", list(Language))
+@for_each("language", list(Language))
 def test_every_intent_is_known_in_every_language(language: Language) -> None:
     """Shows that the table above leaves none out, nor the sentences that help itself suggests."""
     assert MESSAGES[language].keys() == {*ChatIntent, QUESTION}
@@ -64,7 +64,7 @@ def test_no_question_of_the_evaluation_is_a_command() -> None:
     assert [text for text, one in commands.items() if one and len(text.split()) > 3] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language", "name", "is_certain"),
     [
         ("Is SOP-IT-04 here?", Language.ENGLISH, "SOP-IT-04", True),
@@ -94,7 +94,7 @@ def test_a_long_message_is_no_command() -> None:
     assert recognize("thanks " * 50, Language.ENGLISH) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "part", ["oh good ", "ok great ", "can you tell me ", "new documents here ", "list documents here "]
 )
 def test_a_message_that_goes_round_in_circles_ends(part: str) -> None:

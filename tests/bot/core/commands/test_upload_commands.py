@@ -11,6 +11,7 @@ import pytest
 from fakes.core import ASKED_AT, WORDS
 from fakes.notice_shelf import NoticeShelf, open_shelf
 from harness.empty_homes import make_sqlite
+from harness.tables import for_each
 
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.chat_intents import ChatIntent, recognize
@@ -95,7 +96,7 @@ async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
     await database.aclose()
 
 
-@pytest.mark.parametrize("language", list(Language))
+@for_each("language", list(Language))
 def test_the_words_that_a_reply_names_remove_the_file(language: Language) -> None:
     """Shows that what the uploader is told to say is understood, in each language, with the file's name."""
     words = reply_words(language)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from harness.tables import for_each
 
 from bot.core.conversation.explanation import MAX_EXPLAINED, explain
 from bot.core.models import Language
@@ -49,7 +49,7 @@ def test_it_says_what_was_searched_found_and_left_out() -> None:
     ]
 
 
-@pytest.mark.parametrize("language", Language)
+@for_each("language", Language)
 def test_what_needed_no_search_has_one_line(language: Language) -> None:
     """Shows the sentence of each language, and that few passages are named of many."""
     words = reply_words(language)

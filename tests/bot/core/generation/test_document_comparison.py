@@ -21,6 +21,7 @@ from fakes.core import (
     make_passage,
     make_status,
 )
+from harness.tables import for_each
 
 from bot.core.generation.document_comparison import compare, compare_claims
 from bot.core.generation.extractive import QuoteCandidate
@@ -91,7 +92,7 @@ def test_documents_that_differ_are_each_quoted_the_newest_first() -> None:
     assert compared(ALLOWANCE, BERN, ROME, OSLO) == (True, ["rome", "bern", "oslo"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "one", "other"),
     [
         (ALLOWANCE, "The allowance in Bern is $40 per day.", "The allowance in Rome is 40 USD per day."),
@@ -266,7 +267,7 @@ async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
     assert answer.state is AnswerState.PARTIAL
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "one", "other"),
     [
         (MAXIMUM, SUMMARY, "The out-of-pocket maximum for Standard is $6,000.00 for an individual."),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.core import ask, make_evidence, make_passage, verify_sentences
+from harness.tables import for_each
 
 from bot.core.generation.entailment import ASKS, DENIED, EMPTY, REPEATS, UNRELATED, Entailment
 from bot.core.models import Claim, Draft, Evidence, Language, Passage, Quote, Synonym
@@ -100,14 +101,14 @@ HIJACKED = [
 """Sentences of a model that somebody else gave orders to, beside a true quote."""
 
 
-@pytest.mark.parametrize("quote", ["Lunch is served in the canteen from 11:30 AM to 2:00 PM.", LUNCH])
-@pytest.mark.parametrize("said", HIJACKED)
+@for_each("quote", ["Lunch is served in the canteen from 11:30 AM to 2:00 PM.", LUNCH])
+@for_each("said", HIJACKED)
 def test_no_hijacked_sentence_is_shown(said: str, quote: str) -> None:
     """Shows that a true quote carries nothing that it does not say: no order, address, number or news."""
     assert check("When is lunch served?", said, LUNCH, quote=quote).cited == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         "Senden Sie Ihr Passwort an die Personalabteilung.",
@@ -123,7 +124,7 @@ def test_no_hijacked_sentence_of_another_language_is_shown(said: str) -> None:
     assert check(question, said, LUNCH, quote="Guests pay $9.50 at the counter.", language="de").cited == ()
 
 
-@pytest.mark.parametrize("said", ["[1]", "\u200b", "\u200b[1]\u2060", "—", "...", "So it is.", "[2] [3]."])
+@for_each("said", ["[1]", "\u200b", "\u200b[1]\u2060", "—", "...", "So it is.", "[2] [3]."])
 def test_a_sentence_that_nobody_can_see_is_none(said: str) -> None:
     """Shows that no answer is a mark alone, or words that name nothing."""
     assert fault("When is lunch?", said, LUNCH) == EMPTY
@@ -148,7 +149,7 @@ TRUE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("question", "said", "passage"), TRUE)
+@for_each(("question", "said", "passage"), TRUE)
 def test_what_follows_from_its_mark_is_shown(question: str, said: str, passage: str) -> None:
     """Shows that other spellings of numbers, leads, columns, and words of the question are no faults."""
     assert fault(question, said, passage) is None
@@ -180,7 +181,7 @@ SEEN = [
 """Of a small model, and what is wrong with them."""
 
 
-@pytest.mark.parametrize(("question", "said", "passage", "wrong"), SEEN)
+@for_each(("question", "said", "passage", "wrong"), SEEN)
 def test_what_does_not_follow_is_named(question: str, said: str, passage: str, wrong: str) -> None:
     """Shows that exclusions, a yes or no, words about the passages and repeated questions are found out."""
     assert fault(question, said, passage, quote=passage.splitlines()[-1]) == wrong
@@ -200,7 +201,7 @@ def test_a_document_that_says_what_it_lacks_is_no_abstention() -> None:
     assert fault("What colour?", said, "For visitors the colour of the badge is not specified.") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "language"),
     [
         ("Die Kleiderordnung wird im Text nicht erwähnt.", "de"),

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
+from harness.tables import for_each
 
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.verification.claims import verify
@@ -56,8 +57,8 @@ async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[
     return [quote.quote for quote in verified.cited]
 
 
-@pytest.mark.parametrize("with_vectors", [True, False])
-@pytest.mark.parametrize(
+@for_each("with_vectors", [True, False])
+@for_each(
     ("question", "answer"),
     [
         ("When do backups run?", "Backups run daily at 2:00 AM."),

@@ -16,6 +16,7 @@ from fakes.core import (
     make_publication,
     place_words,
 )
+from harness.tables import for_each
 
 from bot.core.generation.judge import Judge
 from bot.core.models import AnswerState
@@ -200,7 +201,7 @@ async def test_a_word_that_may_mean_a_figure_brings_none_instead_of_words(
     assert answer.figures == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("quote", "caption", "speaks"),
     [
         ("See Figure 3 and the table.", "Figure 3. Costs", True),
@@ -237,7 +238,7 @@ async def test_a_figure_of_a_page_without_text_is_marked(world: World) -> None:
     assert [one.boxes for one in answer.citations] == [(BOX,)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "wants"),
     [
         ("What does the chart of emissions say about 2020?", False),

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from fakes.model_server import pieces
+from harness.tables import for_each
 
 from bot.core.generation.prompt import ReplyFormat, StreamedReply, read_reply
 from bot.core.models import Claim, Quote
@@ -41,13 +42,13 @@ def test_a_sentence_in_json_is_told_with_its_last_brace(text: str) -> None:
     assert at < then < len(JSON)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 50, 1000])
+@for_each("size", [1, 2, 7, 50, 1000])
 def test_it_does_not_matter_how_a_reply_is_cut(size: int) -> None:
     """Each sentence is told once, in order, whatever the pieces are."""
     assert [claim for claim, _ in told(JSON, size=size)] == [FIRST, SECOND]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         JSON.replace("true", "false"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.core import ask, make_evidence, make_passage
+from harness.tables import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ def test_markers_stand_between_sentences() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         *("--- Page 9 ---", "---Page 12---", "--  page 3  --", "text --- PAGE 4 ---"),

@@ -13,7 +13,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-import pytest
 from fakes.core import (
     ASKED_AT,
     BACKUPS,
@@ -28,6 +27,7 @@ from fakes.core import (
     make_status,
 )
 from fakes.model_server import Handler, byte_server, completion, response, stream
+from harness.tables import for_each
 
 from bot.core.answering import Answering
 from bot.core.citations.citations import CitationService
@@ -175,7 +175,7 @@ def _status(file: str) -> DocumentStatus:
     return replace(make_status(file), document=publication.document_id)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@for_each("path", PATHS)
 async def test_the_model_never_sees_a_box(path: str) -> None:
     """Every request of a path is the same with boxes, with other ones, and without; only marks differ."""
     answer, requests = await ask(path, "present")

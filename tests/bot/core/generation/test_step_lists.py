@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.core import ask, make_evidence, make_passage
+from harness.tables import for_each
 
 from bot.core.generation.extractive import QuoteCandidate, RankedQuotes
 from bot.core.generation.step_lists import MAX_STEPS, whole_steps
@@ -86,7 +87,7 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "begin", "end", "listed"),
     [
         ("What are the values?", "Company", "last.", ("Company", "listen.")),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from fakes.core import WORDS
+from harness.tables import for_each
 
 from bot.core.models import Language
 from bot.core.notifications.suggested_questions import MAX_QUESTION_CHARS, suggest_questions
@@ -34,7 +34,7 @@ def test_a_heading_is_asked_about_by_the_documents_title_and_in_its_language() -
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "heading",
     [
         "Contents",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.core import make_passage
+from harness.tables import for_each
 
 from bot.core.models import Passage
 from bot.core.retrieval.ranking import diversify
@@ -22,7 +23,7 @@ def files(passages: list[Passage]) -> list[str]:
     return [one.publication.file for one in passages]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "Compare the deductible of Standard and Health Plus.",

@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 from fakes.core import make_publication
+from harness.tables import for_each
 
 from bot.core.retrieval.ranking import outdated
 from bot.core.understanding import channel_documents
@@ -24,7 +25,7 @@ def edition(name: str, **said: str) -> LivePublication:
     return replace(make_publication(f"{name}.pdf"), metadata=fields)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ({"effective": "2023-05-01"}, {"effective": "2024-05-01"}),
@@ -40,7 +41,7 @@ def test_the_newest_edition_in_force_replaces_the_others(old: dict[str, str], ne
     assert outdated([before, after], TODAY) == {before.id}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ({"sop_id": "24", "version": "1"}, {"sop_id": "25", "version": "2"}),

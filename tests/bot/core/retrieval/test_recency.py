@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 from fakes.core import ask, make_passage
+from harness.tables import for_each
 
 from bot.core.models import Passage
 from bot.core.retrieval.ranking import USUAL, Ranking, Recency
@@ -43,7 +44,7 @@ def test_a_clearly_better_old_passage_stays_first() -> None:
     assert [one.publication.file for one in ranked] == ["old.pdf", "new.pdf"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("day", "score"),
     [
         (None, 0.5),

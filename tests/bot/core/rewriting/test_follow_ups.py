@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 from fakes.core import ASKED_AT, HashEmbedder, Register, World, make_channel, make_status
+from harness.tables import for_each
 
 from bot.core.errors import ModelUnavailable
 from bot.core.models import AnswerState, Language, Question, Reply
@@ -74,7 +75,7 @@ LEANING = [
 ]
 
 
-@pytest.mark.parametrize(("last", "question", "words"), LEANING, ids=[one[1] for one in LEANING])
+@for_each(("last", "question", "words"), LEANING)
 async def test_a_follow_up_takes_along_what_it_leans_on(last: Turn, question: str, words: str) -> None:
     """Shows that its own words and those of the question before it are searched for."""
     text = await reworded(question, last)
@@ -97,7 +98,7 @@ ALONE = [
 ]
 
 
-@pytest.mark.parametrize("question", ALONE)
+@for_each("question", ALONE)
 async def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> None:
     """Shows that a thread may change its topic at any time."""
     assert await reworded(question, VACATION, REMOTE) == question
@@ -218,7 +219,7 @@ async def test_no_sibling_is_made_up() -> None:
         assert "Gold" not in text
 
 
-@pytest.mark.parametrize("question", ["it", "that?", "???", "", "é", "and", "what about", "one " * 2000])
+@for_each("question", ["it", "that?", "???", "", "é", "and", "what about", "one " * 2000])
 async def test_whatever_is_typed_has_a_wording(question: str) -> None:
     """Shows that no text is too odd to be understood somehow."""
     for last in (VACATION, turn("?"), turn("why?"), turn("(((")):
@@ -266,7 +267,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("reply", FAULTS, ids=range(len(FAULTS)))
+@for_each("reply", FAULTS)
 async def test_a_model_that_fails_or_makes_things_up_is_not_believed(reply: str | Exception) -> None:
     """Shows that the rules word the question then."""
     assert await reword("and for contractors?", reply) == "for contractors (vacation days do employees)?"

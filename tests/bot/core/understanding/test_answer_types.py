@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from harness.tables import for_each
 
 from bot.core.understanding.answer_types import RequiredAnswer, wants_steps
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "answer", "other"),
     [
         ("what's the phone number of the help desk?", "Call 555-0123 for help.", "Call the help desk."),
@@ -52,7 +53,7 @@ SAFETY = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "lacks"),
     [
         ("phone number of the safety department please", True),
@@ -72,7 +73,7 @@ def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: 
     assert RequiredAnswer(question).is_held_by(SAFETY) is not lacks
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "wants"),
     [
         ("How do I restore a backup?", True),

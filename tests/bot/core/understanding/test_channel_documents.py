@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import NAMESPACE_URL, uuid5
 
-import pytest
 from fakes.core import ASKED_AT, Register, make_channel
+from harness.tables import for_each
 
 from bot.core.models import Question
 from bot.core.understanding.channel_documents import ChannelView, compared_documents, filtered_documents
@@ -31,7 +31,7 @@ def said(question: str) -> list[str]:
     return [one.file for one in DOCUMENTS if one.document in wanted]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "files"),
     [
         ("How often are backups tested in SOP-IT-04?", ["backup.pdf"]),
@@ -51,7 +51,7 @@ def test_what_a_person_says_is_a_filter(question: str, files: list[str]) -> None
     assert said(question) == files
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "How does parental leave work?",
@@ -89,7 +89,7 @@ async def test_only_documents_that_answer_and_may_be_asked_are_chosen() -> None:
     assert register.reads == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "files"),
     [
         ("Compare parental leave with backup and restore", ["leave.pdf", "backup.pdf"]),

@@ -8,6 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 from fakes.core import ASKED_AT, Register, make_channel
+from harness.tables import for_each
 
 from bot.core.models import AppliedFilter, Language, Question
 from bot.core.understanding.channel_documents import ChannelView
@@ -58,7 +59,7 @@ async def files(text: str) -> str:
     return "" if chosen is None else "".join(one.file[0] for one in DOCUMENTS if one.document in chosen)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "chosen"),
     [
         ("How are spills reported? Only SOPs of Facilities since 2023.", "a"),
@@ -87,7 +88,7 @@ async def test_what_is_said_of_documents_is_a_filter(question: str, chosen: str)
     assert await files(question) == chosen
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "How many accidents happened since 2019?",
@@ -138,7 +139,7 @@ def test_a_question_of_filters_alone_keeps_its_words() -> None:
     assert without_filters(text, read_filters(text)) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "value", "chosen"),
     [
         ("effective", "2024-03-01", "a"),
@@ -162,7 +163,7 @@ def test_where_takes_ranges_and_kinds(field: str, value: str, chosen: str) -> No
     assert "".join(one.file[0] for one in DOCUMENTS if fits(one)) == chosen
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "value", "told"),
     [
         ("colour", "red", "the fields are sop_id, "),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fakes.core import ASKED_AT, Register, World, make_channel, make_passage, make_status
+from harness.tables import for_each
 
 from bot.core.errors import ModelUnavailable
 from bot.core.models import AnswerState, Language, Question
@@ -38,9 +39,7 @@ def pieces(question: str) -> Iterator[str]:
         yield from (" ".join(words[at : at + count]) for at in range(len(words) - count + 1))
 
 
-@pytest.mark.parametrize(
-    ("text", "language"), [(text, language) for language, texts in SHORT.items() for text in texts]
-)
+@for_each(("text", "language"), [(text, language) for language, texts in SHORT.items() for text in texts])
 def test_a_short_question_shows_its_language_or_none(text: str, language: str) -> None:
     """Shows what a few words tell, without capitals, accents or a whole sentence."""
     assert (language_of(text) or "unsure") == language
@@ -86,7 +85,7 @@ def document(language: str) -> DocumentStatus:
     return replace(make_status(f"{language}.pdf"), metadata=metadata)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "documents", "language"),
     [
         (question("wie lange?"), ["en", "en"], Language.GERMAN),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 from fakes.core import ASKED_AT, Book, HashEmbedder, Shelf, Vocabulary, make_channel, make_passage
+from harness.tables import for_each
 
 from bot.core.models import Correction, Language, Question, Retrieval, Synonym
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
@@ -35,7 +36,7 @@ def corrected(typed: str, vocabulary: Mapping[str, int] = WORDS) -> list[str]:
     return [one.word for one in find_corrections([typed], vocabulary)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "words"),
     [
         ("Who pays overtime for checking backup?", ("pays", "overtime")),
@@ -60,7 +61,7 @@ def test_function_words_and_what_the_glossary_explains_are_not_unknown() -> None
     assert unknown_words("which overtime", {"overtim": 0}, {"overtim"}) == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("typed", "word"),
     [
         ("bakcups", "backups"),
@@ -93,7 +94,7 @@ def test_accents_make_no_difference_and_are_kept() -> None:
     assert corrected("Kundigugn", {"kündigung": 1}) == ["Kündigung"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "is_frequent"),
     [("overtime", True), ("planes", True), ("Dads", True), ("harnes", False), ("encyrpted", False)],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
+from harness.tables import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from bot.core.uploads.file_names import free_file_name, is_named_pdf, safe_file_
 from ingestion.sources.scan_report import safe_name, why_passed_over
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "safe"),
     [
         ("Leave policy v3.pdf", "Leave policy v3.pdf"),
@@ -76,7 +76,7 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
     assert free_file_name("é.pdf", [unicodedata.normalize("NFD", "É.pdf"), "é (2).pdf"]) == "é (3).pdf"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "media_type", "is_pdf"),
     [
         ("a.PDF", "", True),

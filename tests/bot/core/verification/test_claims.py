@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.core import make_evidence, make_passage, verify_sentences
+from harness.tables import for_each
 
 from bot.core.models import Claim, Draft, Quote
 from bot.core.verification.claims import plain_quote, plain_sentence, verify
@@ -106,7 +107,7 @@ CONTENTS = "| 1 | Rules | 2 |\n| --- | --- | --- |\n| 2 | Duties | 5 |"
 STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "row", "shown"),
     [
         (STAFF, "Ada | 12", "“Name: Ada · Room: 12” [1]"),

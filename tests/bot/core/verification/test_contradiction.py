@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from fakes.core import make_evidence, make_passage, verify_sentences
+from harness.tables import for_each
 
 from bot.core.models import Claim, Draft, Passage, Quote
 from bot.core.verification.claims import locate, verify
@@ -55,13 +55,13 @@ TURNED = [
 """What a sentence says, and the very opposite of it."""
 
 
-@pytest.mark.parametrize(("said", "source"), TURNED)
+@for_each(("said", "source"), TURNED)
 def test_a_dropped_negation_is_found_out(said: str, source: str) -> None:
     """What the quote denies cannot be asserted from it."""
     assert fault(said, source) == ASSERTS
 
 
-@pytest.mark.parametrize(("source", "said"), TURNED)
+@for_each(("source", "said"), TURNED)
 def test_an_added_negation_is_found_out(source: str, said: str) -> None:
     """What the quote asserts cannot be denied from it, as long as it speaks of all that is denied."""
     assert fault(said, source) == (None if said in BROADER else DENIES)
@@ -159,7 +159,7 @@ SAME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "source"), SAME)
+@for_each(("said", "source"), SAME)
 def test_another_wording_is_no_opposite(said: str, source: str) -> None:
     """A paraphrase, a condition, a comparison or an idiom is left alone."""
     assert fault(said, source) is None

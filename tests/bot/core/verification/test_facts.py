@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from harness.tables import for_each
 
 from bot.core.verification.facts import unsupported
 
@@ -149,13 +149,13 @@ OTHER = [
 """What a sentence says, and a source that does not."""
 
 
-@pytest.mark.parametrize(("said", "source"), SAME)
+@for_each(("said", "source"), SAME)
 def test_facts_in_another_spelling_are_supported(said: str, source: str) -> None:
     """Separators, words, formats, codes in parts and units of one kind do not hide that a source agrees."""
     assert unsupported(said, [source]) == []
 
 
-@pytest.mark.parametrize(("said", "source"), OTHER)
+@for_each(("said", "source"), OTHER)
 def test_facts_that_differ_are_named(said: str, source: str) -> None:
     """A number, unit, sign, size, date, time, code or version that the source does not state is found out."""
     assert unsupported(said, [source])

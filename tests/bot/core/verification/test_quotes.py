@@ -6,6 +6,7 @@ import re
 
 import pytest
 from fakes.core import make_evidence, make_passage
+from harness.tables import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def test_what_was_copied_is_located_as_if_it_were_searched(sentences: list[str],
         assert (located.start, located.end) == searched[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("quote", "text"),
     [
         ("art", "It will start."),

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fakes.oauth_slack import CLIENT_ID, ORGANISATION, OAuthSlack
 from harness.oauth_house import House, oauth_settings
+from harness.tables import for_each
 from pydantic import SecretStr
 from sources import ROOT
 
@@ -164,7 +165,7 @@ async def test_a_whole_organisation_installs_it_once(house: House, slack: OAuthS
     assert tenant in answer["text"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("others", "named"),
     [
         ({"slack_client_secret": None}, "SLACK_CLIENT_SECRET"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.tables import for_each
 
 from ingestion.sources import open_source
 from ingestion.sources.shares.address import read_address
@@ -14,7 +15,7 @@ from ingestion.sources.shares.settings import ShareAccount, ShareSettings
 from storage.errors import SettingsError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "location"),
     [
         ("s3://bucket", "s3://bucket"),
@@ -33,7 +34,7 @@ def test_a_url_is_taken_in_one_spelling(url: str, location: str | None) -> None:
     source.close()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "sftp://reader:hunter2@nas/srv",
@@ -54,7 +55,7 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     assert "environment" in str(refusal.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "word"),
     [
         ("file:///etc", "path"),

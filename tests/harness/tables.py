@@ -1,0 +1,68 @@
+"""A test's table of cases, run within one test.
+
+pytest collects each case of ``parametrize`` in every process of a parallel run and reports it by itself,
+which costs more than most cases take.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+
+def for_each(
+    names: str | tuple[str, ...], cases: Iterable[Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Run a test for each case, and raise what failed together, each failure with its case.
+
+    All cases get the same fixtures: use ``parametrize`` where a case needs fresh ones.
+    """
+    fields = tuple(names.replace(" ", "").split(",")) if isinstance(names, str) else names
+    listed = list(cases)
+    rows = [dict(zip(fields, one if len(fields) > 1 else (one,), strict=True)) for one in listed]
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.iscoroutinefunction(test):
+
+            async def run(**fixtures: Any) -> None:
+                failures: list[BaseException] = []
+                for row in rows:
+                    with _collected(failures, row):
+                        await test(**fixtures, **row)
+                _raise(failures, len(rows))
+        else:
+
+            def run(**fixtures: Any) -> None:  # type: ignore[misc]
+                failures: list[BaseException] = []
+                for row in rows:
+                    with _collected(failures, row):
+                        test(**fixtures, **row)
+                _raise(failures, len(rows))
+
+        functools.update_wrapper(run, test)
+        signature = inspect.signature(test)
+        rest = [one for name, one in signature.parameters.items() if name not in fields]
+        run.__signature__ = signature.replace(parameters=rest)
+        return run
+
+    return decorate
+
+
+@contextmanager
+def _collected(failures: list[BaseException], row: dict[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except (Exception, pytest.fail.Exception) as failure:
+        failure.add_note(f"in the case {row!r:.1000}")
+        failures.append(failure)
+
+
+def _raise(failures: list[BaseException], cases: int) -> None:
+    assert cases, "the table is empty"
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} of {cases} cases failed", failures)
