@@ -23,6 +23,7 @@ from typing import Any
 
 import bot.cli
 from bot.cli.main import main as run_command
+from bot.core.commands.chat_intents import load_phrases
 from harness import clock_jumps, crash_points
 from storage.text.token_counts import count_tokens
 
@@ -40,6 +41,7 @@ def serve(path: str) -> None:
     for module in [*(one.name for one in pkgutil.iter_modules(bot.cli.__path__, "bot.cli.")), *HEAVY]:
         importlib.import_module(module)
     count_tokens("loads the vocabulary")
+    load_phrases()  # half a second of computing in each program that is asked something
     gc.freeze()  # or each program would copy all of this to look through it for cycles
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

@@ -36,11 +36,12 @@ LIVE_SECONDS = 300
 
 @dataclass
 class Program:
-    """The program on one home; ``environment`` holds its settings."""
+    """The program on one home, with its settings in ``environment``; reading stops at ``rung``."""
 
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
+    rung: str = "full"
 
     @property
     def url(self) -> str:
@@ -130,6 +131,7 @@ class Program:
 
     async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
         """Wait until that many files of the channel answer at the rung, or better."""
+        assert rung in {"quick", self.rung}, "reading stops before that"
         wanted = {"quick": ("quick", "full"), "full": ("full",)}[rung]
         deadline = time.monotonic() + LIVE_SECONDS
         database = await Database.open(f"sqlite:///{self.home / 'footnote.db'}")
@@ -170,7 +172,7 @@ class Program:
             for name in ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
             if name in os.environ
         }
-        told = {"FOOTNOTE_HOME": str(self.home), **SLIM}
+        told = {"FOOTNOTE_HOME": str(self.home), "FOOTNOTE_STOP_AT": self.rung, **SLIM}
         return {**kept, **told, **self.environment}
 
 

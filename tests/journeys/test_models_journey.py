@@ -33,6 +33,7 @@ def citations_of(answer: dict[str, Any]) -> set[str]:
     return {citation["quote"] for citation in answer["citations"]}
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
     ingested: Program, language_model: LanguageModel

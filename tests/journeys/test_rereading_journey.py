@@ -23,8 +23,8 @@ from storage.sql.tables import CachedVectorRow, PublicationRow, ReadingRow
 
 QUESTION = "When do backups run?"
 MANUALS = [
-    pdf(*(f"Manual {number}.{page}\nServer {number}{page} is restarted by hand." for page in range(12)))
-    for number in range(4)
+    pdf(*(f"Manual {number}.{page}\nServer {number}{page} is restarted by hand." for page in range(6)))
+    for number in range(2)
 ]
 SECONDS = 300
 
@@ -43,7 +43,7 @@ def choose(program: Program, url: str, model: str, dimensions: int, key: str = "
         "FOOTNOTE_EMBED_MODEL": model,
         "FOOTNOTE_EMBED_DIMENSIONS": str(dimensions),
         "FOOTNOTE_EMBED_API_KEY": key,
-        "FOOTNOTE_EMBED_BATCH_ITEMS": "5",
+        "FOOTNOTE_EMBED_BATCH_ITEMS": "2",
         "FOOTNOTE_RECEIPTS": "off",  # the questions that they try are sent to the endpoint, too
     }
 

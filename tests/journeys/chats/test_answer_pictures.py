@@ -47,6 +47,7 @@ async def test_slack_shows_the_figure_in_the_answer_and_posts_no_file(
 ) -> None:
     """One message, one picture between its words and its sources; a private answer uploads nothing."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.rung = "full"
     program.environment = slack_settings(slack.api_url, FOOTNOTE_LAYOUT="true")
     async with program.serving():
         program.drop(f"sl_{TEAM}_{IT}", illustrated_pdf(tmp_path))
@@ -103,6 +104,7 @@ async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
 ) -> None:
     """The card's picture needs no sign-in and is shown; a link that was changed shows nothing."""
     playground = await start_playground(f"{program.url}/api/messages")
+    program.rung = "full"
     program.environment = {
         "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
         "FOOTNOTE_RECEIPTS": "off",

@@ -69,10 +69,9 @@ async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
 
 @pytest.mark.engine("slack")
 async def test_a_direct_chat_asks_the_library_and_no_channel(
-    any_program: Program, start_slack: StartSlack
+    program: Program, start_slack: StartSlack
 ) -> None:
     """Questions, lists, help, follow-ups and an injected order: never a word of a channel's documents."""
-    program = any_program
     slack = await start_slack("socket", f"{program.url}/slack/events")
     set_up(program, slack)
     name_library(program)

@@ -61,6 +61,7 @@ async def test_an_answer_in_slack(
 ) -> None:
     """A thread: the question, the steps that the document lists, and the button of their page."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
+    program.rung = "full"
     program.environment = slack_settings(slack.api_url)
     async with program.serving():
         for sample in SAMPLES.glob("*.pdf"):
@@ -86,6 +87,7 @@ async def test_an_answer_in_teams(
 ) -> None:
     """A personal chat: the question, the answer with its native citation, and the card of its source."""
     playground = await start_playground(f"{program.url}/api/messages")
+    program.rung = "full"
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
     chat = ChannelKey(Platform.TEAMS, TENANT, PERSONAL).tenant
     async with program.serving():
