@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,13 @@ import rapidocr
 from numpy.typing import NDArray
 from rapidocr.ch_ppocr_rec import TextRecInput
 
+from storage.pdf.child.ocr_layout import Quad, SeenLine
+
 Picture = NDArray[np.uint8]
 """Rows of pixels, each (blue, green, red)."""
 
 MARGIN = 0.15
 """Share of a line's height at its top and bottom where the ink may be a neighbour's."""
-
-Quad = NDArray[np.float32]
-"""Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left."""
 
 MIN_SCORE = 0.6
 """What is read with less certainty is a stamp, a pattern or an unknown script more often than words."""
@@ -87,25 +85,6 @@ def _inked_columns(line: Picture) -> NDArray[np.bool_]:
     is_light_paper = np.mean(light) > 127
     ink = light == (0 if is_light_paper else 255)
     return np.asarray(ink.any(axis=0), np.bool_)
-
-
-@dataclass(frozen=True, slots=True)
-class SeenLine:
-    """One piece of text that stands in a row, as OCR saw it."""
-
-    words: tuple[tuple[str, Quad], ...]
-    quad: Quad
-    score: float
-    """How sure the model is, from MIN_SCORE to 1."""
-
-    def turned_back(self, width: int) -> SeenLine:
-        """The same line in the picture before it was turned to the left, which was so many pixels wide."""
-        words = tuple((text, _turned_back(quad, width)) for text, quad in self.words)
-        return SeenLine(words, _turned_back(self.quad, width), self.score)
-
-
-def _turned_back(quad: Quad, width: int) -> Quad:
-    return np.stack((width - quad[:, 1], quad[:, 0]), axis=1)
 
 
 class OcrEngine:

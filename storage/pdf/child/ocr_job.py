@@ -19,14 +19,11 @@ from storage.pdf.child.document import (
 )
 from storage.pdf.child.mupdf import pymupdf
 from storage.pdf.child.ocr_engine import OcrEngine, Picture
-from storage.pdf.child.ocr_layout import rows_of
-from storage.pdf.child.page_text import PageText, PageTransform, write
+from storage.pdf.child.ocr_layout import WHOLE, page_of
 from storage.text.word_boxes import SCALE
 
 DPI, MAX_SIDE, MIN_SIDE = 150, 3000, 64
 """How a page is drawn for reading: more dots cost time and show the models no more letters."""
-
-WHOLE = (0, 0, SCALE, SCALE)
 
 NICENESS = 15
 """Reading pictures takes seconds a page, and everything else comes first."""
@@ -63,29 +60,13 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     count, number = page_count(document), job["page"]
     if not 1 <= number <= count:
         raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
-    clip = job.get("clip") or WHOLE
-    picture, dpi = _drawn(document, number, clip)
-    lines = _engines[0].read(picture, dpi)
-    page = PageText(number)
+    picture, dpi = draw(document, number, job.get("clip") or WHOLE)
     height, width = picture.shape[:2]
-    across, down = (clip[2] - clip[0]) / width, (clip[3] - clip[1]) / height
-    write(rows_of(lines, dpi), PageTransform(across, 0, 0, down, clip[0], clip[1]), set(), page)
-    letters = sum(len(text) for line in lines for text, _ in line.words)
-    sure = sum(line.score * len(text) for line in lines for text, _ in line.words)
-    yield to_line(
-        {
-            "number": number,
-            "clip": job.get("clip"),
-            "text": page.text,
-            "words": page.words.to_text(),
-            "lines": page.lines,
-            "score": round(sure / letters, 3) if letters else 0,
-        }
-    )
+    yield to_line(page_of(_engines[0].read(picture, dpi), dpi, (width, height), number, job.get("clip")))
 
 
-def _drawn(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
-    """A part of the page as displayed, and its dots an inch."""
+def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
+    """Draw a part of a page as displayed; returns the picture and its dots an inch."""
     try:
         page = document[number - 1]
         x0, x1 = (page.rect.width * side / SCALE for side in clip[0::2])

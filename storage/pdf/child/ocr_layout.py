@@ -6,9 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
-from storage.pdf.child.ocr_engine import SeenLine
-from storage.pdf.child.page_text import Row
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.pdf.child.page_text import PageText, PageTransform, Row, write
+from storage.text.word_boxes import SCALE
+
+Quad = NDArray[np.float32]
+"""Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left."""
+
+WHOLE = (0, 0, SCALE, SCALE)
 
 COLUMN_LINES = 4
 """Long lines on each side of a gap that make two columns of it; fewer are cells of a table."""
@@ -27,6 +36,25 @@ SAME_SIZE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
+class SeenLine:
+    """One piece of text that stands in a row, as OCR saw it."""
+
+    words: tuple[tuple[str, Quad], ...]
+    quad: Quad
+    score: float
+    """How sure the model is, from MIN_SCORE to 1."""
+
+    def turned_back(self, width: int) -> SeenLine:
+        """The same line in the picture before it was turned to the left, which was so many pixels wide."""
+        words = tuple((text, _turned_back(quad, width)) for text, quad in self.words)
+        return SeenLine(words, _turned_back(self.quad, width), self.score)
+
+
+def _turned_back(quad: Quad, width: int) -> Quad:
+    return np.stack((width - quad[:, 1], quad[:, 0]), axis=1)
+
+
+@dataclass(frozen=True, slots=True)
 class _Placed:
     """A line where it would stand if the page stood straight."""
 
@@ -42,6 +70,29 @@ class _Placed:
 
 
 Group = list[_Placed]
+
+
+def page_of(
+    lines: Sequence[SeenLine], dpi: float, size: tuple[int, int], number: int, clip: Sequence[int] | None
+) -> dict[str, Any]:
+    """Make page ``number``, or its part ``clip``, of the lines of a picture of ``size`` (width, height).
+
+    The score is the mean of its letters' scores, 0 when there is none.
+    """
+    x0, y0, x1, y1 = clip or WHOLE
+    page = PageText(number)
+    to_page = PageTransform((x1 - x0) / size[0], 0, 0, (y1 - y0) / size[1], x0, y0)
+    write(rows_of(lines, dpi), to_page, set(), page)
+    letters = sum(len(text) for line in lines for text, _ in line.words)
+    sure = sum(line.score * len(text) for line in lines for text, _ in line.words)
+    return {
+        "number": number,
+        "clip": clip,
+        "text": page.text,
+        "words": page.words.to_text(),
+        "lines": page.lines,
+        "score": round(sure / letters, 3) if letters else 0,
+    }
 
 
 def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
