@@ -95,10 +95,11 @@ async def test_a_second_start_reads_nothing_again(program: Program) -> None:
 
 async def test_a_replaced_file_answers_with_its_new_words(program: Program, sop: Path) -> None:
     """A new version takes over under the same document; the old link still opens the old page."""
+    program.rung = "quick"
     other = next(SAMPLES.glob("SOP-HR-02*.pdf"))
     async with program.serving():
         place = program.drop("it", sop)
-        await program.until_live("it", 1, "full")
+        await program.until_live("it", 1)
         old = await asyncio.to_thread(program.ask, "When do backups run?", "it")
         (before,) = program.documents("it")
         place.write_bytes(other.read_bytes())
@@ -123,6 +124,7 @@ async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, A
 
 async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program: Program) -> None:
     """One of several files is deleted: its words are gone, and its link ends in 410."""
+    program.rung = "quick"
     async with program.serving():
         places = [program.drop("it", file) for file in SAMPLES.glob("*.pdf")]
         places.append(program.drop("it", next(SAMPLES.glob("SOP-HR*.pdf")), "copy.pdf"))
@@ -143,12 +145,12 @@ async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program:
 async def test_kill_9_in_the_middle_of_reading_loses_nothing(program: Program) -> None:
     """The whole process group dies while files are being read; the next start finishes them."""
     program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
-    for number in range(6):
+    for number in range(3):
         program.drop("it", next(SAMPLES.glob("SOP-IT*.pdf")).read_bytes() + b"\n" * number, f"{number}.pdf")
     process = program.start()
     await asyncio.to_thread(kill_once_it_reads, program, process)
     async with program.serving():
-        await program.until_live("it", 6, "full")
+        await program.until_live("it", 3, "full")
         answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
     assert answer["state"] == "grounded"
 
