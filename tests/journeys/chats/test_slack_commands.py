@@ -42,7 +42,7 @@ async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
 
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-@pytest.mark.parametrize("mode", ["events", "socket"])
+@pytest.mark.parametrize("mode", ["socket", pytest.param("events", marks=pytest.mark.long)])
 async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
     program: Program, start_slack: StartSlack, sop: Path, mode: str, browser: Browser
 ) -> None:
@@ -94,7 +94,7 @@ async def shared_answers(slack: SlackDouble) -> list[dict[str, Any]] | None:
 
 
 @pytest.mark.engine("slack")
-@pytest.mark.parametrize("mode", ["events", "socket"])
+@pytest.mark.parametrize("mode", ["events", pytest.param("socket", marks=pytest.mark.long)])
 async def test_an_edited_question_is_answered_anew_and_a_deleted_one_takes_its_answer_along(
     program: Program, start_slack: StartSlack, sop: Path, mode: str
 ) -> None:
