@@ -25,6 +25,7 @@ from fakes.core import (
     make_passage,
     make_status,
 )
+from harness.tables import for_each
 
 import bot.core
 from bot.core.answering import Answering
@@ -304,7 +305,7 @@ async def test_an_engine_that_is_down_says_try_again(world: World, error: Except
     assert answer.citations == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reply"),
     [
         ("Hello!", WORDS.greeting),

@@ -90,6 +90,7 @@ async def test_a_model_in_trouble_costs_no_more_than_its_time(
     assert time.perf_counter() - started < 30
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: LanguageModel) -> None:
     """Shows that a real server takes prompt and schema; so small a model may write anything."""
@@ -105,6 +106,7 @@ async def test_a_real_model_judges_or_fails_as_a_reranker_may(language_model: La
         assert all(0 <= score <= 10 for score in scores)
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_model_keeps_to_the_schema_of_a_short_call(language_model: LanguageModel) -> None:
     """Shows that constrained JSON comes back as a value, and a wrong key as an error."""

@@ -11,6 +11,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 from fakes.core import WORDS
 from fakes.web_house import House, Visit, make_pdf
+from harness.tables import for_each
 from sqlalchemy import update
 from sqlmodel import col
 
@@ -315,7 +316,7 @@ async def test_a_question_is_asked_in_the_chosen_channel(client: TestClient, hou
     assert [question.channel for question in house.answering.asked] == [alpha]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         b"",

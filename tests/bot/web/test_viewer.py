@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, Visit, make_pdf
+from harness.tables import for_each
 from sqlalchemy import delete, select, update
 from sqlmodel import col
 
@@ -227,9 +228,7 @@ async def test_the_picture_is_drawn_once_for_all_citations(
     assert len(list((house.home / "images").iterdir())) == 1
 
 
-@pytest.mark.parametrize(
-    "suffix", ["/0", "/4", "/999999", "/p/4@1x", "/p/2@3x", "/p/2@1", "/../2", "/file.txt"]
-)
+@for_each("suffix", ["/0", "/4", "/999999", "/p/4@1x", "/p/2@3x", "/p/2@1", "/../2", "/file.txt"])
 async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Cited, suffix: str) -> None:
     """A number or a name that the document does not have opens the common 404 page."""
     assert (await client.get(cited.path + suffix)).status == 404
@@ -491,7 +490,7 @@ async def test_parts_of_the_pdf_can_be_asked_for(client: TestClient, cited: Cite
     assert (unchanged.status, await unchanged.read()) == (304, b"")
 
 
-@pytest.mark.parametrize("suffix", EVERY_ADDRESS)
+@for_each("suffix", EVERY_ADDRESS)
 async def test_head_answers_like_get_without_a_body(client: TestClient, cited: Cited, suffix: str) -> None:
     """Link previews and scanners that ask with HEAD get the same headers."""
     get, head = await client.get(cited.path + suffix), await client.head(cited.path + suffix)

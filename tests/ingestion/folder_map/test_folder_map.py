@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness.ingestion_home import Home
+from harness.tables import for_each
 from samples.paper import pdf
 
 from ingestion.app import Ingestion
@@ -82,7 +83,7 @@ def test_the_library_of_direct_chats_feeds_a_channel_of_its_own(tmp_path: Path) 
     assert [one.channel for one in read_map(LIBRARY.encode(), home, home / "inbox")] == ["a"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line", "words"),
     [
         ('[[folder]\nlocation = "/srv/hr"\n', 1, "not TOML"),

@@ -39,6 +39,7 @@ async def reword(model: ModelGenerator) -> str:
     return (await follow_ups.readings(question, ChannelView(Register(), question.channel)))[-1].text
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
     language_model: LanguageModel,
@@ -54,6 +55,7 @@ async def test_a_real_server_writes_a_short_text_or_says_that_it_was_cut_off(
         assert time.monotonic() - started < 30
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_what_a_tiny_model_makes_of_a_follow_up_holds_nothing_made_up(
     language_model: LanguageModel,

@@ -128,7 +128,7 @@ async def test_a_reply_speaks_the_questions_language(world: World, language: Lan
     assert words.nearest(title="Backup and Recovery", page=1) in refused.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "reply"),
     [
         ("Danke!", reply_words(Language.GERMAN).thanks),
