@@ -31,32 +31,32 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
 	@$(BIN)/python tests/fetch.py
 	@$(if $(TESTS),,$(MAKE) --no-print-directory -j2 lint types collect)
-	@$(EVENLY) tests/isolated.sh $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
+	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
 
 test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
 	@echo "SEED=$(SEED)"
 	@$(BIN)/python tests/fetch.py --all
 	@$(MAKE) --no-print-directory -j2 lint types collect
-	@$(EVENLY) tests/isolated.sh $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
+	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate
 
 pictures: $(VENV)/.developing ## take the README's pictures anew: answers in both chats' doubles, a cited page
 	@$(BIN)/python tests/fetch.py
-	@PICTURES=docs/pictures tests/isolated.sh $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
+	@PICTURES=docs/pictures $(BIN)/python tests/isolated.py $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
 
 mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
-	@$(EVENLY) tests/isolated.sh $(BIN)/python -m tools.mutations.mutate
+	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/python -m tools.mutations.mutate
 
 soak-kills: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=tests $(EVENLY) tests/isolated.sh $(BIN)/python -m tools.soak.soak_kills --kills $(or $(KILLS),2000) $(ROUND)
+	@PYTHONPATH=tests $(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/python -m tools.soak.soak_kills --kills $(or $(KILLS),2000) $(ROUND)
 
 soak: $(VENV)/.developing ## let everything go wrong at once, [MINUTES=30] on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py
-	@PYTHONPATH=tests $(EVENLY) tests/isolated.sh $(BIN)/python -m tools.soak.soak --minutes $(or $(MINUTES),30) $(ROUND)
+	@PYTHONPATH=tests $(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/python -m tools.soak.soak --minutes $(or $(MINUTES),30) $(ROUND)
 
 soak-hostile: $(VENV)/.developing ## drop [FILES=10000] hostile files on it; Ctrl-C, and it goes on next time
-	@PYTHONPATH=tests tests/isolated.sh $(BIN)/python -m tools.hostile.soak_hostile --files $(or $(FILES),10000) $(ROUND)
+	@PYTHONPATH=tests $(BIN)/python tests/isolated.py $(BIN)/python -m tools.hostile.soak_hostile --files $(or $(FILES),10000) $(ROUND)
 
 bench-ingest: $(VENV)/.developing ## measure ingestion beside the bare libraries [QUICK=1] [ROWS=scan,read,...] [WEAVIATE_URL=embedded]
 	@PYTHONPATH=tests $(BIN)/python -m tools.bench.bench_ingest $(if $(QUICK),--quick) --rows "$(ROWS)"
@@ -65,7 +65,7 @@ bench-ask: $(VENV)/.developing ## measure questions without a model beside a bar
 	@PYTHONPATH=tests $(BIN)/python -m tools.bench.bench_ask $(if $(QUICK),--quick) --rows "$(ROWS)"
 
 bench-events: $(VENV)/.developing ## send events of Slack and Teams to it at a steady rate [RATE=100] [SECONDS=60]
-	@PYTHONPATH=tests tests/isolated.sh $(BIN)/python -m tools.bench.bench_events $(if $(RATE),--rate $(RATE)) $(if $(SECONDS),--seconds $(SECONDS))
+	@PYTHONPATH=tests $(BIN)/python tests/isolated.py $(BIN)/python -m tools.bench.bench_events $(if $(RATE),--rate $(RATE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)

@@ -24,7 +24,7 @@ import pytest
 from harness.empty_homes import migrate
 from harness.processes import children
 
-from engines import apt_install
+from engines import apt_install, is_loopback_only
 from engines.support.starting import halt, wait_until_ready
 
 NAME = "postgres"
@@ -190,9 +190,9 @@ def account() -> int | None:
 
 
 def memory() -> Path | None:
-    """A folder in memory, where this machine has room for some gigabytes; None: nowhere."""
+    """Folder in memory with room for some gigabytes, if this run has one that ends with it; else None."""
     shared = Path("/dev/shm")  # noqa: S108 - only names that nobody can guess are made in it
-    return shared if shared.is_dir() and shutil.disk_usage(shared).free > 4 << 30 else None
+    return shared if is_loopback_only() and shutil.disk_usage(shared).free > 4 << 30 else None
 
 
 @contextmanager

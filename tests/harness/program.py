@@ -169,7 +169,7 @@ class Program:
     def _environment(self) -> dict[str, str]:
         kept = {
             name: os.environ[name]
-            for name in ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
+            for name in ("PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME")
             if name in os.environ
         }
         told = {"FOOTNOTE_HOME": str(self.home), "FOOTNOTE_STOP_AT": self.rung, **SLIM}
