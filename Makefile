@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PACKAGES := bot ingestion storage
 SOURCES := $(PACKAGES) tests tools deploy
 IN_CI := $(if $(REQUIRE_ENGINES),--require-engines)
+REQUIRED := $(if $(REQUIRE_ENGINES),--require)
 EVENLY := nice -n 19
 # What the program does behind everything else would wait for all other tests; at the last place nobody is behind anybody.
 
@@ -29,13 +30,13 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 	@exec $(BIN)/python deploy/demo.py --docs "$(or $(DOCS),deploy/samples)" --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
 
 test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
-	@$(BIN)/python tests/fetch.py
+	@$(BIN)/python tests/fetch.py $(REQUIRED)
 	@$(if $(TESTS),,$(MAKE) --no-print-directory -j2 lint types collect)
 	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
 
 test-all: $(VENV)/.developing ## also random kills, hostile files, many examples, by chance: [SEED=number]
 	@echo "SEED=$(SEED)"
-	@$(BIN)/python tests/fetch.py --all
+	@$(BIN)/python tests/fetch.py --all $(REQUIRED)
 	@$(MAKE) --no-print-directory -j2 lint types collect
 	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate

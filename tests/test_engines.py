@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from engines import LONG_ONLY, MODULES, require_fetched_engines
+from engines import LONG_ONLY, MODULES, FetchError, require_fetched_engines, run_fetching
 from sources import ROOT
 
 
@@ -30,3 +31,28 @@ def test_fetch_names_every_engine_in_its_help() -> None:
     refused = subprocess.run([*fetch, "nothing"], capture_output=True, text=True, check=False, timeout=60)
     assert refused.returncode == 2
     assert "unknown engine: nothing" in refused.stderr
+
+
+def test_what_cannot_be_fetched_is_named_with_the_reason(tmp_path: Path) -> None:
+    """With an empty cache and no npm each engine has its sentence; what is required fails at once."""
+    nowhere = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PATH": str(tmp_path)}
+    fetch = [sys.executable, ROOT / "tests" / "fetch.py", "axe", "slack"]
+    for more, status in (((), 0), (("--require",), 1)):
+        done = subprocess.run(
+            [*fetch, *more], env=nowhere, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == status
+        for name in ("axe", "slack"):
+            assert f"{name} could not be fetched: npm is not installed" in done.stderr
+    assert "required and not here: axe, slack" in done.stderr
+
+
+def test_a_command_that_fails_says_why() -> None:
+    """Its standard error is part of the message, and so is what keeps it from starting or ending."""
+    script = "import sys; sys.exit('the registry is out of reach')"
+    with pytest.raises(FetchError, match="the registry is out of reach"):
+        run_fetching([sys.executable, "-c", script])
+    with pytest.raises(FetchError, match="No such file"):
+        run_fetching([f"{ROOT}/nowhere"])
+    with pytest.raises(FetchError, match="timed out after"):
+        run_fetching(["sleep", "600"], seconds=0.1)

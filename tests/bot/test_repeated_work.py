@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from harness.waiting import PATIENCE
 
 from bot.app import repeating
 from storage.errors import BlobsUnavailable
@@ -23,7 +24,7 @@ async def test_a_fault_that_nobody_foresaw_is_logged_and_the_next_round_comes(
         done.set()
         await asyncio.Event().wait()
 
-    async with asyncio.timeout(5), repeating(work, 0.0, "local copies"):
+    async with asyncio.timeout(PATIENCE), repeating(work, 0.0, "local copies"):
         await done.wait()
     (said,) = caplog.messages
     assert "local copies" in said

@@ -10,9 +10,10 @@ import importlib
 import os
 import socket
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import pytest
 
@@ -75,16 +76,33 @@ def apt_install(package: str) -> None:
     if os.geteuid() != 0:
         raise FetchError(f"only root can install {package}: sudo apt-get install -y {package}")
     patient = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"]
+    quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for command in ([*patient, "update"], [*patient, "install", "-y", package]):
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+        run_fetching(command, env=quiet)
+
+
+def run_fetching(command: Sequence[str], *, seconds: float = 900, **options: Any) -> str:
+    """Run a command that fetches or builds something; return its standard output.
+
+    Args:
+        command: the program and its arguments.
+        seconds: how long it may take.
+        options: as ``subprocess.run`` takes them.
+
+    Raises:
+        FetchError: it failed, for what its standard error says at the end.
+    """
+    name = " ".join(command[:3])
+    try:
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=seconds, **options
         )
-        if done.returncode:
-            raise FetchError(f"{' '.join(command)} failed: {done.stderr.strip()[-500:]}")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FetchError(f"{name}: {error}") from None
+    if done.returncode:
+        why = done.stderr.strip()[-500:] or done.stdout.strip()[-500:] or f"exit status {done.returncode}"
+        raise FetchError(f"{name} failed: {why}")
+    return done.stdout.strip()
 
 
 def is_loopback_only() -> bool:

@@ -13,14 +13,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from harness.processes import children
 from sources import ROOT
 
-from engines import FetchError, apt_install, cache
+from engines import FetchError, apt_install, cache, run_fetching
 from engines.support.go_modules import GoModule
 
 NAME = "images"
@@ -77,22 +77,15 @@ def fetch() -> None:
         if not _base().exists():
             draft = Path(scratch) / "base.tar"
             packages = "--include=python3,python3-venv,ca-certificates"
-            _run(["mmdebstrap", "--quiet", "--variant=minbase", packages, "bookworm", str(draft)])
+            run_fetching(["mmdebstrap", "--quiet", "--variant=minbase", packages, "bookworm", str(draft)])
             draft.rename(_base())
         if not _wheels().exists():
             folder = Path(scratch) / "wheels"
             pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
             for lock in LOCKS:
                 checked = ["--require-hashes", "--only-binary=:all:", "--python-version", "3.11"]
-                _run([*pip, *checked, "-r", str(lock), "-d", str(folder)])
+                run_fetching([*pip, *checked, "-r", str(lock), "-d", str(folder)])
             folder.rename(_wheels())
-
-
-def _run(command: Sequence[str], seconds: float = 900) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode:
-        raise FetchError(f"{' '.join(command[:3])} failed: {done.stderr.strip()[-500:]}")
-    return done.stdout.strip()
 
 
 class BuiltImage:
@@ -118,7 +111,7 @@ class BuiltImage:
         self.environment = self._call("inspect", "--type=image", f"--format={inspected}", "footnote").split()
 
     def _call(self, *arguments: str) -> str:
-        return _run([*self._buildah, *arguments])
+        return run_fetching([*self._buildah, *arguments])
 
     def start(self, home: Path, *command: str) -> subprocess.Popen[str]:
         """Run a command in a container with this home; everything else but /tmp is read-only."""

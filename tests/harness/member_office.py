@@ -126,7 +126,10 @@ class MemberOffice:
                 await self.stores.notices.keep_questions(notice.id, [tried])
 
     async def say(self, person: str, text: str, thread: str | None = None, ts: str | None = None) -> str:
-        """Write to the bot in one's direct chat; returns its reply as JSON. With ``ts``: an edit."""
+        """Write to the bot in one's direct chat; returns its reply as JSON. With ``ts``: an edit.
+
+        What refers to the reply next finds it recorded: it is shown a moment before.
+        """
         direct, number = f"D{person[1:]}", next(self.numbers)
         said = {"user": person, "text": text, "ts": ts or f"{1000 + number}.000200", "team": TEAM}
         place = {"type": "message", "channel": direct, "channel_type": "im"}
@@ -137,7 +140,9 @@ class MemberOffice:
             event = place | {"subtype": "message_changed", "message": said, "previous_message": before}
         seen = len(self.slack.shown[direct])
         await deliver(lambda: self.signed.send(envelope(f"Ev{number}", **event)))
-        return await self.until_shown(direct, seen, f"{TEAM}:{direct}:{said['ts']}")
+        reply = await self.until_shown(direct, seen, f"{TEAM}:{direct}:{said['ts']}")
+        await self.until_idle()
+        return reply
 
     async def until_shown(self, place: str, seen: int, words: str = "") -> str:
         """What was shown at a place since ``seen`` messages, once a complete one has these words."""
@@ -146,7 +151,7 @@ class MemberOffice:
             new = self.slack.shown[place][seen:]
             return new[-1] if new and words in new[-1] and '"blocks"' in new[-1] else None
 
-        return await until(shown, seconds=30, every=0.02)
+        return await until(shown, every=0.02)
 
     async def click(self, person: str, reply: str, action: str) -> str:
         """Click a button of a reply in one's direct chat; returns what the person alone is shown then."""
@@ -162,7 +167,7 @@ class MemberOffice:
         async def shown() -> str:
             return "".join(self.slack.shown[direct][seen:])
 
-        return await until(shown, seconds=30, every=0.02)
+        return await until(shown, every=0.02)
 
     def payload(self, person: str, **more: Any) -> dict[str, Any]:
         """What every click of a person says."""
@@ -196,7 +201,7 @@ class MemberOffice:
         async def shown() -> str:
             return "".join(self.slack.shown[path][seen:])
 
-        return await until(shown, seconds=30, every=0.02)
+        return await until(shown, every=0.02)
 
     async def records(self, channel: Channel) -> list[dict[str, Any]]:
         """How the questions of a channel were answered, newest first; those in work are waited for."""
@@ -211,7 +216,7 @@ class MemberOffice:
                 waiting = select(col(InboxRow.id)).where(col(InboxRow.state) == "waiting")
                 return not list(await session.scalars(waiting))
 
-        await until(is_idle, seconds=30, every=0.05)
+        await until(is_idle, every=0.05)
 
     async def home(self, person: str) -> str:
         """Open one's App Home; returns its view."""

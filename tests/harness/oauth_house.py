@@ -165,7 +165,7 @@ class House(Outside):
             is_over = len(states) == count and all(state != "waiting" for state, _ in states)
             return states if is_over else None
 
-        return await until(look, seconds=30, every=0.05)
+        return await until(look, every=0.05)
 
     async def end_token(self, team: str, left: timedelta) -> None:
         """Let the token of a workspace end so soon."""

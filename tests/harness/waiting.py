@@ -50,6 +50,15 @@ async def until(
     return found
 
 
+async def until_true(is_so: Callable[[], object], log: Callable[[], str] = str) -> None:
+    """Wait as ``until`` does for what can be seen at once."""
+
+    async def look() -> object:
+        return is_so()
+
+    await until(look, every=0.02, log=log)
+
+
 def ready(value: Found) -> asyncio.Future[Found]:
     """What need not be waited for; made inside a running loop."""
     future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness.ingestion_home import Home
+from harness.waiting import PATIENCE
 from samples.paper import pdf
 from sqlalchemy import select, update
 
@@ -184,7 +185,7 @@ async def test_stopping_gives_unfinished_steps_back_at_once(home: Home) -> None:
     first = home.ingestion(stop_at="quick", lease_seconds=600, pdf=reader)
     await first.start(home.inbox)
     home.drop("hr/leave.pdf", LEAVE)
-    await asyncio.wait_for(reader.is_reading.wait(), 20)
+    await asyncio.wait_for(reader.is_reading.wait(), PATIENCE)
     await first.stop()
     (row,) = await home.rows(ReadingRow)
     assert (row.lease_owner, row.attempts) == (None, 0)
@@ -211,13 +212,13 @@ async def test_a_lost_lease_ends_the_step(home: Home) -> None:
     slow = home.ingestion(stop_at="quick", pdf=reader)
     await slow.start(home.inbox)
     home.drop("hr/leave.pdf", LEAVE)
-    await asyncio.wait_for(reader.is_reading.wait(), 20)
+    await asyncio.wait_for(reader.is_reading.wait(), PATIENCE)
     async with home.database.transaction() as session:
         (row,) = await session.scalars(select(ReadingRow))
         row.fence += 1
         row.lease_owner = row.lease_until = None
     reader.is_reading.clear()
-    await asyncio.wait_for(reader.is_reading.wait(), 20)
+    await asyncio.wait_for(reader.is_reading.wait(), PATIENCE)
     (row,) = await home.rows(ReadingRow)
     assert row.lease_owner is not None
 

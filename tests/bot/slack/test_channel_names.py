@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 from fakes.slack_api import slack_api
-from harness.waiting import until
+from harness.waiting import until_true
 
 from bot.slack.web_api import web_client
 from bot.slack.workspace.channel_names import FAILED_SECONDS, KNOWN_SECONDS, ChannelNames
@@ -41,11 +41,11 @@ class Slack:
     async def until_asked(self, count: int) -> None:
         """Wait until it was asked so often, and what follows from it is done."""
 
-        async def is_asked() -> bool:
-            return self.asked == count
+        def is_over() -> bool:
+            names = {task.get_name() for task in asyncio.all_tasks()}
+            return self.asked == count and "channel-name" not in names
 
-        await until(is_asked)
-        await asyncio.sleep(0.1)
+        await until_true(is_over)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from aiohttp import web
 from engines.slack import APP_TOKEN, BOT, HR, IT, SECRET, SlackDouble, StartSlack
 from engines.support.ports import free_port
 from fakes.core import WORDS
+from harness.waiting import until, until_true
 from playwright.async_api import Browser
 
 from bot.settings import BotSettings
@@ -60,7 +61,7 @@ async def test_a_mention_that_arrives_as_two_events_is_answered_once(workspace: 
     """This server sends a message and an app_mention for one sentence; one answer is seen."""
     await workspace.slack.say(IT, f"<@{BOT}> when do backups run?")
     await workspace.slack.replies(IT)
-    await asyncio.sleep(0.5)
+    await until_true(lambda: workspace.inbox.arrivals == 2)
     assert (workspace.inbox.arrivals, len(workspace.inbox.kept)) == (2, 1)
     assert len(await workspace.slack.replies(IT)) == 1
 
@@ -127,9 +128,13 @@ async def test_a_person_sees_the_answer_and_its_buttons_in_the_browser(
     marks = page.locator('a[href^="http://127.0.0.1:8765/v/"]')
     assert (await marks.all_inner_texts())[:7] == [f"[{n}]" for n in range(1, 8)]
     await buttons.first.click()
-    await asyncio.sleep(0.5)
-    log = await workspace.slack.log()
-    assert "interactive" in {entry["kind"] for entry in log}
+    log: list[Any] = []
+
+    async def is_interactive() -> bool:
+        log[:] = await workspace.slack.log()
+        return "interactive" in {entry["kind"] for entry in log}
+
+    await until(is_interactive)
     assert not [entry for entry in log if re.match("HTTP [45]", str(entry["summary"]))]
 
 
@@ -166,8 +171,4 @@ async def _serve(door: SlackAdapter, port: int, stack: AsyncExitStack) -> None:
 
 
 async def _until_ready(door: SlackAdapter) -> None:
-    for _ in range(100):
-        if await door.is_ready():
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("the bot did not connect")
+    await until(door.is_ready)

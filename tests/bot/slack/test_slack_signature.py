@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from harness.waiting import until_true
 
 from storage.errors import DatabaseUnavailable
 
@@ -30,8 +31,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged(street: Any) -> None:
     """While the commit is under way Slack waits; it sees 200 only afterwards."""
     street.inbox.gate = asyncio.Event()
     sending = asyncio.create_task(street.send(EVENT))
-    await asyncio.sleep(0.5)
-    assert street.inbox.arrivals == 1
+    await until_true(lambda: street.inbox.arrivals)
     assert not sending.done()
     street.inbox.gate.set()
     assert await sending == 200

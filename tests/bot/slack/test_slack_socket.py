@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestServer
-from harness.waiting import until
+from harness.waiting import until, until_true
 
 from bot.core.ports import ACK_SECONDS
 from bot.settings import BotSettings
@@ -101,10 +101,10 @@ async def test_an_event_is_kept_before_it_is_acknowledged(server: SocketServer, 
     """While the commit is under way the envelope stays open; then it is acknowledged."""
     inbox.gate = asyncio.Event()
     await server.send("first")
-    await asyncio.sleep(0.5)
-    assert (inbox.arrivals, server.acknowledged) == (1, set())
+    await until_true(lambda: inbox.arrivals)
+    assert server.acknowledged == set()
     inbox.gate.set()
-    await asyncio.sleep(0.5)
+    await until_true(lambda: server.acknowledged)
     assert (len(inbox.kept), server.acknowledged) == (1, {"first"})
 
 
@@ -117,13 +117,8 @@ async def test_an_event_that_is_kept_too_late_is_sent_again_and_kept_once(
     await asyncio.sleep(ACK_SECONDS + 0.5)
     inbox.gate.set()
     await server.send("again")
-    await until(lambda: has(server.acknowledged))
+    await until_true(lambda: server.acknowledged)
     assert (len(inbox.kept), server.acknowledged) == (1, {"again"})
-
-
-async def has(found: set[str]) -> set[str]:
-    """What is waited for."""
-    return found
 
 
 async def test_an_event_that_could_not_be_kept_is_never_acknowledged(
@@ -132,10 +127,10 @@ async def test_an_event_that_could_not_be_kept_is_never_acknowledged(
     """Slack repeats what nobody acknowledged; the repetition is kept."""
     inbox.failure = DatabaseUnavailable("disk full")
     await server.send("lost")
-    await asyncio.sleep(0.5)
+    await until_true(lambda: inbox.arrivals)
     inbox.failure = None
     await server.send("repeated")
-    await asyncio.sleep(0.5)
+    await until_true(lambda: server.acknowledged)
     assert (len(inbox.kept), server.acknowledged) == (1, {"repeated"})
 
 
@@ -200,6 +195,4 @@ async def test_the_socket_is_ready_from_slacks_hello_on_and_not_before(
 
 
 async def _until_ready(door: SlackAdapter) -> None:
-    async with asyncio.timeout(5):
-        while not await door.is_ready():
-            await asyncio.sleep(0.01)
+    await until(door.is_ready, every=0.02)

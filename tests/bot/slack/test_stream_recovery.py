@@ -21,6 +21,7 @@ import pytest
 from fakes.streaming_slack import StreamingSlack, streaming_slack
 from harness.crash_points import arm
 from harness.empty_homes import make_sqlite
+from harness.waiting import PATIENCE
 from sqlalchemy import select, update
 
 from bot.core.conversation import conversation
@@ -170,7 +171,7 @@ class World:
         async with self.database.snapshot() as session:
             return "waiting" not in list(await session.scalars(select(InboxRow.state)))
 
-    async def live(self, life: Life, seconds: float = 10) -> None:
+    async def live(self, life: Life, seconds: float = PATIENCE) -> None:
         """One process, until it dies or has nothing to do."""
         async with self.running(life):
             with contextlib.suppress(TimeoutError):

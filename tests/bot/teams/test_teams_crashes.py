@@ -14,6 +14,7 @@ import pytest
 from fakes.teams_connector import Teams, running_teams
 from harness.crash_points import arm, passed
 from harness.empty_homes import make_sqlite
+from harness.waiting import until, until_true
 from sqlalchemy import select, update
 
 from bot.core.conversation.conversation import Conversation
@@ -104,12 +105,12 @@ class World:
 
     async def until_done(self) -> None:
         """Wait until it is answered."""
-        for _ in range(200):
+
+        async def is_done() -> bool:
             async with self.database.snapshot() as session:
-                if await session.scalar(select(InboxRow.state)) == "done":
-                    return
-            await asyncio.sleep(0.05)
-        raise AssertionError("it was never answered")
+                return await session.scalar(select(InboxRow.state)) == "done"
+
+        await until(is_done)
 
     async def end_leases(self) -> None:
         """As time does after a crash."""
@@ -137,15 +138,6 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     await database.aclose()
 
 
-async def reach(point: str, before: int) -> None:
-    """Wait until a point was passed."""
-    for _ in range(400):
-        if passed[point] > before:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"nobody came to {point}")
-
-
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("point", ANSWER_POINTS)
 async def test_a_crash_leaves_one_answer_and_never_a_second_card(
@@ -160,7 +152,7 @@ async def test_a_crash_leaves_one_answer_and_never_a_second_card(
     try:
         async with world.running() as worker:
             await worker.receive(world.question(**PLACES[place]))
-            await reach(point, before)
+            await until_true(lambda: passed[point] > before)
     finally:
         arm("")
     await world.end_leases()
@@ -178,7 +170,7 @@ async def test_a_restart_waits_for_the_placeholder_that_is_being_posted(world: W
     world.teams.gate.clear()
     async with world.running(drain_seconds=0) as worker:
         await worker.receive(world.question(**PLACES[place]))
-        await asyncio.wait_for(world.teams.took.wait(), 5)
+        await world.teams.took.wait()
         asyncio.get_running_loop().call_later(0.3, world.teams.gate.set)
     async with world.running():
         await world.until_done()

@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import rsa
 from harness.tables import for_each
+from harness.waiting import PATIENCE, until_true
 
 from bot.bootstrap import open_teams
 from bot.core.conversation.feedback import AnswerFeedback
@@ -52,12 +53,17 @@ class OpenId:
     )
     asked: int = 0
     url: str = ""
-    delay: float = 0.0
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """Closed: it takes for ever."""
+
+    def __post_init__(self) -> None:
+        """Open for now."""
+        self.gate.set()
 
     async def document(self, _request: web.Request) -> web.Response:
         """The OpenID configuration."""
         self.asked += 1
-        await asyncio.sleep(self.delay)
+        await self.gate.wait()
         return web.json_response({"issuer": ISSUER, "jwks_uri": f"{self.url}/keys"})
 
     async def published(self, _request: web.Request) -> web.Response:
@@ -144,8 +150,7 @@ async def test_a_good_token_gets_through_and_the_message_is_kept_first(door: Doo
     """Teams sees 200 only after the commit."""
     door.inbox.gate = asyncio.Event()
     sending = asyncio.create_task(door.post(ACTIVITY, f"Bearer {token()}"))
-    await asyncio.sleep(0.5)
-    assert door.inbox.arrivals == 1
+    await until_true(lambda: door.inbox.arrivals)
     assert not sending.done()
     door.inbox.gate.set()
     assert await sending == 200
@@ -265,16 +270,17 @@ async def test_a_made_up_key_makes_no_good_message_wait(openid: OpenId) -> None:
     now = [0.0]
     keys = SigningKeys(f"{openid.url}/openid", clock=lambda: now[0])
     known = await keys.find("key-1")
-    openid.delay = 5.0
+    openid.gate.clear()
     for later in (120.0, 2 * 24 * 3600.0):
         now[0] = later
         made_up = asyncio.create_task(keys.find("nobody"))
         await asyncio.sleep(0)
-        async with asyncio.timeout(2.5):
+        async with asyncio.timeout(PATIENCE):
             assert await keys.find("key-1") == known
         assert not made_up.done()
         made_up.cancel()
         await asyncio.wait([made_up])
+    openid.gate.set()
 
 
 async def test_a_rotated_key_is_fetched_at_once_and_made_up_ones_fetch_nothing(openid: OpenId) -> None:
@@ -319,7 +325,7 @@ async def test_the_door_is_not_ready_before_microsofts_keys_were_had(
 
 async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
     """Fetching has a deadline and leaves the event loop free; without keys the answer is 503."""
-    openid.delay = 5.0
+    openid.gate.clear()
     keys, ticks = SigningKeys(f"{openid.url}/openid", timeout=0.5), 0
     finding = asyncio.create_task(keys.find("key-1"))
     while not finding.done():
@@ -328,6 +334,7 @@ async def test_a_slow_key_server_stops_nobody_else(openid: OpenId) -> None:
     with pytest.raises(KeysUnavailable):
         await finding
     assert ticks > 2  # a loop that is held until the deadline ticks once
+    openid.gate.set()
 
 
 @for_each(

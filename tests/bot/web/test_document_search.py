@@ -13,6 +13,7 @@ import pytest
 from aiohttp.test_utils import TestClient
 from fakes.web_house import House, Shelved, make_pdf
 from harness.tables import for_each
+from harness.waiting import PATIENCE
 
 from bot.web.viewer.document_search import (
     MAX_LISTED_PAGES,
@@ -207,7 +208,7 @@ async def test_what_was_found_waits_for_nobody_and_holders_take_turns() -> None:
     readings.gate.clear()
     many = [asyncio.create_task(search.find(uuid4(), "daily", holder=2)) for _ in range(100)]
     await asyncio.sleep(0)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE):
         assert (await search.find(known, "daily", holder=1)).places == 1
         assert len(await search.outline(known, holder=1)) == 1
     one = asyncio.create_task(search.find(wanted, "daily", holder=1))

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from harness.waiting import until
+from harness.waiting import PATIENCE, until
 
 from bot.web.page_images import PageImages
 from bot.web.viewer.fair_turns import FairTurns
@@ -169,4 +169,4 @@ async def test_turns_go_round_by_holder() -> None:
     assert order[0] == "a0"
     assert {"b", "c"} <= set(order[:5])
     assert "b2" in order[:7]
-    await asyncio.wait_for(asyncio.gather(*(take("end", holder) for holder in range(6))), 2)
+    await asyncio.wait_for(asyncio.gather(*(take("end", holder) for holder in range(6))), PATIENCE)

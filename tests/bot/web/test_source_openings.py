@@ -9,6 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient, make_mocked_request
 from fakes.web_house import House, Visit, make_pdf
 from harness.tables import for_each
+from harness.waiting import PATIENCE
 from sqlalchemy import select, update
 from sqlmodel import col
 
@@ -103,7 +104,7 @@ async def test_what_cannot_be_written_is_written_later(
     monkeypatch.setattr(source_openings, "FLUSH_SECONDS", 0.02)
     client = await visit()
     await client.get(path, headers=CLICK)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not await openings(house):
             await asyncio.sleep(0.01)
     assert failures == []

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import FormData
 from aiohttp.test_utils import TestClient
 from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
+from harness.waiting import PATIENCE
 
 from bot.core.uploads import folder_uploads
 from bot.core.uploads.upload_folder import PartialFile
@@ -181,7 +182,7 @@ async def test_an_upload_that_breaks_off_leaves_nothing(
 
 async def wait_for(is_so: Callable[[], object]) -> None:
     """Wait for seconds at most."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not is_so():
             await asyncio.sleep(0.01)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from engines import FetchError, cache
+from engines import cache, run_fetching
 
 
 def wheel(name: str, version: str, sha256: str) -> Path:
@@ -20,8 +19,6 @@ def wheel(name: str, version: str, sha256: str) -> Path:
             lock.write_text(f"{name}=={version} --hash=sha256:{sha256}\n")
             pip = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:")
             command = [*pip, "--require-hashes", "-r", str(lock), "-d", str(Path(scratch) / "wheel")]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-            if done.returncode:
-                raise FetchError(f"pip could not get {name}: {done.stderr.strip()[-300:]}")
+            run_fetching(command)
             (Path(scratch) / "wheel").rename(folder)
     return next(folder.glob("*.whl"))

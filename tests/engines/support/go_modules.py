@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sources import ROOT
 
-from engines import FetchError, cache
+from engines import FetchError, cache, run_fetching
 
 
 def program() -> str:
@@ -44,9 +44,7 @@ def build(module: str, checksum: str, package: str, binary: Path, seconds: float
     if binary.exists():
         return
     command = [str(ROOT / "deploy" / "go_program.sh"), program(), module, checksum, package, str(binary)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode:
-        raise FetchError(f"{module} was not built: {done.stderr.strip()[-300:]}")
+    run_fetching(command, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from engines import FetchError, cache
+from engines import FetchError, cache, run_fetching
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,12 @@ class NpmPackage:
             if base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode() != self.sha512:
                 raise FetchError(f"{self.name}@{self.version} is not the archive that was pinned")
             # Not tarfile: its safe filter is missing from Python 3.11.2, which Debian 12 has.
-            subprocess.run(["tar", "-xzf", archive.name], cwd=scratch, check=True, timeout=300)
+            run_fetching(["tar", "-xzf", archive.name], cwd=scratch)
             self.folder.parent.mkdir(exist_ok=True)
             shutil.move(Path(scratch) / "package", self.folder)
 
     def _pack(self, scratch: Path) -> Path:
-        _npm(scratch, self.name, "pack", "--silent", f"{self.name}@{self.version}")
+        _npm(scratch, "pack", f"{self.name}@{self.version}")
         return next(scratch.glob("*.tgz"))
 
 
@@ -55,13 +54,11 @@ def install(project: Path) -> None:
     Raises:
         FetchError: npm is missing, the registry is unreachable, or an archive is another one.
     """
-    _npm(project, "what is locked", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund")
+    _npm(project, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 
 
-def _npm(folder: Path, what: str, *arguments: str) -> None:
+def _npm(folder: Path, command: str, *arguments: str) -> None:
     if shutil.which("npm") is None:
         raise FetchError("npm is not installed")
-    command = ["npm", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
-    if done.returncode:
-        raise FetchError(f"npm could not get {what}: {done.stderr.strip()[-300:]}")
+    # Not --silent, which would not say why it failed.
+    run_fetching(["npm", command, *arguments, "--loglevel=error"], cwd=folder)

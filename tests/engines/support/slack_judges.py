@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
 from engines import cache as engine_cache
+from engines import run_fetching
 from engines.support.npm import install
 
 Json = Mapping[str, Any]
@@ -93,8 +93,7 @@ def fetch() -> None:
     """Make the schemas; nothing to do when they are there.
 
     Raises:
-        FetchError: npm is missing, or could not get Slack's types.
-        CalledProcessError: no schemas could be made of them.
+        FetchError: npm is missing, or could not get Slack's types, or no schemas could be made of them.
     """
     if is_fetched():
         return
@@ -103,8 +102,7 @@ def fetch() -> None:
         install(project)
         made = project / "schemas.json"
         command = ["node", "make_schemas.mjs"]
-        with made.open("wb") as out:
-            subprocess.run(command, cwd=project, stdout=out, check=True, timeout=300)
+        made.write_text(run_fetching(command, cwd=project))
         made.replace(_schemas())
 
 

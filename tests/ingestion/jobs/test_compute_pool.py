@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from harness.processes import children, is_running
+from harness.waiting import PATIENCE
 from samples.paper import pdf
 from samples.pictures import picture_pdf
 
@@ -191,7 +192,7 @@ def test_it_ends_with_its_owner() -> None:
     owner.kill()
     owner.wait()
     owner.stdout.close()
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while is_running(pid):
         assert time.monotonic() < end, "it outlived its owner"
         time.sleep(0.05)

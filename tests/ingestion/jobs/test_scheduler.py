@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from harness.waiting import PATIENCE
 
 from ingestion.jobs.scheduler import JitteredInterval, Scheduler
 from storage.clock import clock_ahead
@@ -23,7 +24,7 @@ class Ticks:
         """One more."""
         self.at.append(time.monotonic())
 
-    async def until(self, number: int, seconds: float = 20) -> None:
+    async def until(self, number: int, seconds: float = PATIENCE) -> None:
         """Wait for so many, and fail when they do not come."""
         end = time.monotonic() + seconds
         while len(self.at) < number:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from harness.ingestion_home import Home
+from harness.waiting import PATIENCE
 
 from ingestion.jobs.worker import Lane, Worker
 from storage.sql.database import Database
@@ -74,7 +75,7 @@ async def test_a_fault_of_ours_is_logged_with_its_place_and_without_its_words(
     lane = Lane("read", claim, ignore, ignore, ignore, slots=1, is_background=False)
     worker = Worker([lane], Leases(home.database, "worker", 15), asyncio.Event())
     worker.start()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not caplog.records:
             await asyncio.sleep(0.01)
     await worker.stop()

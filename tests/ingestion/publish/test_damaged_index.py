@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from harness.ingestion_home import Home, open_home
+from harness.waiting import PATIENCE
 from samples.paper import pdf
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
@@ -176,6 +177,6 @@ async def test_a_home_with_one_unreadable_tenant_compares_the_others(
         blocked.unlink()
         blocked.mkdir()
         await home.index.remove((await home.channel("b")).tenant, found.id, found.chunks)
-        await asyncio.wait_for(serving.reconcile(), 60)
+        await asyncio.wait_for(serving.reconcile(), PATIENCE)
         again = await home.until_found("b", "lantern", "travel.pdf")
         assert again.id != found.id

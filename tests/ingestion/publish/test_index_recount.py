@@ -14,6 +14,7 @@ import pytest
 from engines.weaviate import RealWeaviate
 from fakes.faulty_index import FaultyIndex
 from harness.ingestion_home import Home, open_home
+from harness.waiting import PATIENCE
 from samples.paper import pdf
 
 from ingestion.publish.reconciler import REST_SECONDS, Verifier
@@ -153,7 +154,7 @@ async def test_a_server_killed_between_write_and_flip_never_shows_half_a_documen
     await home.serve(retire_grace_seconds=60)
     home.drop(f"{channel}/leave.pdf", LONG)
     for possible in ({None}, {None, Rung.QUICK}):
-        await asyncio.wait_for(killed_index.is_killed.wait(), 40)
+        await asyncio.wait_for(killed_index.is_killed.wait(), PATIENCE)
         assert {one.rung for one in (await home.documents(channel)).values()} <= possible
         await asyncio.to_thread(weaviate.start)
         killed_index.is_killed.clear()

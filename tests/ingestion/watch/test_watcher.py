@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from harness.ingestion_home import Home
+from harness.waiting import PATIENCE
 from samples.paper import pdf
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
@@ -79,10 +79,11 @@ class SlowSource(LocalSource):
     """A share that takes its time."""
 
     is_remote = True
+    may_end = threading.Event()
 
     def scan(self) -> Scan:
         """See every PDF in it, at last."""
-        time.sleep(1.0)
+        assert self.may_end.wait(PATIENCE)
         return super().scan()
 
 
@@ -96,6 +97,7 @@ async def test_a_share_that_is_slow_leaves_the_shared_threads_to_others(tmp_path
     await asyncio.sleep(0)
     assert (await run_for(local, local.scan)).problem is None
     assert not any(one.done() for one in hanging)
+    SlowSource.may_end.set()
     await asyncio.gather(*hanging)
 
 

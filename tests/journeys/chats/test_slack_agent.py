@@ -15,7 +15,7 @@ from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
 from fakes.slack_events import Signed, envelope
 from harness.program import Program
-from harness.waiting import until
+from harness.waiting import PATIENCE, until
 from playwright.async_api import Browser
 
 from bot.core.notifications.notification_wording import ASK_HELP
@@ -196,7 +196,7 @@ async def test_the_stop_button_ends_a_streamed_answer(
             pressed = envelope("EvS1", user=ALICE, **agent.press_stop(IT, root))
             assert await signed.send(pressed) == 200
             (stopped,) = await until(lambda: slack.posted(IT, WORDS.stopped), log=lambda: program.log)
-            await asyncio.wait_for(hung_up.wait(), 10)
+            await asyncio.wait_for(hung_up.wait(), PATIENCE)
             await until(lambda: all_at_rest(agent, 1), log=lambda: str(agent.statuses))
             assert stopped["ts"] == begun["ts"]
             assert "Daily." not in json.dumps(stopped)

@@ -76,7 +76,7 @@ async def picture(program: Program, link: str, bucket: Bucket) -> bytes:
         async def is_sent() -> bool:
             return any(key.startswith("images/") for key in bucket.keys())
 
-        await until(is_sent, seconds=20)
+        await until(is_sent)
     return data
 
 

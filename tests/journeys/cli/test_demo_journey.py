@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from engines.support.ports import free_port
+from harness.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -56,7 +57,7 @@ def home_in(said: str) -> Path:
 
 def wait_for(log: Path, words: str, demo: subprocess.Popen[bytes]) -> None:
     """Wait until the words were written."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + PATIENCE
     while words not in log.read_text():
         assert demo.poll() is None, log.read_text()
         assert time.monotonic() < end, log.read_text()

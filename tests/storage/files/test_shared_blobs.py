@@ -169,10 +169,8 @@ async def test_a_store_that_is_away_is_an_outage_and_what_was_copied_opens(
     with pytest.raises(BlobsUnavailable, match="the blob store cannot be") as caught:
         await cut_off.blobs.fetch(NAMES[1])
     assert bucket.bucket not in str(caught.value)
-    began = time.monotonic()
     with pytest.raises(BlobsUnavailable, match="a moment ago"):
         cut_off.adopt(2)
-    assert time.monotonic() - began < 0.5
     assert (await cut_off.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
     assert await cut_off.files.chunks(reading) == CHUNKS
 

@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pytest
 from engines.weaviate import RealWeaviate
+from harness.waiting import PATIENCE
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
@@ -51,7 +52,7 @@ async def all_calls_are_refused_in_time(index: Index, tenant: TenantName) -> Non
 
 async def until_up(index: Index) -> None:
     """Wait until the engine answers again."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 return await index.ping()

@@ -106,7 +106,7 @@ async def test_spaces_made_by_several_processes_at_once_are_all_there(weaviate: 
         indexes = [await stack.enter_async_context(aclosing(await weaviate.connect())) for _ in spaces]
         await indexes[0].ensure_tenant(tenant)
         chunks = [[chunk(uuid4(), 0, "tape", vector=axis(0), space=space)] for space in spaces]
-        writing = (until(partial(write, *one), seconds=60) for one in zip(indexes, chunks, strict=True))
+        writing = (until(partial(write, *one)) for one in zip(indexes, chunks, strict=True))
         await asyncio.gather(*writing)
         for index in indexes:
             found = [await index.find_by_vector(tenant, space, axis(0), ALL, 5) for space in spaces]

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from harness.waiting import PATIENCE
 from samples.databases import keep, names_in, start
 from sqlalchemy import bindparam, create_engine, select, text, update
 from sqlmodel import SQLModel
@@ -67,7 +68,7 @@ async def test_cancelled_transactions_do_not_block_the_next_one(database: Databa
         await asyncio.sleep(number * 0.0002)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await write_pair(60)
     names = await names_in(database)
     assert {name[:-1] for name in names if name.endswith("a")} == {

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from harness.empty_homes import make_sqlite
+from harness.waiting import PATIENCE
 
 from storage.sql.database import Database
 from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
@@ -20,7 +21,7 @@ async def test_nothing_to_erase_costs_no_writer_its_turn(tmp_path: Path) -> None
     await store.approve([PAGE])
     before, after = (WebText("", "", (WebTextChunk(f"Within {days} days.", 4),)) for days in (10, 30))
     await store.keep_text(PAGE, before, {})
-    async with database.transaction(), asyncio.timeout(5):
+    async with database.transaction(), asyncio.timeout(PATIENCE):
         assert await store.prune() == 0
     await store.keep_text(PAGE, after, {})
     assert await store.prune() == 1

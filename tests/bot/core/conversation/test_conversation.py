@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fakes.core import WORDS
 from harness.empty_homes import make_sqlite
+from harness.waiting import PATIENCE, until, until_true
 from sqlalchemy import select, update
 
 from bot.core.conversation import conversation, queue_limits
@@ -174,14 +175,14 @@ class World:
         return Conversation(self.inbox, channels, self.answering, self.memory, self.messengers, **fast)
 
     @asynccontextmanager
-    async def running(self, **options: Any) -> AsyncIterator[Conversation]:
+    async def running(self, drain_seconds: float = 1, **options: Any) -> AsyncIterator[Conversation]:
         """A worker while it runs."""
         worker = self.worker(**options)
         task = asyncio.create_task(worker.run())
         try:
             yield worker
         finally:
-            await worker.drain(1)
+            await worker.drain(drain_seconds)
             await task
 
     async def rows(self) -> list[InboxRow]:
@@ -201,11 +202,13 @@ class World:
 
     async def until(self, state: str = "done", questions: int = 1) -> None:
         """Wait until so many questions are in this state."""
-        for _ in range(400):
-            if [row.state for row in await self.rows()].count(state) == questions:
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError([(row.state, row.reason, row.attempts) for row in await self.rows()])
+        found: list[InboxRow] = []
+
+        async def are_in_state() -> bool:
+            found[:] = await self.rows()
+            return [row.state for row in found].count(state) == questions
+
+        await until(are_in_state, log=lambda: str([(row.state, row.reason, row.attempts) for row in found]))
 
 
 @pytest.fixture
@@ -227,14 +230,6 @@ def message(event: str = "e1", **values: Any) -> IncomingMessage:
         address={"event": event},
     )
     return replace(given, **values)
-
-
-async def reach(condition: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it never came to that")
 
 
 async def test_a_question_gets_its_answer_in_its_place(world: World) -> None:
@@ -296,7 +291,7 @@ async def test_a_crash_at_any_step_leads_to_one_visible_answer(
     getattr(world, part).plan(step, when, Killed())
     await world.worker().receive(message())
     async with world.running():
-        await reach(lambda: not getattr(world, part).planned)
+        await until_true(lambda: not getattr(world, part).planned)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done")
@@ -313,7 +308,7 @@ async def test_the_beginning_of_an_answer_is_shown_in_its_place_and_replaced(wor
     world.answers.gate.clear()
     async with world.running() as worker:
         await worker.receive(message())
-        await reach(lambda: world.chat.replies() == [f"Yes. {PLACEHOLDER}"])
+        await until_true(lambda: world.chat.replies() == [f"Yes. {PLACEHOLDER}"])
         world.answers.gate.set()
         await world.until("done")
     assert world.chat.replies() == ["Question e1? Yes [1]."]
@@ -324,15 +319,15 @@ async def test_an_edited_question_is_answered_anew_in_the_same_place(world: Worl
     world.answers.gate.clear()
     async with world.running(lease_seconds=0.6) as worker:
         await worker.receive(message())
-        await reach(lambda: bool(world.answers.asked))
+        await until_true(lambda: bool(world.answers.asked))
         assert await worker.edit(message(text="Another?"))
-        await reach(lambda: len(world.answers.asked) > 1)
+        await until_true(lambda: len(world.answers.asked) > 1)
         world.answers.gate.set()
         await world.until("done")
         assert world.chat.replies() == ["Another? Yes [1]."]
         assert not await worker.edit(message(text="Another?"))
         assert await worker.edit(message(text="A third?"))
-        await reach(lambda: world.chat.replies() == ["A third? Yes [1]."])
+        await until_true(lambda: world.chat.replies() == ["A third? Yes [1]."])
         await world.until("done")
     assert [turn.question for turn in await world.turns()] == ["A third?"]
     given = await worker.given(Platform.SLACK, "message of e1")
@@ -354,11 +349,11 @@ async def test_a_stopped_question_ends_with_a_sentence_at_once(
     world.answers.gate.clear()
     async with world.running(lease_seconds=60) as worker:
         await worker.receive(message(text="Wie lange?"))
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         assert not await worker.stop(stop(lambda _: False))
         assert not await worker.stop(stop(thread="18.1"))
         assert await worker.stop(stop(lambda address: address == {"event": "e1"}))
-        await reach(lambda: world.answers.at_once == 0)
+        await until_true(lambda: world.answers.at_once == 0)
         await world.until("done")
         assert not await worker.stop(stop())
         world.answers.gate.set()
@@ -378,11 +373,11 @@ async def test_a_question_that_another_process_answers_is_stopped_there_too(
     world.answers.gate.clear()
     async with world.running() as first:
         await first.receive(message())
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         async with world.running() as second:
             assert await second.stop(stop())
             world.answers.gate.set()
-            await reach(lambda: world.answers.at_once == 0)
+            await until_true(lambda: world.answers.at_once == 0)
             await world.until("done")
     assert world.chat.replies() == [reply_words(Language.ENGLISH).stopped]
     assert await world.turns() == []
@@ -393,12 +388,12 @@ async def test_what_is_answered_already_or_brings_a_file_is_not_stopped(world: W
     world.messenger.plan("deliver", "before", DeliveryError("not now"))
     async with world.running() as worker:
         await worker.receive(message())
-        await reach(lambda: not world.messenger.planned)
+        await until_true(lambda: not world.messenger.planned)
         assert not await worker.stop(stop())
         await world.until("done")
         world.answers.gate.clear()
         await worker.receive(message("e2", address={"event": "e2", UPLOAD: {}}))
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         assert not await worker.stop(stop())
         world.answers.gate.set()
         await world.until("done", 2)
@@ -412,7 +407,7 @@ async def test_a_worker_that_lost_a_question_shows_no_more_of_it(world: World) -
     world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
     async with world.running() as worker:
         await worker.receive(message())
-        await reach(lambda: not world.inbox.planned)
+        await until_true(lambda: not world.inbox.planned)
         await world.until("done")
     assert world.chat.writes == ["Question e1? Yes [1]."]
 
@@ -423,7 +418,7 @@ async def test_a_worker_that_lost_a_question_adds_no_pictures_to_it(world: World
     world.inbox.plan("renew", "before", LeaseLost("another worker has it"))
     async with world.running() as worker:
         await worker.receive(message())
-        await reach(lambda: not world.inbox.planned)
+        await until_true(lambda: not world.inbox.planned)
     assert world.chat.writes == ["Question e1? Yes [1]."]
     assert world.chat.pictures == {}
 
@@ -468,9 +463,9 @@ async def test_two_crashes_around_the_first_post_still_show_one_answer(world: Wo
     world.messenger.plan("place", "after", Killed())
     world.messenger.plan("find_placeholder", "after", Killed())
     await world.worker().receive(message())
-    for _ in range(2):
+    for left in (1, 0):
         async with world.running():
-            await asyncio.sleep(0.3)
+            await until_true(lambda left=left: len(world.messenger.planned) == left)
         await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done")
@@ -483,7 +478,7 @@ async def test_a_platform_that_cannot_look_shows_the_answer_at_least_once(world:
     world.messenger.plan("place", "after", Killed())
     await world.worker().receive(message())
     async with world.running():
-        await reach(lambda: not world.messenger.planned)
+        await until_true(lambda: not world.messenger.planned)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done")
@@ -502,12 +497,11 @@ async def test_an_unclear_post_is_looked_for_before_it_is_repeated(world: World)
 async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_again(world: World) -> None:
     """A refused delivery waits as long as the platform says, and delivers the answer that was kept."""
     world.messenger.plan("deliver", "before", DeliveryError("rate limited", retry_after=2))
+    started = utc_now()
     async with world.running() as worker:
         await worker.receive(message())
-        await reach(lambda: not world.messenger.planned)
-        started = utc_now()
         await world.until("done")
-    assert utc_now() - started > timedelta(seconds=1.8)
+    assert utc_now() - started >= timedelta(seconds=2)
     assert world.chat.replies() == ["Question e1? Yes [1]."]
     assert len(world.answers.asked) == 1
     assert [row.attempts for row in await world.rows()] == [0]
@@ -529,7 +523,7 @@ async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World)
 
     chat = Hanging()
     world.messengers[Platform.SLACK] = chat
-    async with world.running(lease_seconds=1) as worker:
+    async with world.running(lease_seconds=3) as worker:
         await worker.receive(message())
         await world.until("done")
     assert chat.replies() == ["Question e1? Yes [1]."]
@@ -563,7 +557,7 @@ async def test_a_question_that_kills_its_worker_is_answered_with_a_sentence(worl
     await world.worker().receive(message())
     for left in (2, 1, 0):
         async with world.running():
-            await reach(lambda left=left: len(world.answering.planned) == left)
+            await until_true(lambda left=left: len(world.answering.planned) == left)
         await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     async with world.running():
         await world.until("done")
@@ -607,7 +601,7 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
     async with world.running(concurrency=2) as worker:
         for number in range(6):
             await worker.receive(message(f"e{number}"))
-        await reach(lambda: world.answers.at_once == 2)
+        await until_true(lambda: world.answers.at_once == 2)
         await asyncio.sleep(0.3)
         world.answers.gate.set()
         await world.until("done", 6)
@@ -622,17 +616,18 @@ async def test_what_is_not_acknowledged_yet_goes_first(
     """No work begins while a message is being kept, but it does not wait for ever for a slow database."""
     monkeypatch.setattr(conversation, "MAX_HELD_BACK_SECONDS", held_back)
     monkeypatch.setattr(conversation, "PLACING_HELD_BACK_SECONDS", held_back)
-    may_be_kept, receive = asyncio.Event(), world.inbox.receive
+    has_come, may_be_kept, receive = asyncio.Event(), asyncio.Event(), world.inbox.receive
 
     async def receive_slowly(*arguments: Any, event_key: str, **values: Any) -> Any:
         if event_key == "slow":
+            has_come.set()
             await may_be_kept.wait()
         return await receive(*arguments, event_key=event_key, **values)
 
     monkeypatch.setattr(world.inbox, "receive", receive_slowly, raising=False)
     async with world.running() as worker:
         slow = asyncio.create_task(worker.receive(message("slow")))
-        await asyncio.sleep(0.2)
+        await has_come.wait()
         await worker.receive(message())
         if held_back < 1:
             await world.until("done")
@@ -663,7 +658,7 @@ async def test_one_question_that_is_kept_slowly_is_not_called_many(
     world.answers.gate.clear()
     async with world.running() as worker:
         await worker.receive(message())
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         assert [text for _, text in world.chat.visible] == [PLACEHOLDER]
         world.answers.gate.set()
         await world.until("done")
@@ -675,7 +670,7 @@ async def test_who_asks_while_all_slots_are_taken_sees_it_at_once(world: World) 
     async with world.running(concurrency=2) as worker:
         for number in range(20):
             await worker.receive(message(f"e{number}"))
-        await reach(lambda: len(world.chat.visible) == 20)
+        await until_true(lambda: len(world.chat.visible) == 20)
         assert [text for _, text in world.chat.visible].count(QUEUED) == 18
         assert len(world.answers.asked) == 2
         world.answers.gate.set()
@@ -698,10 +693,10 @@ async def test_a_crash_while_a_queued_question_is_shown_leads_to_one_answer(
     world.answers.gate.clear()
     async with world.running(concurrency=1) as worker:
         await worker.receive(message("e1"))
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         getattr(world, part).plan(step, when, Killed())
         await worker.receive(message("e2"))
-        await reach(lambda: not getattr(world, part).planned)
+        await until_true(lambda: not getattr(world, part).planned)
         world.answers.gate.set()
         await world.until("done", 1 if (step, when) != ("mark_placed", "after") else 2)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
@@ -738,7 +733,7 @@ async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> Non
         await worker.receive(message_in("C1ABC", f"e{number}"))
     await worker.receive(message_in("C2ABC", "other"))
     async with world.running(concurrency=1):
-        await reach(lambda: len(world.chat.visible) == 25)
+        await until_true(lambda: len(world.chat.visible) == 25)
         world.answers.gate.set()
         await world.until("done", 25)
     assert "other" in [address["event"] for address, _ in world.chat.visible][:3]
@@ -754,11 +749,11 @@ async def test_a_channel_that_takes_no_posts_holds_up_no_other(
     world.chat.full = {"C1ABC"}
     async with world.running(concurrency=1) as worker:
         await worker.receive(message_in("C3ABC", "busy"))
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         for number in range(20):
             await worker.receive(message_in("C1ABC", f"e{number}", asker=f"U{number % 2}"))
         await worker.receive(message_in("C2ABC", "other"))
-        await reach(lambda: bool(world.chat.replies("other")))
+        await until_true(lambda: bool(world.chat.replies("other")))
         assert len(world.chat.visible) == 2
         world.chat.full.clear()
         world.answers.gate.set()
@@ -772,11 +767,11 @@ async def test_who_floods_goes_behind_the_others_and_is_told_how_long_it_takes(w
     world.answers.gate.clear()
     async with world.running(concurrency=1, limits=QuestionLimits(person=3)) as worker:
         await worker.receive(message_in("C1ABC", "e0", asker="U1"))
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         for number in range(1, 8):
             await worker.receive(message_in("C1ABC", f"e{number}", asker="U1"))
         await worker.receive(message_in("C1ABC", "other", asker="U2"))
-        await reach(lambda: len(world.chat.visible) == 9)
+        await until_true(lambda: len(world.chat.visible) == 9)
         shown = {address["event"]: text for address, text in world.chat.visible}
         assert [shown[f"e{number}"] == QUEUED for number in range(8)] == [False, True, True] + 5 * [False]
         assert shown["other"] == QUEUED
@@ -804,10 +799,10 @@ async def test_a_flood_of_many_people_goes_behind_the_others(
         for number in range(8):
             workspace, channel = flood[number % len(flood)].split()
             await worker.receive(message_in(channel, f"e{number}", f"U{number}", workspace))
-            await reach(lambda: world.answers.at_once == 1)
+            await until_true(lambda: world.answers.at_once == 1)
         workspace, channel = other.split()
         await worker.receive(message_in(channel, "other", "U9", workspace))
-        await reach(lambda: len(world.chat.visible) == 9)
+        await until_true(lambda: len(world.chat.visible) == 9)
         shown = {address["event"]: text for address, text in world.chat.visible}
         assert ["I will answer it in about" in shown[f"e{number}"] for number in range(8)] == 3 * [
             False
@@ -825,11 +820,11 @@ async def test_draining_ends_although_placeholders_are_posted_no_more(world: Wor
     worker = world.worker(concurrency=1)
     task = asyncio.create_task(worker.run())
     await worker.receive(message("e1"))
-    await reach(lambda: world.answers.at_once == 1)
+    await until_true(lambda: world.answers.at_once == 1)
     world.inbox.plan("claim_unseen", "before", Killed())
     await worker.receive(message("e2"))
-    await reach(lambda: not world.inbox.planned)
-    async with asyncio.timeout(5):
+    await until_true(lambda: not world.inbox.planned)
+    async with asyncio.timeout(PATIENCE):
         await worker.drain(0)
     assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], Killed)
 
@@ -837,9 +832,9 @@ async def test_draining_ends_although_placeholders_are_posted_no_more(world: Wor
 async def test_draining_finishes_what_is_in_work(world: World) -> None:
     """A question in work when the service stops is still answered within the time given."""
     world.answers.gate.clear()
-    async with world.running() as worker:
+    async with world.running(drain_seconds=PATIENCE) as worker:
         await worker.receive(message())
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         asyncio.get_running_loop().call_later(0.3, world.answers.gate.set)
     assert world.chat.replies() == ["Question e1? Yes [1]."]
 
@@ -849,7 +844,7 @@ async def test_what_does_not_end_in_time_is_resumed_at_the_next_start(world: Wor
     world.answers.gate.clear()
     async with world.running() as worker:
         await worker.receive(message("e1"))
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
     assert world.answers.at_once == 0
     assert await worker.receive(message("e2"))
     world.answers.gate.set()
@@ -865,16 +860,16 @@ async def test_a_worker_whose_lease_was_taken_stops_its_work(world: World) -> No
     world.answers.gate.clear()
     async with world.running(lease_seconds=3) as worker:
         await worker.receive(message())
-        await reach(lambda: world.answers.at_once == 1)
+        await until_true(lambda: world.answers.at_once == 1)
         await world.set_rows(fence=99, lease_owner="another", lease_until=utc_now() + timedelta(seconds=5))
-        await reach(lambda: world.answers.at_once == 0)
+        await until_true(lambda: world.answers.at_once == 0)
         assert [(row.state, row.fence) for row in await world.rows()] == [("waiting", 99)]
     assert world.chat.replies() == [PLACEHOLDER]
 
 
 async def until_renewed(world: World, times: int) -> None:
     """Wait until the lease of the question that is answered has been put off so often."""
-    await reach(lambda: world.answers.at_once == 1)
+    await until_true(lambda: world.answers.at_once == 1)
     ends = set()
     while len(ends) <= times:
         ends |= {row.lease_until for row in await world.rows()}
@@ -886,9 +881,9 @@ async def test_a_lease_is_renewed_again_after_an_unforeseen_error(world: World) 
     a renewal failed in an unforeseen way."""
     world.answers.gate.clear()
     world.inbox.plan("renew", "before", ValueError("unforeseen"))
-    async with world.running(lease_seconds=2) as worker:
+    async with world.running(lease_seconds=4) as worker:
         await worker.receive(message())
-        await until_renewed(world, 4)
+        await until_renewed(world, 3)
         world.answers.gate.set()
         await world.until("done")
     assert len(world.answers.asked) == 1
@@ -918,7 +913,7 @@ async def test_a_question_is_let_go_of_after_its_last_renewal(world: World) -> N
     world.answers.gate.clear()
     async with world.running(lease_seconds=0.3) as worker:
         await worker.receive(message())
-        await asyncio.wait_for(renewing.wait(), 10)
+        await asyncio.wait_for(renewing.wait(), PATIENCE)
         await worker.drain(0)
     assert steps == ["renewed", "released"]
 
@@ -1012,7 +1007,7 @@ async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: Wo
     world.inbox.plan("save_answer", "after", Killed())
     await world.worker().receive(message(key=DIRECT, is_direct=True))
     async with world.running(direct=direct):
-        await reach(lambda: not world.inbox.planned)
+        await until_true(lambda: not world.inbox.planned)
     await world.set_rows(lease_until=utc_now() - timedelta(seconds=1))
     members -= set() if is_member else {tenant}
     async with world.running(direct=direct):

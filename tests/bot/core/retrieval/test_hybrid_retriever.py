@@ -18,6 +18,7 @@ from fakes.core import (
     make_passage,
     make_publication,
 )
+from harness.waiting import PATIENCE
 
 from bot.core.models import Passage, Question
 from bot.core.retrieval.hybrid_retriever import HybridRetriever
@@ -252,6 +253,6 @@ async def test_the_search_begins_before_the_question_is_embedded() -> None:
     """Shows that one waits for the other only where it must: a search that came after would never come."""
     embedder = SlowEmbedder()
     retriever = HybridRetriever(PatientShelf([make_passage("Backups run daily.")], embedder), embedder)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         (found,) = (await retriever.retrieve(question("When do backups run?"))).passages
     assert found.vector is not None

@@ -86,7 +86,7 @@ async def test_names_homes_and_words_to_outsiders_take_their_own_token_too(
     async def all_sent() -> bool:
         return wanted <= {one.method for one in slack.calls}
 
-    await until(all_sent, seconds=30, log=lambda: str({one.method for one in slack.calls}))
+    await until(all_sent, log=lambda: str({one.method for one in slack.calls}))
     assert {one.installation for one in slack.calls} == {ACME}
 
 
@@ -122,7 +122,7 @@ async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
     async def is_placed() -> bool:
         return all(slack.called("chat.postMessage", team) for team in (ACME, BETA))
 
-    await until(is_placed, seconds=30)
+    await until(is_placed)
     assert await house.send(event, ACME) == 200
     sent = len(written(slack, ACME))
     house.answers.gate.set()
@@ -133,7 +133,7 @@ async def test_a_workspace_that_removes_the_app_is_forgotten_at_once(
     assert [one.installation for one in await house.installations.all()] == [BETA]
     assert f"Workspace {ACME} ({ACME}) removed the app: its tokens are erased" in caplog.text
     assert "CANARY" not in caplog.text
-    await until(partial(is_checkpointed, house), seconds=30)
+    await until(partial(is_checkpointed, house))
     assert held.sealed not in database_of(house)
 
 

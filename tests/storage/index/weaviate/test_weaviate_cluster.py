@@ -60,7 +60,7 @@ async def test_a_channel_has_a_copy_on_each_node_and_outlives_the_loss_of_one(
         assert (len(status.nodes), status.replicas) == (NODES, NODES)
         await write(kept, 1)
         nodes[2].kill()
-        await until(is_another_written, seconds=60)
-        await until(is_kept, seconds=60)
+        await until(is_another_written)
+        await until(is_kept)
     finally:
         await index.aclose()

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import grpc
 import pytest
+from harness.waiting import PATIENCE
 from samples.indexes import chunk, new_tenant
 
 from storage.errors import EngineStartError, IndexUnavailable
@@ -71,7 +72,7 @@ async def start_command(home: Path) -> tuple[asyncio.subprocess.Process, int, bo
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds that nobody tells us of."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not holds():
             await asyncio.sleep(0.02)
 
