@@ -19,7 +19,7 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, BigInteger, Index, Integer, UniqueConstraint, false, text
+from sqlalchemy import JSON, BigInteger, Index, Integer, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from storage.clock import utc_now
@@ -94,7 +94,7 @@ class ChannelRow(SQLModel, table=True):
     named_by: str | None = None
     """``admin`` (the folder map) or ``platform``; an admin's name stays. None: nobody that we know of."""
     epoch: int = 1
-    is_direct: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    is_direct: bool = False
     """Its newest message came from a chat between one person and the bot."""
     address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     """Where it is reached, as its platform said when we joined it; a question's own address comes first."""
@@ -127,7 +127,7 @@ class FolderRow(SQLModel, table=True):
     location: str
     """Absolute path or URL."""
     watched: bool
-    origin: str = Field(default="hand", sa_column_kwargs={"server_default": "hand"})
+    origin: str = "hand"
     """Who wants it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``)."""
     problem: str | None = None
     """Why the last scan could not trust what it saw; None when all was well."""
@@ -137,7 +137,7 @@ class FolderRow(SQLModel, table=True):
     """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
     passwords: list[str] | None = Field(default=None, sa_type=JSON)
     """References to the passwords of its PDFs, as the folder map names them; never a password itself."""
-    paused: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    paused: bool = False
     """An admin said in a chat that it is not to be scanned now."""
     lease_owner: str | None = None
     lease_until: datetime | None = moment(default=None)
@@ -169,11 +169,8 @@ class DocumentRow(SQLModel, table=True):
     state: str = Field(default="present", index=True)
     reason: str | None = None
     """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
-    stat: dict[str, Any] | None = Field(default=None, sa_type=JSON, sa_column_kwargs={"name": "look"})
-    """Size, times and inode when the file was last stored: a file of the same stat is not opened again.
-
-    Its column keeps the name of older homes.
-    """
+    stat: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    """Size, times and inode when the file was last stored: a file of the same stat is not opened again."""
     deleted_at: datetime | None = moment(default=None)
     purged_at: datetime | None = moment(default=None)
     """When a purge began on what only it had: from then on nothing brings it back."""
@@ -200,7 +197,7 @@ class VersionRow(SQLModel, table=True):
     sha256: str = Field(foreign_key="blob.sha256", index=True)
     corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
     """Metadata as an admin says it is, by field; "" where nothing should be said."""
-    locked: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    locked: bool = False
     """The content was read with another folder's password, and the document's own folder has none for it."""
     created_at: datetime = moment(default_factory=utc_now)
 
@@ -219,16 +216,16 @@ class ReadingRow(LeaseColumns, table=True):
     generation: str
     rung: str
     state: str = Field(default="waiting")
-    again: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    again: bool = False
     """Another generation's reading of the content answers meanwhile: it waits behind what is new."""
-    locked: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    locked: bool = False
     """It failed because no password that is known opens the file: another one may."""
     title: str = ""
     pages: int = 0
-    pages_begun: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    pages_begun: int = 0
     """While it is on its way, those that are done so far: a lost reading that is made again still answers."""
     chunks: int = 0
-    figures: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    figures: int = 0
     """Pictures and charts, which the index holds behind the chunks."""
     space: str | None = None
     """The vector space of a full reading: vectors of two spaces are never compared."""
@@ -255,7 +252,7 @@ class PublicationRow(LeaseColumns, table=True):
     channel_id: int = Field(foreign_key="channel.id")
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
-    rung: str = Field(default=Rung.QUICK.value, sa_column_kwargs={"server_default": Rung.QUICK.value})
+    rung: str = Rung.QUICK.value
     """The reading's: the next one of a rung is found without reading those of the other."""
     state: str = Field(default="pending")
     created_at: datetime = moment(default_factory=utc_now)
@@ -286,9 +283,9 @@ class InboxRow(LeaseColumns, table=True):
     address: dict[str, Any] = Field(sa_type=JSON)
     """Where to reply, as the platform's adapter wants it."""
     state: str = "waiting"
-    turn: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    turn: int = 0
     """Waiting questions are taken up by turn; those of one channel have one after another."""
-    is_late: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    is_late: bool = False
     """Its asker asked too much: later ones of its channel may have earlier turns."""
     created_at: datetime = moment(default_factory=utc_now)
 
@@ -529,9 +526,9 @@ class AuditRow(SQLModel, table=True):
     """A folder's or an upload's number, a document's id, a thread, another tenant name."""
     is_done: bool = True
     """False: it was refused."""
-    previous: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    previous: str = ""
     """Digest of the entry before it."""
-    digest: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    digest: str = ""
     """Of itself and that one, as ``storage.sql.audit.digest_of`` computes it."""
 
 

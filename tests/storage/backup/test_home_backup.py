@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
-import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from sqlalchemy import Text, cast, delete, select
 
 from storage.backup.home_backup import HomeBackup
 from storage.backup.home_restore import HomeRestore, read_backup
-from storage.backup.manifest import BackupEntry, BackupManifest
+from storage.backup.manifest import BackupManifest
 from storage.backup.place import BackupPlace
 from storage.chat.channels import Channels
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
@@ -93,7 +91,7 @@ async def fill(stores: Stores) -> None:
     await stores.files.write(reading.id, [page], [chunk], np.ones((1, 3), np.float32))
     (home / "inbox" / "it").mkdir(parents=True)
     (home / "inbox" / "it" / "quagga.pdf").write_bytes(PDF)
-    (home / "link_keys.json").write_text('{"keys": [1]}')
+    (home / "token_keys.json").write_text('{"keys": [1]}')
     (home / "footnote.toml").write_text('DATABASE_URL = "sqlite:////old.db"\nFOOTNOTE_LINK_DAYS = 3\n')
     (home / "images").mkdir()
     (home / "images" / "drawn.png").write_text("drawn anew")
@@ -134,7 +132,7 @@ async def rows_of(stores: Stores) -> dict[str, list[Any]]:
 
 def files_of(home: Path, *places: str) -> dict[str, bytes]:
     """Every file that a backup holds, or those in some places."""
-    kept = places or ("blobs", "readings", "inbox", "link_keys.json")
+    kept = places or ("blobs", "readings", "inbox", "token_keys.json")
     return {
         str(file.relative_to(home)): file.read_bytes()
         for file in home.rglob("*")
@@ -176,7 +174,7 @@ async def test_a_home_goes_to_either_database_and_back(
 async def test_a_second_backup_copies_only_what_changed(home: Stores, tmp_path: Path) -> None:
     """Shows one new content for one changed file, and that the old one goes."""
     await back_up(home, tmp_path / "1")
-    (home.settings.home_path / "link_keys.json").write_text('{"keys": [1, 2]}')
+    (home.settings.home_path / "token_keys.json").write_text('{"keys": [1, 2]}')
     again = await HomeBackup(home, BackupPlace(str(tmp_path / "1")), lambda *_: None).write()
     assert (again.copied, again.dropped, again.left_out) == (1, 1, {})
 
@@ -210,7 +208,7 @@ def content_of(folder: Path, name: str) -> Path:
 
 def flip_a_byte(folder: Path) -> None:
     """Of the keys."""
-    file = content_of(folder, "link_keys.json")
+    file = content_of(folder, "token_keys.json")
     file.write_bytes(file.read_bytes().replace(b"1", b"2"))
 
 
@@ -223,7 +221,7 @@ def flip_a_row(folder: Path) -> None:
 
 def lose_a_content(folder: Path) -> None:
     """Of the keys."""
-    content_of(folder, "link_keys.json").unlink()
+    content_of(folder, "token_keys.json").unlink()
 
 
 @pytest.mark.parametrize(
@@ -231,9 +229,9 @@ def lose_a_content(folder: Path) -> None:
     [
         (lose_manifest, "no finished backup"),
         (change_manifest, "manifest.json"),
-        (flip_a_byte, "link_keys.json"),
+        (flip_a_byte, "token_keys.json"),
         (flip_a_row, "the table citation"),
-        (lose_a_content, "link_keys.json"),
+        (lose_a_content, "token_keys.json"),
     ],
 )
 async def test_what_is_damaged_is_named(home: Stores, tmp_path: Path, damage: Any, named: str) -> None:
@@ -322,41 +320,6 @@ def rewrite(folder: Path, **changes: Any) -> None:
     """Another manifest, with a hash that is right."""
     file = folder / "manifest.json"
     file.write_bytes(replace(BackupManifest.of_json(file.read_bytes()), **changes).to_json())
-
-
-def without_columns(folder: Path, table: str, added: Sequence[str]) -> BackupEntry:
-    """A dump as the release before the columns wrote it."""
-    lines = gzip.decompress(content_of(folder, table).read_bytes()).splitlines()
-    kinds, *rows = map(json.loads, lines)
-    places = [place for place, name in enumerate(kinds) if name not in added]
-    kinds = {name: kind for name, kind in kinds.items() if name not in added}
-    rows = [[row[place] for place in places] for row in rows]
-    data = gzip.compress("\n".join(map(json.dumps, [kinds, *rows])).encode())
-    sha256 = hashlib.sha256(data).hexdigest()
-    content = folder / "contents" / sha256[:2] / sha256
-    content.parent.mkdir(exist_ok=True)
-    content.write_bytes(data)
-    return BackupEntry(sha256, len(data))
-
-
-async def test_a_backup_of_an_older_release_is_brought_up_to_date(home: Stores, tmp_path: Path) -> None:
-    """Shows that its rows go into its own tables first: here those of before a column was added."""
-    await back_up(home, tmp_path / "1")
-    since = {
-        "outbox": ["removed_in"],
-        "channel": ["left_at"],
-        "inbox": ["turn", "is_late"],
-        "citation": ["revoked_at"],
-        "audit": ["previous", "digest"],
-        "version": ["locked"],
-    }
-    without = {name: without_columns(tmp_path / "1", name, added) for name, added in since.items()}
-    manifest = BackupManifest.of_json((tmp_path / "1" / "manifest.json").read_bytes())
-    rewrite(tmp_path / "1", revision="0021", tables=manifest.tables | without)
-    new = settings_of(tmp_path / "new")
-    await restore(BackupPlace(str(tmp_path / "1")), new)
-    async with open_stores(new) as stores:
-        assert (await rows_of(stores))["outbox"] == (await rows_of(home))["outbox"]
 
 
 async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Path) -> None:
