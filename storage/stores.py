@@ -27,7 +27,7 @@ from storage.chat.thread_memory import ThreadMemory
 from storage.chat.traces import QuestionRecords
 from storage.documents.catalog import Catalog
 from storage.documents.vocabulary import Vocabularies
-from storage.embeddings.base import Embedder, space_of
+from storage.embeddings.base import Embedder
 from storage.erasure.eraser import SETTLE_SECONDS, Eraser
 from storage.errors import BlobsUnavailable, ChangedIndex, IndexUnavailable, SettingsError
 from storage.files.blobs import Blobs
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 MAX_REST_SECONDS = 30.0
 """Longest pause between two tries to reach an engine."""
-_EMBEDDER = "embedder"
-"""Written by the first release only."""
 _INDEX = "index"
 _ADDRESS = "index address"
 INDEX_FACTS = frozenset({_INDEX, _ADDRESS})
@@ -64,16 +62,6 @@ _ANOTHER_INDEX = (
     "WEAVIATE_URL back, or start with an empty FOOTNOTE_HOME and the same inbox"
 )
 _log = logging.getLogger(__name__)
-
-
-async def first_space(database: Database) -> str | None:
-    """The space of vectors that were written before spaces had names; None when there are none.
-
-    The first release held a home to one embedder, and wrote down which.
-    """
-    async with database.snapshot() as session:
-        fact = await session.get(FactRow, _EMBEDDER)
-    return space_of(fact.value) if fact else None
 
 
 class NamedIndex(Protocol):
@@ -289,8 +277,7 @@ async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterato
         ChangedIndex: the home's documents are in another index.
     """
     async with AsyncExitStack() as stack:
-        first = await first_space(stores.database)
-        index = await _connect(stores.settings, first, stack, patiently)
+        index = await _connect(stores.settings, stack, patiently)
         await stack.enter_async_context(contextlib.aclosing(index))
         address = stores.settings.weaviate_url or "in the home"
         await require_same_index(stores.database, index, address)
@@ -298,10 +285,10 @@ async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterato
 
 
 async def _connect(
-    settings: StorageSettings, first: str | None, stack: AsyncExitStack, patiently: bool
+    settings: StorageSettings, stack: AsyncExitStack, patiently: bool
 ) -> EmbeddedIndex | WeaviateIndex:
     if settings.weaviate_url is None:
-        return EmbeddedIndex(settings.home_path / "index", settings.index_timeout, first)
+        return EmbeddedIndex(settings.home_path / "index", settings.index_timeout)
     from storage.index.weaviate.index import WeaviateIndex
     from storage.index.weaviate.server import WeaviateServer
 
@@ -310,14 +297,14 @@ async def _connect(
     if url == "embedded":
         server = await WeaviateServer.start_or_attach(settings.home_path, settings.weaviate_binary)
         stack.push_async_callback(server.stop)
-        index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout, first)
+        index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, timeout)
         server.on_return, index.is_ours_alone = index.note_outage, True
         return index
     secret, replicas = key.get_secret_value() if key else None, settings.weaviate_replicas
     rest = 1.0
     while True:
         try:
-            return await WeaviateIndex.connect(url, secret, port, timeout, first, replicas=replicas)
+            return await WeaviateIndex.connect(url, secret, port, timeout, replicas=replicas)
         except IndexUnavailable as error:
             if not patiently:
                 raise
@@ -368,15 +355,14 @@ async def attach_index(settings: StorageSettings, database: Database) -> AsyncIt
         IndexUnavailable: the server does not answer.
         ChangedIndex: the home's documents are in another index.
     """
-    first = await first_space(database)
     index: EmbeddedIndex | WeaviateIndex
     if settings.weaviate_url is None:
-        index = EmbeddedIndex(settings.home_path / "index", settings.index_timeout, first)
+        index = EmbeddedIndex(settings.home_path / "index", settings.index_timeout)
     elif address := weaviate_address(settings):
         from storage.index.weaviate.index import WeaviateIndex
 
         index = await WeaviateIndex.connect(
-            *address, settings.index_timeout, first, replicas=settings.weaviate_replicas
+            *address, settings.index_timeout, replicas=settings.weaviate_replicas
         )
     else:
         yield None

@@ -5,16 +5,7 @@ import pytest
 from storage.errors import ChangedIndex
 from storage.models import TenantName
 from storage.sql.database import Database
-from storage.sql.tables import FactRow
-from storage.stores import first_space, require_same_index
-
-
-async def test_the_embedder_of_the_first_release_names_the_first_space(database: Database) -> None:
-    """Shows that vectors without a space are known to be those of the embedder the home was held to."""
-    assert await first_space(database) is None
-    async with database.transaction() as session:
-        session.add(FactRow(name="embedder", value="onnx-0123456789abcdef"))
-    assert await first_space(database) == "onnx_0123456789abcdef"
+from storage.stores import require_same_index
 
 
 class SomeIndex:

@@ -44,13 +44,10 @@ class EmbeddedIndex:
     outages = 0
     """It is never away without us: what a write has returned from is on the disk. But a file may be lost."""
 
-    def __init__(self, folder: Path, timeout: float = 10.0, first_space: str | None = None) -> None:
-        """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds.
-
-        ``first_space`` is the space of vectors that were written before spaces had names.
-        """
-        self._files = TenantFiles(folder.absolute(), timeout, first_space)
-        self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN, first_space)
+    def __init__(self, folder: Path, timeout: float = 10.0) -> None:
+        """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds."""
+        self._files = TenantFiles(folder.absolute(), timeout)
+        self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN)
         self._timeout = timeout
         self._matrices = VectorMatrices()
         self._frequencies = TermFrequencies()

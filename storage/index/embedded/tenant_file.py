@@ -32,8 +32,8 @@ _NO_TEXT = "Could not decode to UTF-8"
 """How Python's message begins for bytes that are no text; it has no code, and goes on with the text."""
 
 _PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
-_SHAPE = 2
-"""Files of shape 0 knew one embedder only, those of shape 1 no checksums; in ``user_version``."""
+_SHAPE = 1
+"""In ``user_version``; 0 is that of a file which holds nothing."""
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA user_version = {_SHAPE};
@@ -49,7 +49,7 @@ CREATE TABLE chunk (
     heading_path TEXT NOT NULL,
     vector BLOB,
     space TEXT,
-    checksum INTEGER,
+    checksum INTEGER NOT NULL,
     UNIQUE (publication, ordinal)
 );
 CREATE TABLE facet (
@@ -119,11 +119,9 @@ def require_sound_pages(connection: sqlite3.Connection) -> None:
 class TenantFiles:
     """The folder of tenant files; every connection ends within ``timeout`` seconds."""
 
-    def __init__(self, folder: Path, timeout: float, first_space: str | None) -> None:
-        """``first_space`` is the space of the vectors in files that do not say so themselves."""
+    def __init__(self, folder: Path, timeout: float) -> None:
         self._folder = folder
         self._timeout = timeout
-        self._first_space = first_space
 
     def exists(self, tenant: TenantName) -> bool:
         """Whether the tenant has a file."""
@@ -235,7 +233,8 @@ class TenantFiles:
             connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            _bring_up_to_date(connection, self._first_space)
+            if only_row(connection, "PRAGMA user_version")[0] != _SHAPE:
+                raise DamagedFile("it is no tenant's file of this release")
             yield connection
         finally:
             connection.close()
@@ -301,19 +300,3 @@ def _is_locked(lock: TextIO, kind: int) -> bool:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
         return True
     return False
-
-
-def _bring_up_to_date(connection: sqlite3.Connection, first_space: str | None) -> None:
-    """Add what an older file lacks: a default names the space of all its vectors without a rewrite."""
-    if connection.execute("PRAGMA user_version").fetchone()[0] >= _SHAPE:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    only_row(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'chunk'")
-    shape = connection.execute("PRAGMA user_version").fetchone()[0]
-    if shape < 1:
-        default = f" DEFAULT '{first_space}'" if first_space and first_space.isidentifier() else ""
-        connection.execute(f"ALTER TABLE chunk ADD COLUMN space TEXT{default}")
-    if shape < _SHAPE:
-        connection.execute("ALTER TABLE chunk ADD COLUMN checksum INTEGER")
-        connection.execute(f"PRAGMA user_version = {_SHAPE}")
-    connection.execute("COMMIT")

@@ -148,9 +148,9 @@ def hits(connection: sqlite3.Connection, scored: Sequence[tuple[int, float]]) ->
 
 
 def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row itself; files of the first release have rows without a checksum."""
+    """The row itself."""
     *columns, vector, kept = row
-    if kept is not None and kept != checksum(columns, vector):
+    if kept != checksum(columns, vector):
         raise DamagedFile("a chunk is not what was written")
     return row
 

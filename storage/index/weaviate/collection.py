@@ -35,8 +35,8 @@ from storage.errors import IndexUnavailable, SettingsError, UnknownTenant
 from storage.index.base import Filters, Hit, IndexedChunk
 from storage.models import TenantName
 
-FIRST_VECTOR = "text"
-"""The vector that every collection begins with, from when spaces had no names yet."""
+# A collection is made with a named vector, or it gets one without a name beside the spaces'.
+UNUSED_VECTOR = "unused"
 
 MAX_TRIES = 5
 
@@ -59,25 +59,18 @@ def vector_config(name: str) -> Any:
 
 
 class VectorSpaces:
-    """Which named vector a space has."""
+    """The named vectors of the collection, one per space and named as it is."""
 
-    def __init__(self, collection: CollectionAsync[Any, Any], first_space: str | None) -> None:
-        """``first_space`` is the space of what ``FIRST_VECTOR`` holds; None when it holds nothing."""
+    def __init__(self, collection: CollectionAsync[Any, Any]) -> None:
         self._collection = collection
-        self._first_space = first_space
-        self._known = {FIRST_VECTOR}
-
-    def vector_of(self, space: str) -> str:
-        """The name of a space's vector."""
-        return FIRST_VECTOR if space == self._first_space else space
+        self._known: set[str] = set()
 
     async def has(self, space: str) -> bool:
         """Whether anything was ever written in this space."""
-        name = self.vector_of(space)
-        if name not in self._known:
+        if space not in self._known:
             config = await self._collection.config.get()
             self._known.update(config.vector_config or ())
-        return name in self._known
+        return space in self._known
 
     async def ensure(self, space: str) -> None:
         """Add the space's vector unless it is there.
@@ -89,9 +82,9 @@ class VectorSpaces:
             if await self.has(space):
                 return
             with suppress(WeaviateBaseError):
-                await self._collection.config.add_vector(vector_config=vector_config(self.vector_of(space)))
+                await self._collection.config.add_vector(vector_config=vector_config(space))
         if not await self.has(space):
-            await self._collection.config.add_vector(vector_config=vector_config(self.vector_of(space)))
+            await self._collection.config.add_vector(vector_config=vector_config(space))
 
 
 def _address(url: str) -> tuple[str, str, int | None]:
@@ -152,7 +145,7 @@ async def _create_collection(client: WeaviateAsyncClient, replicas: int | None) 
                 enabled=True, auto_tenant_creation=False, auto_tenant_activation=True
             ),
             replication_config=Configure.replication(factor=replicas) if replicas else None,
-            vector_config=vector_config(FIRST_VECTOR),
+            vector_config=vector_config(UNUSED_VECTOR),
             inverted_index_config=Configure.inverted_index(
                 bm25_k1=1.2, bm25_b=0.75, stopwords_preset=StopwordsPreset.NONE
             ),
@@ -192,11 +185,11 @@ def _only_stored(name: str, kind: DataType) -> Property:
     return Property(name=name, data_type=kind, index_searchable=False, index_filterable=False)
 
 
-def as_object(tenant: TenantName, chunk: IndexedChunk, vector_name: str | None) -> DataObject[Any, Any]:
-    """A chunk as Weaviate keeps it, its vector under the name that its space has there."""
+def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
+    """A chunk as Weaviate keeps it, its vector under the name of its space."""
     vector = None
-    if chunk.vector is not None and vector_name is not None:
-        vector = {vector_name: [float(value) for value in chunk.vector]}
+    if chunk.vector is not None and chunk.space is not None:
+        vector = {chunk.space: [float(value) for value in chunk.vector]}
     return DataObject(
         uuid=chunk.object_id(tenant),
         properties={

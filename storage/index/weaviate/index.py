@@ -68,9 +68,7 @@ class WeaviateIndex:
     The collection without a tenant stays private: every call goes through the shard of its tenant.
     """
 
-    def __init__(
-        self, client: WeaviateAsyncClient, identity: str, timeout: float, first_space: str | None
-    ) -> None:
+    def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
         self.identity = identity
         """Distinguishes this collection from every other one, and from itself before it was emptied."""
         self.can_scrub = False
@@ -82,7 +80,7 @@ class WeaviateIndex:
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
-        self._spaces = VectorSpaces(self._collection, first_space)
+        self._spaces = VectorSpaces(self._collection)
         self._counts = TermCounts()
         self._doubt: asyncio.Task[None] | None = None
         """The ping that a failed call asked for."""
@@ -95,14 +93,13 @@ class WeaviateIndex:
         api_key: str | None,
         grpc_port: int,
         timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of every later call, not of this one alone
-        first_space: str | None = None,
         *,
         replicas: int | None = None,
     ) -> WeaviateIndex:
         """Connect to the server at ``url`` and make the collection unless it is there.
 
-        ``first_space`` is the space of vectors that were written before spaces had names; ``replicas`` are
-        the copies of each tenant in a collection that is made now, None: as many as the server says.
+        ``replicas`` are the copies of each tenant in a collection that is made now, None: as many as the
+        server says.
 
         Raises:
             IndexUnavailable: nobody answers, the key is refused, or the server is too old.
@@ -121,7 +118,7 @@ class WeaviateIndex:
                     "WEAVIATE_API_KEY and FOOTNOTE_WEAVIATE_GRPC_PORT right?"
                 ) from error
             raise
-        return cls(client, identity, timeout, first_space)
+        return cls(client, identity, timeout)
 
     async def tenants(self) -> set[TenantName]:
         """Every tenant of the collection, those of other homes included."""
@@ -139,13 +136,11 @@ class WeaviateIndex:
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks; one that is there already is replaced."""
         name = _checked(tenant)
-        names: dict[str | None, str] = {}
         for space in {chunk.space for chunk in chunks if chunk.space is not None}:
             await self._call(self._spaces.ensure(space))
-            names[space] = self._spaces.vector_of(space)
         for start in range(0, len(chunks), WRITE_BATCH_SIZE):
             batch = chunks[start : start + WRITE_BATCH_SIZE]
-            await self._insert(name, [as_object(name, chunk, names.get(chunk.space)) for chunk in batch])
+            await self._insert(name, [as_object(name, chunk) for chunk in batch])
 
     async def _insert(self, tenant: TenantName, objects: Sequence[DataObject[Any, Any]]) -> None:
         result = await self._call(self._shard(tenant).data.insert_many(objects))
@@ -185,8 +180,7 @@ class WeaviateIndex:
     ) -> int:
         if space is None or not await self._call(self._spaces.has(space)):
             return 0
-        name = self._spaces.vector_of(space)
-        return await self._call(count_vectors(self._shard(tenant), publication, window, name))
+        return await self._call(count_vectors(self._shard(tenant), publication, window, space))
 
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
@@ -215,7 +209,7 @@ class WeaviateIndex:
         found = await self._call(
             self._shard(tenant).query.near_vector(
                 [float(value) for value in vector],
-                target_vector=self._spaces.vector_of(space),
+                target_vector=space,
                 filters=as_filter(filters),
                 limit=limit,
                 return_metadata=MetadataQuery(distance=True),

@@ -57,7 +57,7 @@ class BareWeaviate:
     def __init__(self, home: AskedHome, channel: Channel) -> None:
         assert isinstance(home.index, WeaviateIndex)
         self._shard = home.index._collection.with_tenant(channel.tenant)
-        self._vector_name = home.index._spaces.vector_of(home.embedder.space)
+        self._vector_name = home.embedder.space
         self._embedder = home.embedder
 
     async def search(self, question: str) -> int:

@@ -54,7 +54,7 @@ class Server:
 def index_on(server: Server) -> WeaviateIndex:
     """The index of this server, with a short deadline."""
     client: Any = server
-    return WeaviateIndex(client, "it", 0.05, None)
+    return WeaviateIndex(client, "it", 0.05)
 
 
 async def test_a_late_query_is_no_outage_and_a_failed_ping_is_one() -> None:
