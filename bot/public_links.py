@@ -21,19 +21,17 @@ async def open_link_keys(settings: Settings, database: Database) -> KeySource:
         SettingsError: the file is missing or damaged.
         DatabaseUnavailable: the database does not work.
     """
-    mounted, legacy = settings.bot.link_keys, settings.home / "link_keys.json"
+    mounted = settings.bot.link_keys
+    if mounted is None:
+        return await SharedKeyRing.open(LinkKeyStore(database))
+    ring = KeyRing(mounted, is_ours=False)
     try:
-        if mounted is None:
-            return await SharedKeyRing.open(LinkKeyStore(database), legacy)
-        ring = KeyRing(mounted, is_ours=False)
         ring.keys()
-        return ring
     except OSError as error:
-        raise SettingsError(f"{mounted or legacy} cannot be read: {error.strerror}") from error
+        raise SettingsError(f"{mounted} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError):
-        raise SettingsError(
-            f"{mounted or legacy} is damaged: put back a copy, or delete it; links made until now then end"
-        ) from None
+        raise SettingsError(f"{mounted} is damaged: put back a copy") from None
+    return ring
 
 
 async def open_links(settings: Settings, database: Database) -> Links:

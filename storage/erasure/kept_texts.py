@@ -143,7 +143,6 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "glossary.toml": KeptText("how people say what documents say", (), None, ADMINS),
     "web_sources.toml": KeptText("approved web pages", (), None, ADMINS),
     "footnote.toml": KeptText("settings", (), None, ADMINS),
-    "link_keys.json": KeptText("an earlier release's keys that sign links", (), None, FOREVER),
     "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
     "console_secret": KeptText("what opens the console", (), None, FOREVER),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),

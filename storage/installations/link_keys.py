@@ -6,7 +6,6 @@ the database must not be able to sign, the keys are a mounted file instead (FOOT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -41,14 +40,13 @@ class LinkKeyStore:
         async with self._database.snapshot() as session:
             return await _keys(session)
 
-    async def begin(self, keys: Sequence[tuple[int, bytes]]) -> list[StoredLinkKey]:
-        """Keep the first keys, oldest first, unless others were faster; what is kept, newest first."""
+    async def begin(self, secret: bytes) -> list[StoredLinkKey]:
+        """Store the first key unless another process was faster; return what is stored."""
         async with self._database.transaction() as session:
             if held := await _keys(session):
                 return held
-            for number, secret in keys:
-                session.add(LinkKeyRow(number=number, secret=secret))
-                await session.flush()
+            session.add(LinkKeyRow(number=1, secret=secret))
+            await session.flush()
             return await _keys(session)
 
     async def add(self, secret: bytes, most: int, actor: str) -> None:

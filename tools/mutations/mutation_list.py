@@ -307,8 +307,8 @@ MUTATIONS = (
     Mutation(
         "a link to a figure's picture opens its document",
         "bot/core/citations/signed_links.py",
-        "head != [key.id, purpose, Audience.BEARER]:",
-        "(head[0], head[2]) != (key.id, Audience.BEARER):",
+        "head != [_FORMAT, key.id, purpose, Audience.BEARER]:",
+        "(*head[:2], head[3]) != (_FORMAT, key.id, Audience.BEARER):",
         "tests/bot/web/test_figure_images.py::test_a_page_link_opens_no_picture_and_a_picture_link_no_page",
     ),
     Mutation(

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 
-from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, KeyRing, LinkKey
+from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, LinkKey
 from storage.clock import steady_seconds
 from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 
@@ -33,21 +31,13 @@ class SharedKeyRing:
         self._reading = asyncio.Lock()
 
     @classmethod
-    async def open(cls, store: LinkKeyStore, file: Path) -> SharedKeyRing:
-        """The keys in SQL; where there are none, those of an earlier release's file, else a new one.
+    async def open(cls, store: LinkKeyStore) -> SharedKeyRing:
+        """Read the keys in SQL; make the first one where there is none.
 
         Raises:
             DatabaseUnavailable: the database does not work.
-            OSError: the file cannot be read.
-            ValueError, KeyError, TypeError: the file is not a key ring.
         """
-        held = await store.keys()
-        if not held:
-            first = [LinkKey(1, secrets.token_bytes(KEY_BYTES))]
-            with suppress(FileNotFoundError):
-                first = [*reversed(KeyRing(file, is_ours=False).keys())]
-            held = await store.begin(first)
-        return cls(store, held)
+        return cls(store, await store.keys() or await store.begin(secrets.token_bytes(KEY_BYTES)))
 
     def keys(self) -> tuple[LinkKey, ...]:
         """The active keys, newest first."""

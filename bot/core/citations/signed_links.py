@@ -34,13 +34,10 @@ KEY_BYTES = 32
 MAX_LIFE = timedelta(days=30)
 """After its first signing no renewal makes a link live on, whoever holds it."""
 
-_FORMAT = 2
+_FORMAT = 1
 _DOMAIN = b"footnote link\x00"
 _BODY = struct.Struct(">4B2QI2QIQ")
 """Format, key id, purpose, audience; channel, version, page, citation, expiry, epoch, first signing."""
-_FORMAT_OF_FIRST_RELEASE = 1
-_BODY_OF_FIRST_RELEASE = struct.Struct(">4B6Q")
-"""As long as the other; it does not say when it was signed."""
 _MAC_BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
 """84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
@@ -76,7 +73,7 @@ class KeyRing:
     """
 
     def __init__(self, path: Path, *, is_ours: bool = True) -> None:
-        """``is_ours``: False for a file that is mounted, or was another release's: it is only read."""
+        """``is_ours``: False for a file that is mounted: it is only read."""
         self._path = path
         self._is_ours = is_ours
         self._stat: tuple[int, int, int] | None = None
@@ -177,8 +174,8 @@ class LinkClaims:
     """Unix seconds."""
     epoch: int
     """The channel's epoch when the link was made."""
-    signed: int | None
-    """Unix seconds, when it was signed first; renewals keep it. None: a link of the first release."""
+    signed: int
+    """Unix seconds, when it was signed first; renewals keep it."""
 
 
 class Links:
@@ -242,15 +239,13 @@ class Links:
     def renewed(self, token: str) -> str:
         """The same link with a later end, up to ``MAX_LIFE`` after its first signing; else ``token`` itself.
 
-        Of the same key, so that it ends with every link that this key signed. One of the first release, and
-        one that lives longer by setting, is not renewed.
+        Of the same key, so that it ends with every link that this key signed. One that lives longer by
+        setting is not renewed.
 
         Raises:
             LinkForged, LinkEnded: as ``read``; a link that has ended stays so.
         """
         claims = self.read(token)
-        if claims.signed is None:
-            return token
         latest = claims.signed + int(MAX_LIFE.total_seconds())
         expires = min(int((self.clock() + self.lifetime).timestamp()), latest)
         if expires <= claims.expires:
@@ -310,11 +305,7 @@ class Links:
 
 
 def _token(key: LinkKey, purpose: Purpose, claims: LinkClaims) -> str:
-    values = key.id, purpose, Audience.BEARER, *astuple(claims)
-    if claims.signed is None:
-        body = _BODY_OF_FIRST_RELEASE.pack(_FORMAT_OF_FIRST_RELEASE, *values[:-1])
-    else:
-        body = _BODY.pack(_FORMAT, *values)
+    body = _BODY.pack(_FORMAT, key.id, purpose, Audience.BEARER, *astuple(claims))
     return base64.urlsafe_b64encode(body + _mac(key, body)).decode()
 
 
@@ -324,10 +315,7 @@ def _mac(key: LinkKey, body: bytes) -> bytes:
 
 def _parse(key: LinkKey, body: bytes, purpose: Purpose) -> LinkClaims:
     """Read bytes that are known to be ours."""
-    is_first = body[0] == _FORMAT_OF_FIRST_RELEASE
-    form, *head, channel, version, page, citation, expires, epoch, signed = (
-        (*_BODY_OF_FIRST_RELEASE.unpack(body), None) if is_first else _BODY.unpack(body)
-    )
-    if form not in (_FORMAT, _FORMAT_OF_FIRST_RELEASE) or head != [key.id, purpose, Audience.BEARER]:
+    *head, channel, version, page, citation, expires, epoch, signed = _BODY.unpack(body)
+    if head != [_FORMAT, key.id, purpose, Audience.BEARER]:
         raise LinkForged("signed for something else")
     return LinkClaims(channel, version, page, citation, expires, epoch, signed)

@@ -31,7 +31,7 @@ async def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
     (home / "inbox").mkdir()
     monkeypatch.setenv("FOOTNOTE_HOME", str(home))
     async with aclosing(await Database.open(url)) as database:
-        await SharedKeyRing.open(LinkKeyStore(database), home / "link_keys.json")
+        await SharedKeyRing.open(LinkKeyStore(database))
     return Doctor(home, monkeypatch)
 
 

@@ -44,9 +44,9 @@ class Machine:
         self.links = Links(ring, "https://docs.example.org", timedelta(days=7), lambda: datetime.now(UTC))
 
     @classmethod
-    async def start(cls, database: Database, home: Path) -> Machine:
-        """One with an empty home."""
-        return cls(await SharedKeyRing.open(LinkKeyStore(database), home / "keys.json"))
+    async def start(cls, database: Database) -> Machine:
+        """One that has only the database."""
+        return cls(await SharedKeyRing.open(LinkKeyStore(database)))
 
     def sign(self) -> str:
         """The token of a new link."""
@@ -78,30 +78,15 @@ class BusyStore(LinkKeyStore):
         return await self._store.keys()
 
 
-async def test_a_machine_opens_what_another_one_signed(database: Database, tmp_path: Path) -> None:
-    """Shows that machines which start at once agree on one key, and that neither writes a file."""
-    machines = await asyncio.gather(*(Machine.start(database, tmp_path / str(n)) for n in range(3)))
+async def test_a_machine_opens_what_another_one_signed(database: Database) -> None:
+    """Shows that machines which start at once agree on one key."""
+    machines = await asyncio.gather(*(Machine.start(database) for _ in range(3)))
     assert all(one.opens(other.sign()) for one in machines for other in machines)
-    assert not list(tmp_path.rglob("keys.json"))
 
 
-async def test_the_keys_of_an_earlier_release_are_taken_over_once(database: Database, tmp_path: Path) -> None:
-    """Shows that old links open, that its newest key signs, and that a second file is left alone."""
-    homes = [tmp_path / "first", tmp_path / "second"]
-    rings = [KeyRing(home / "keys.json") for home in homes]
-    for ring in rings:
-        ring.rotate()
-    signing = [Links(ring, "https://docs.example.org", LATER, utc_now) for ring in rings]
-    old = [links.page_url(CHANNEL, QUOTE).rpartition("/")[2] for links in signing]
-    machines = [await Machine.start(database, home) for home in homes]
-    assert machines[0].ring.keys() == rings[0].keys()
-    assert [machine.opens(old[0]) for machine in machines] == [True, True]
-    assert [machine.opens(old[1]) for machine in machines] == [False, False]
-
-
-async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database, tmp_path: Path) -> None:
+async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database) -> None:
     """Shows what another process made a moment ago, that links of the last key open, and the audit."""
-    one, other = [await Machine.start(database, tmp_path) for _ in range(2)]
+    one, other = [await Machine.start(database) for _ in range(2)]
     before = one.sign()
     await one.ring.rotate("local")
     assert not other.opens(one.sign()), "it has not read the keys again"
@@ -115,9 +100,9 @@ async def test_a_new_key_is_known_to_whoever_opens_a_link(database: Database, tm
     ]
 
 
-async def test_rotating_twice_ends_every_link(database: Database, tmp_path: Path) -> None:
+async def test_rotating_twice_ends_every_link(database: Database) -> None:
     """Shows that a key that is out verifies nothing on any machine, and that numbers begin anew."""
-    one, other = [await Machine.start(database, tmp_path) for _ in range(2)]
+    one, other = [await Machine.start(database) for _ in range(2)]
     before = one.sign()
     for _ in range(2):
         await one.ring.rotate("local")
@@ -132,9 +117,9 @@ async def test_rotating_twice_ends_every_link(database: Database, tmp_path: Path
     assert not {key.secret for key in first} & {key.secret for key in one.ring.keys()}
 
 
-async def test_many_forged_links_ask_sql_once(database: Database, tmp_path: Path) -> None:
+async def test_many_forged_links_ask_sql_once(database: Database) -> None:
     """Those that come while it is asked wait for that; where it does not answer, the known keys stay."""
-    machine = await Machine.start(database, tmp_path)
+    machine = await Machine.start(database)
     store = BusyStore(LinkKeyStore(database))
     ring = SharedKeyRing(store, await store.keys())
     token = machine.sign()

@@ -1,10 +1,8 @@
 """Link tokens: what we signed opens, everything else is forged, and links end when they should."""
 
 import base64
-import hmac
 import json
 import stat
-import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -252,18 +250,6 @@ def test_a_renewed_link_ends_with_the_key_that_signed_it(tmp_path: Path) -> None
     ring.rotate()
     with pytest.raises(LinkForged):
         links.read(renewed)
-
-
-def test_a_link_of_the_first_release_opens_until_its_end_and_is_not_renewed(ring: KeyRing) -> None:
-    """It does not say when it was signed, so nobody could say when thirty days are over."""
-    key, claims = ring.keys()[0], (3, 5, 12, 11, int((NOW + WEEK).timestamp()), 2)
-    body = struct.pack(">4B6Q", 1, key.id, Purpose.PAGE, 1, *claims)
-    mac = hmac.digest(key.secret, b"footnote link\x00" + body, "sha256")
-    token = base64.urlsafe_b64encode(body + mac).decode()
-    links = Links(ring, "https://docs.example.org", WEEK, lambda: NOW + timedelta(days=1))
-    assert links.read(token) == LinkClaims(*claims, signed=None)
-    assert links.renewed(token) == token
-    assert links.read(links.token_beside(token, CITATION)).signed is None
 
 
 def test_the_keys_are_for_their_owner_only(tmp_path: Path) -> None:
