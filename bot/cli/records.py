@@ -61,7 +61,7 @@ def render_record(record: Json) -> Iterator[str]:
         yield f"searched: {record['searched']}"
     for search in record["looks"]:
         yield from _search_lines(search, record["question"])
-    for call in record.get("helps", ()):  # the first release kept none
+    for call in record["helps"]:
         yield from ("", f"Helped by the model: {call['purpose']}{_failure(call)}")
         yield from _prompt_lines(call["prompts"])
     for draft in record["drafts"]:
@@ -82,22 +82,22 @@ def _page(number: int | None) -> str:
 
 
 def _search_lines(search: Json, asked: str) -> Iterator[str]:
-    verdict = search.get("verdict")  # earlier releases kept none
+    verdict = search["verdict"]
     judged = f"{verdict['outcome']}, {verdict['probability']:.2f}" if verdict else "not judged"
     yield from ("", f"{'Wider search' if search['is_wide'] else 'Search'}: {judged}")
-    if (searched := search.get("question", asked)) != asked:  # the first releases kept none
-        yield f"  for: {searched}"
-    yield from (f"  corrected: {typed} -> {word}" for typed, word in search.get("corrections", ()))
-    yield from (f"  in no document: {word}" for word in search.get("unknown", ()))
+    if search["question"] != asked:
+        yield f"  for: {search['question']}"
+    yield from (f"  corrected: {typed} -> {word}" for typed, word in search["corrections"])
+    yield from (f"  in no document: {word}" for word in search["unknown"])
     yield from (f"  also: {wording}" for wording in search["wordings"])
-    yield from (f"  web: {one['domain']} ({', '.join(one['keywords'])})" for one in search.get("web", ()))
+    yield from (f"  web: {one['domain']} ({', '.join(one['keywords'])})" for one in search["web"])
     for one in search["candidates"]:
         parts = " ".join(f"{name}={value:.2f}" for name, value in one["parts"].items())
         scores = f"{one['score']:.3f}  bm25 {_known(one['bm25'])}  vector {_known(one['vector'])}"
         place = f"{one['file']}{_page(one['page'])}"
         yield f"  {one['rank'] or '-':>3}  {place}  {scores}  {one['fate']}"
         yield f"       {parts}"
-        if places := " ".join(f"{name}=#{place}" for name, place in one.get("places", {}).items()):
+        if places := " ".join(f"{name}=#{place}" for name, place in one["places"].items()):
             yield f"       {places}"
 
 
@@ -115,8 +115,7 @@ def _draft_lines(draft: Json) -> Iterator[str]:
 def _prompt_lines(prompts: Iterable[Json]) -> Iterator[str]:
     for number, prompt in enumerate(prompts, start=1):
         yield from (f"--- prompt {number}, system", prompt["system"], "--- user", prompt["user"], "---")
-        if tokens := prompt.get("tokens"):
-            yield "tokens: " + ", ".join(f"{name} {count}" for name, count in tokens.items())
+        yield "tokens: " + ", ".join(f"{name} {count}" for name, count in prompt["tokens"].items())
 
 
 def _failure(record: Json) -> str:

@@ -406,8 +406,8 @@ class AnswerFigure:
     box: Box
     url: str
     """Opens its page with the figure marked."""
-    image: str = ""
-    """URL of its picture; '' in an answer of an older release."""
+    image: str
+    """URL of its picture."""
     number: int = 0
     """The [n] of the sentence that speaks of it; 0: there is none."""
     is_table: bool = False

@@ -65,14 +65,14 @@ def _recent(facts: Facts) -> float | None:
     return _mean(
         date.fromisoformat(day) >= one.asked_at.date() - timedelta(days=RECENT_DAYS)
         for one in facts
-        for day in {found["file"]: found["day"] for found in one.leading or ()}.values()
+        for day in {found["file"]: found["day"] for found in one.leading}.values()
         if day
     )
 
 
 def _figures(facts: Facts) -> float | None:
     """Figures per answer."""
-    return _mean(len(one.figures) for one in facts if one.figures is not None and one.state in ANSWERED)
+    return _mean(len(one.figures) for one in facts if one.state in ANSWERED)
 
 
 def _fitting(facts: Facts) -> float | None:
@@ -80,7 +80,7 @@ def _fitting(facts: Facts) -> float | None:
     return _mean(
         (figure["file"], figure["page"]) in {(cited["file"], cited["page"]) for cited in one.citations}
         for one in facts
-        for figure in one.figures or ()
+        for figure in one.figures
     )
 
 

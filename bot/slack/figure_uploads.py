@@ -41,8 +41,7 @@ class FigureUploads:
         files = {}
         for place, figure in enumerate(figures[:MAX_FIGURES_SHOWN]):
             try:
-                if figure.image:
-                    files[place] = self._files.get(figure.image) or await self._upload(client, figure)
+                files[place] = self._files.get(figure.image) or await self._upload(client, figure)
             except (StorageError, LinkError, OSError) as error:
                 log.warning("a figure cannot be drawn: %s", type(error).__name__)
             except SlackApiError as error:

@@ -191,7 +191,7 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
     """Pictures first, right below the words that speak of them; then a button per page and per figure."""
     said = reply_words(answer.language)
     first, further = split_sources(pages, shown)
-    body = [block for figure in answer.figures if figure.image for block in _picture(figure, answer)]
+    body = [block for figure in answer.figures for block in _picture(figure, answer)]
     body += [_row(_opening(page)) for page in first]
     if further:
         rows = _adaptive([_row(_opening(page)) for page in further])

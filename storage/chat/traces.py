@@ -59,13 +59,13 @@ class AnswerFacts:
     state: str
     milliseconds: Mapping[str, int]
     tokens: Mapping[str, int | None]
-    leading: Sequence[Mapping[str, Any]] | None
-    """File and day of the first candidates; None of a record of an earlier release."""
-    figures: Sequence[Mapping[str, Any]] | None
-    """File and page of those that were shown; None as above."""
+    leading: Sequence[Mapping[str, Any]]
+    """File and day of the first candidates."""
+    figures: Sequence[Mapping[str, Any]]
+    """File and page of those that were shown."""
     citations: Sequence[Mapping[str, Any]]
     opened: Mapping[int, int] | None
-    """Citation -> how often its source was opened; None of a record of an earlier release."""
+    """Citation -> how often its source was opened; None of an answer that cites no document."""
     verdicts: Sequence[tuple[str, int]] = ()
     """What each person said, and the right page where they named one, else 0."""
 
@@ -77,7 +77,7 @@ def baseline_fact(channel_id: int) -> str:
 
 def _opened(cited: Sequence[Mapping[str, Any]], opened: Mapping[int, int]) -> dict[int, int] | None:
     """How often each source of an answer was opened."""
-    known = [one["id"] for one in cited if one.get("id")]
+    known = [one["id"] for one in cited if "id" in one]
     return {id_: opened.get(id_, 0) for id_ in known} if known else None
 
 
@@ -227,12 +227,12 @@ class QuestionRecords:
                 known = found.get(id_) or AnswerFacts(
                     asked_at,
                     state,
-                    spent or {},
-                    tokens or {},
+                    spent,
+                    tokens,
                     leading,
                     figures,
-                    cited or (),
-                    _opened(cited or (), opened),
+                    cited,
+                    _opened(cited, opened),
                 )
                 said = ((verdict, page),) if verdict else ()
                 found[id_] = replace(known, verdicts=(*known.verdicts, *said))

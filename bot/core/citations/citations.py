@@ -164,7 +164,7 @@ class CitationService:
             source = await self._catalog.source(record.version_id) if record else None
             if one["kind"] == "web":
                 number, host, url = one["number"], one["host"], one["file"]
-                fetched = one.get("fetched", "")
+                fetched = one["fetched"]
                 web = Citation(number, host, url, 0, one["quote"], (), url, host=host, fetched=fetched)
                 found.append(web)
             elif record and source and not source.is_deleted:
@@ -175,12 +175,12 @@ class CitationService:
         return tuple(found)
 
     async def renew(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
-        """The same, of citations that know their ids; records of earlier releases kept none.
+        """The same, with the versions that the citations themselves are of.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        known = [await self._store.get(one["id"]) for one in shown if one.get("id")]
+        known = [await self._store.get(one["id"]) for one in shown if "id" in one]
         versions = {one.version_id for one in known if one and one.channel_id == channel.id}
         return await self.show_again(channel, versions, shown)
 

@@ -42,12 +42,12 @@ class LinkRenewal:
         """
         words = reply_words(language)
         kept = await self._records.get(channel_id, question)
-        record = kept.record if kept else {}
-        origin = record.get("answered_from", {}).get("channel_id", channel_id)
         try:
-            channel = await self._channels.get(origin)
+            channel = await self._channels.get(kept.record["answered_from"]["channel_id"]) if kept else None
         except UnknownChannel:
+            channel = None
+        if kept is None or channel is None:
             return renewed_sources((), words, "")
-        citations = await self._citations.renew(channel, record.get("citations", ()))
-        asked = inert(shorten(record.get("question", ""), QUESTION_CHARS))
+        citations = await self._citations.renew(channel, kept.record["citations"])
+        asked = inert(shorten(kept.record["question"], QUESTION_CHARS))
         return renewed_sources(citations, words, words.links_renewed(question=asked))

@@ -72,13 +72,13 @@ class ThreadCommands:
         chat = question.asked_in.id
         last = await self._memory.last(chat, question.thread) if question.thread is not None else None
         kept = await self._records.get(chat, last[0]) if last else None
-        record = kept.record if kept else {}
-        origin = record.get("answered_from", {}).get("channel_id", chat)
-        channel = next((one for one in question.asked_channels if one.id == origin), None)
-        shown, versions = record.get("citations"), last[1] if last else ()
-        if not shown or channel is None:
+        if last is None or kept is None:
             return question, ()
-        return replace(question, channel=channel), await self._citations.show_again(channel, versions, shown)
+        origin, shown = kept.record["answered_from"]["channel_id"], kept.record["citations"]
+        channel = next((one for one in question.asked_channels if one.id == origin), None)
+        if channel is None:
+            return question, ()
+        return replace(question, channel=channel), await self._citations.show_again(channel, last[1], shown)
 
     async def forget(self, question: Question, words: ReplyWords) -> str:
         """Erase what the thread remembers; who wanted it is kept in the audit.

@@ -6,8 +6,7 @@ other fields come back exactly as they were.
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
-from pathlib import PurePosixPath
+from dataclasses import asdict, replace
 from typing import Any
 
 from bot.core.models import (
@@ -42,25 +41,22 @@ def answer_from_json(stored: Json) -> Answer:
         text=stored["text"],
         citations=tuple(_citation_from_json(one) for one in stored["citations"]),
         figures=tuple(AnswerFigure(**{**one, "box": Box(*one["box"])}) for one in stored["figures"]),
-        nearest=NearestPage(**{"name": PurePosixPath(nearest["file"]).name, **nearest}) if nearest else None,
+        nearest=NearestPage(**nearest) if nearest else None,
         unread=tuple(UnreadFile(**one) for one in stored["unread"]),
         milliseconds=Milliseconds(**stored["milliseconds"]),
-        standalone=stored.get("standalone", ""),
-        corrections=tuple(Correction(**one) for one in stored.get("corrections", ())),
-        unknown=tuple(stored.get("unknown", ())),
-        filter=_filter_from_json(stored.get("filter")),
-        language=Language(stored.get("language", Language.ENGLISH)),
-        is_generated=stored.get("is_generated", False),
-        answered_from=_origin_from_json(stored.get("answered_from")),
+        standalone=stored["standalone"],
+        corrections=tuple(Correction(**one) for one in stored["corrections"]),
+        unknown=tuple(stored["unknown"]),
+        filter=_filter_from_json(stored["filter"]),
+        language=Language(stored["language"]),
+        is_generated=stored["is_generated"],
+        answered_from=_origin_from_json(stored["answered_from"]),
     )
 
 
 def _citation_from_json(stored: Json) -> Citation:
-    known = {field.name for field in fields(Citation)}  # an older release kept others
-    values = {name: value for name, value in stored.items() if name in known}
-    for name in ("section", "details"):
-        values[name] = tuple(values.get(name, ()))
-    return Citation(**(values | {"boxes": tuple(Box(*box) for box in stored["boxes"])}))
+    tuples = {name: tuple(stored[name]) for name in ("section", "details")}
+    return Citation(**{**stored, **tuples, "boxes": tuple(Box(*box) for box in stored["boxes"])})
 
 
 def _filter_from_json(stored: Json | None) -> AppliedFilter | None:

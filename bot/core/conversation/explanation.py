@@ -35,12 +35,12 @@ def _lines(record: Json, words: ReplyWords) -> Iterator[str]:
     if not searches:
         return
     search = searches[-1]
-    corrected = ", ".join(dict.fromkeys(word for _, word in search.get("corrections", ())))
+    corrected = ", ".join(dict.fromkeys(word for _, word in search["corrections"]))
     if corrected:
         yield words.searched_for(words=corrected)
-    if search.get("unknown"):
+    if search["unknown"]:
         yield words.why_unknown(words=", ".join(search["unknown"]))
-    if search.get("verdict"):
+    if search["verdict"]:
         yield words.why_likely(percent=round(100 * search["verdict"]["probability"]))
     if dropped := sum(one["fault"] is not None for draft in record["drafts"] for one in draft["claims"]):
         yield words.dropped(dropped)

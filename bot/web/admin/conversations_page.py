@@ -91,5 +91,5 @@ def _turn(kept: StoredRecord) -> dict[str, Any]:
         "question": record["question"],
         "answer": record["answer"],
         "citations": record["citations"],
-        "figures": record.get("figures", []),
+        "figures": record["figures"],
     }

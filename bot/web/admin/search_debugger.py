@@ -124,13 +124,11 @@ class SearchDebugger:
 
 
 def search_view(search: Json) -> Json:
-    """One search as its table has it; records of earlier releases hold less."""
+    """One search as its table has it."""
     ordered = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
     return {
-        **{"question": "", "corrections": (), "unknown": (), "web": (), "neighbours": ()},
         **search,
-        "verdict": search.get("verdict"),
-        "signals": list(_signals(search.get("verdict") or {})),
+        "signals": list(_signals(search["verdict"] or {})),
         "candidates": [_candidate_view(one) for one in ordered],
     }
 
@@ -145,11 +143,10 @@ def _signals(verdict: Json) -> Iterator[tuple[str, float | None, float | None, f
 
 
 def _candidate_view(one: Json) -> Json:
-    places, parts = one.get("places", {}), one["parts"]
+    places, parts = one["places"], one["parts"]
     scores = {"bm25": one["bm25"], "vector": one["vector"], "ranked": one["score"], **parts}
     before = places.get("ranked")
     return {
-        **{"heading": (), "preview": "", "day": None, "version": None, "reading": None},
         **one,
         "cells": [
             (name, scores.get(name), places.get(name), _moved(places, FOLLOWS.get(name), name))
@@ -167,10 +164,10 @@ def _moved(places: Json, before: str | None, after: str) -> int:
 
 def prompt_views(record: Json) -> Iterator[Json]:
     """Every prompt that a model was sent, in order, with what it was for."""
-    helps = [(f"helps: {one['purpose']}", one) for one in record.get("helps", ())]
+    helps = [(f"helps: {one['purpose']}", one) for one in record["helps"]]
     for purpose, one in [*helps, *((f"draft of the {draft['author']}", draft) for draft in record["drafts"])]:
         for prompt in one["prompts"]:
-            tokens = prompt.get("tokens")
-            total = tokens["system"] + tokens["user"] if tokens else 0
-            share = tokens["markers"] / total if tokens and total else None
+            tokens = prompt["tokens"]
+            total = tokens["system"] + tokens["user"]
+            share = tokens["markers"] / total if total else None
             yield {**prompt, "purpose": purpose, "error": one["error"], "total": total, "share": share}

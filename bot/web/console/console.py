@@ -245,7 +245,7 @@ class Console:
                     "caption": figure.caption,
                     "file": figure.file,
                     "view": self._links.viewer_path(figure.url),
-                    "image": self._links.figure_path(figure.image) if figure.image else "",
+                    "image": self._links.figure_path(figure.image),
                     "alt": picture_words(answer, figure)[1],
                 }
                 for figure in answer.figures

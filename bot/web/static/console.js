@@ -264,7 +264,7 @@
   };
   const writeFigures = (target, figures, turn) => {
     const sources = figures.map(({ label, caption, file, view, image, alt }) => ({
-      numbers: ["▧"], label, quotes: caption ? [caption] : [], picture: image && { image, alt }, page: { title: file, file, view },
+      numbers: ["▧"], label, quotes: caption ? [caption] : [], picture: { image, alt }, page: { title: file, file, view },
     }));
     writeSources(target, sources, turn);
   };

@@ -216,7 +216,7 @@ async def test_a_channel_that_is_closed_gets_no_placeholder_either(slack: Stream
 async def test_only_what_is_typed_in_a_channel_is_streamed(
     slack: StreamingSlack, changed: dict[str, Any]
 ) -> None:
-    """No direct chat and no button, and none of which an older release kept less."""
+    """Streams nothing in a direct chat, below a button, or where Slack did not name the writer."""
     await new_messenger(slack).place(ADDRESS | changed, Language.ENGLISH)
     assert slack.calls[0] == "chat.postMessage"
 

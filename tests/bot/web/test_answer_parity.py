@@ -135,7 +135,7 @@ def illustrated(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
             (7, "Figure 1. Days of *leave*", f"{PICTURE}a", 1),
             (8, "", f"{PICTURE}b", 3),
             (9, LONG * 5, f"{PICTURE}c", 0),
-            (7, "From an older release", "", 0),
+            (7, "The same page", f"{PICTURE}d", 0),
         )
     ]
     for language in Language:

@@ -25,7 +25,8 @@ async def keep_record(house: House, channel: Channel, question: str) -> None:
         {"file": file, "page": page, "rank": rank, "score": 0.9, "fate": "read"}
         for rank, (file, page) in enumerate(pages, start=1)
     ]
-    record = {"searched": "When?", "looks": [{"candidates": candidates}], "drafts": [], "citations": []}
+    search = {"corrections": [], "unknown": [], "verdict": None, "candidates": candidates}
+    record = {"searched": "When?", "looks": [search], "drafts": [], "citations": []}
     await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "closest", record)
 
 

@@ -65,7 +65,7 @@ async def posted(
         channel.id,
         records[0].created_at,
         "grounded",
-        {"question": "When?", "citations": shown},
+        {"question": "When?", "answered_from": {"channel_id": channel.id}, "citations": shown},
     )
     return channel, records[1]
 

@@ -44,7 +44,7 @@ async def channel(house: House) -> Channel:
     await keep(house, alpha, "q2", asked, "partial", milliseconds={"total": 80})
     old = [{"file": "a.pdf", "day": "2001-01-01"}]
     await keep(house, alpha, "q3", asked, "closest", leading=old)
-    await keep(house, alpha, "q4", asked, "not_found", leading=None, figures=None)
+    await keep(house, alpha, "q4", asked, "not_found", leading=[])
     await keep(house, alpha, "q5", asked, "chat", milliseconds={"total": 9000})
     wrong = FeedbackVerdict.WRONG_PAGE
     await house.stores.feedback.keep(alpha.id, "q1", "p1", wrong, file="a.pdf", page=3)

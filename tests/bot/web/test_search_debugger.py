@@ -34,7 +34,8 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
     return {
         **{"question_id": "q7", "channel_id": channel_id, "asked_at": "2026-03-01T12:00:00+00:00"},
         **{"question": "When?", "searched": "When?", "state": "grounded", "answer": "At night. [1]"},
-        **{"citations": [], "is_cut": False, "tokens": {"prompt": 11}, "milliseconds": {"total": 30}},
+        **{"citations": [], "is_cut": False, "tokens": {"prompt": 11}},
+        "milliseconds": {"total": 30, "first": 30},
         "helps": [],
         "drafts": [
             {"author": "model", "prompts": [prompt | {"tokens": tokens}], "error": None, "claims": []},
@@ -42,6 +43,7 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
         "looks": [
             {
                 **{"question": "When?", "is_wide": False, "terms": ["when"], "wordings": [], "filter": None},
+                **{"corrections": [], "unknown": [], "web": [], "neighbours": []},
                 **{"not_live": 2, "candidates": [lost, found]},
                 "verdict": {
                     **{"outcome": "answer", "probability": 0.8, "answer_from": 0.5, "closest_from": 0.2},

@@ -71,8 +71,8 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
     assert files.figures_here(kept, 1, 2) == FIGURES[1:]
 
 
-async def test_a_reading_from_before_has_no_figures_and_is_whole(files: ReadingFiles) -> None:
-    """Shows a home that was read by an earlier release: nothing of it is missing, nor made up."""
+async def test_a_reading_without_figures_is_whole(files: ReadingFiles) -> None:
+    """Writes no file for figures where the document has none, and misses none."""
     reading = uuid4()
     await files.write(reading, PAGES, CHUNKS, np.eye(3, 4, dtype=np.float32))
     assert not list(files.root.rglob("figures.*"))

@@ -21,7 +21,9 @@ from storage.models import Box, Channel, ChannelKey, Platform, TenantName
 OURS = "http://127.0.0.1:8765/v/abc"
 PDF = Citation(1, "Backups", "backups.pdf", 4, "Daily.", (), OURS, name="Backups")
 WEB = Citation(2, "News", "https://w.example/a", 0, "New.", (), "https://w.example/a", host="w.example")
-FIGURE = AnswerFigure("backups.pdf", 5, "Figure 1. By day", Box(0, 0, 1, 1), OURS)
+FIGURE = AnswerFigure(
+    "backups.pdf", 5, "Figure 1. By day", Box(0, 0, 1, 1), OURS, "http://127.0.0.1:8765/f/abc"
+)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_in_a_direct_chat_each_source_names_its_channel() -> None:
         answer,
         citations=(cite(1, "a.pdf", 3, "Leave " * 30),),
         nearest=NearestPage("a.pdf", 2, "u", "a.pdf"),
-        figures=(AnswerFigure("a.pdf", 4, "Days " * 30, Box(0, 0, 1, 1), "u"),),
+        figures=(AnswerFigure("a.pdf", 4, "Days " * 30, Box(0, 0, 1, 1), "u", "i"),),
         answered_from=AnsweredFrom((), "#a-channel-with-a-name-of-many-words"),
     )
     for one in (*cited_pages(long), *opened_pages(replace(long, citations=())), *figure_pages(long)):

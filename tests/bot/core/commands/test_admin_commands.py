@@ -225,11 +225,11 @@ async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) ->
     shelved = await house.shelve(channel, "sop.pdf", make_pdf([["Backups run daily at 2:00 AM."]]), "Backups")
     (record,) = await house.cite_answer(channel, (shelved, 1, "Backups run daily"))
     kept = {"number": 1, "kind": "pdf", "file": "sop.pdf", "page": 1, "quote": "Backups run daily"}
-    web = kept | {"number": 2, "kind": "web", "file": "https://a.example/", "page": None, "host": "a.example"}
+    web = kept | {"number": 2, "kind": "web", "file": "https://a.example/", "page": None}
+    web |= {"host": "a.example", "fetched": "2026-11-28T09:00:00+00:00"}
     await house.memory.keep(turn(channel, "q1", "17.1", shelved.version))
-    await QuestionRecords(office.database, 30).keep(
-        "q1", channel.id, utc_now(), "grounded", {"citations": [kept, web]}
-    )
+    record_of_answer = {"answered_from": {"channel_id": channel.id}, "citations": [kept, web]}
+    await QuestionRecords(office.database, 30).keep("q1", channel.id, utc_now(), "grounded", record_of_answer)
     answer = await office.say(channel, "sources of the last answer", OTHER)
     assert answer is not None
     assert answer.text.splitlines() == [

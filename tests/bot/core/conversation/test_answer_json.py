@@ -65,27 +65,6 @@ def test_an_answer_comes_back_exactly(answer: Answer) -> None:
     assert all(isinstance(box, Box) for citation in back.citations for box in citation.boxes)
 
 
-def test_an_answer_from_before_there_were_threads_comes_back() -> None:
-    """An answer that waited through an upgrade is delivered."""
-    stored = answer_to_json(FULL)
-    del stored["standalone"], stored["corrections"], stored["unknown"], stored["filter"]
-    assert answer_from_json(stored) == replace(FULL, standalone="", corrections=(), unknown=(), filter=None)
-
-
-def test_a_citation_of_an_older_release_comes_back() -> None:
-    """Shows that what it kept and this one does not is left out, and what it lacks is empty."""
-    stored = answer_to_json(FULL)
-    del stored["is_generated"], stored["nearest"]["name"]
-    for one in stored["citations"]:
-        del one["name"], one["section"], one["details"]
-        one["edition"] = "version 2"
-    back = answer_from_json(stored)
-    assert [(one.number, one.section, one.details) for one in back.citations] == [(1, (), ()), (2, (), ())]
-    assert not back.is_generated
-    assert back.nearest
-    assert back.nearest.name == "SOP.pdf"
-
-
 def test_passages_stay_out_of_the_outbox() -> None:
     """The text of the candidates is not kept a second time; all else is."""
     publication = LivePublication(*(uuid4(), 1, uuid4(), 1, uuid4(), "ab", Rung.QUICK, "a.pdf", "A", 1, 1))

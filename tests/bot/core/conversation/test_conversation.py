@@ -37,7 +37,9 @@ from storage.sql.tables import InboxRow, TurnRow
 Json = dict[str, Any]
 PLACEHOLDER = "…"
 QUEUED = reply_words(Language.ENGLISH).queued
-FIGURE = AnswerFigure("a.pdf", 1, "Backups by day", Box(0, 0, 1, 1), "http://127.0.0.1/v/a")
+FIGURE = AnswerFigure(
+    "a.pdf", 1, "Backups by day", Box(0, 0, 1, 1), "http://127.0.0.1/v/a", "http://127.0.0.1/f/a"
+)
 
 
 @pytest.fixture(autouse=True)
