@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit clean
+.PHONY: help install demo test test-all pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +78,9 @@ eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=
 		$(if $(ENGINE),--engine "$(ENGINE)") $(if $(CHANNELS),--channels "$(CHANNELS)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(EACH),--each "$(EACH)") \
 		$(if $(QUESTIONS),--questions "$(QUESTIONS)") --worst $(or $(WORST),0) --show $(or $(SHOW),0)
+
+release: ## check, build dist/ with checksums and tag the version of pyproject.toml; uploads nothing
+	@CHECKS="$(or $(CHECKS),test)" deploy/release.sh
 
 weaviate: ## build the Weaviate server that WEAVIATE_URL=embedded runs (3 minutes, once)
 	@deploy/weaviate.sh
