@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,18 @@ def counted(calls: list[dict[str, Any]]) -> tuple[int, int, int]:
     return len(answers), len(cards), len(last) - len(cards) - len(answers)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.engine("playground")
-@pytest.mark.parametrize("conversation", [OPERATIONS, PERSONAL], ids=["channel", "personal chat"])
+@pytest.mark.parametrize(
+    ("conversation", "points"),
+    [
+        pytest.param(OPERATIONS, ["amid-card"], id="one kill"),
+        pytest.param(OPERATIONS, ANSWER_POINTS, id="channel", marks=pytest.mark.long),
+        pytest.param(PERSONAL, ANSWER_POINTS, id="personal chat", marks=pytest.mark.long),
+    ],
+)
 async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
-    program: Program, start_playground: StartPlayground, sop: Path, conversation: str
+    program: Program, start_playground: StartPlayground, sop: Path, conversation: str, points: Sequence[str]
 ) -> None:
     """By kill -9, one question a point; the next ``serve`` sees to its end."""
     playground = await start_playground(f"{program.url}/api/messages")
@@ -81,7 +88,7 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
     async with program.serving():
         await program.until_live(channel, 1)
     table = {}
-    for point in ANSWER_POINTS:
+    for point in points:
         before = len(playground.calls())
         program.environment = DEVELOPMENT | {VARIABLE: point}
         async with program.serving() as process:
@@ -92,7 +99,7 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
         async with program.serving():
             await until(lambda: asyncio.to_thread(is_over, program), log=lambda: program.log)
         table[point] = counted(playground.calls()[before:])
-    assert table == {point: (1, CARDS.get(point, 1), ORPHANS.get(point, 0)) for point in ANSWER_POINTS}
+    assert table == {point: (1, CARDS.get(point, 1), ORPHANS.get(point, 0)) for point in points}
 
 
 def claim(text: str) -> str:
