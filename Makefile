@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit release clean
+.PHONY: help install demo test test-all coverage pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,13 @@ test-all: $(VENV)/.developing ## also random kills, hostile files, many examples
 	@$(MAKE) --no-print-directory -j2 lint types collect
 	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 	@$(MAKE) --no-print-directory mutate
+
+coverage: $(VENV)/.developing ## run the tests, or TESTS, and print what lines of the product they reach; fails below the floor of pyproject.toml
+	@$(BIN)/python tests/fetch.py $(REQUIRED)
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/coverage run -m pytest $(if $(TESTS),,-n $(JOBS) --durations=15) $(IN_CI) $(TESTS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
 
 pictures: $(VENV)/.developing ## take the README's pictures anew: answers in both chats' doubles, a cited page
 	@$(BIN)/python tests/fetch.py
