@@ -52,8 +52,8 @@ pictures: $(VENV)/.developing ## take the README's pictures anew: answers in bot
 	@$(BIN)/python tests/fetch.py
 	@PICTURES=docs/pictures $(BIN)/python tests/isolated.py $(BIN)/pytest --all tests/journeys/chats/test_readme_pictures.py
 
-mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each
-	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/python -m tools.mutations.mutate
+mutate: $(VENV)/.developing ## put known faults into copies of the code, and show that nearby tests catch each [ONLY=words]
+	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/python -m tools.mutations.mutate --only "$(ONLY)"
 
 soak-kills: $(VENV)/.developing ## kill it [KILLS=2000] times on every engine; Ctrl-C, and it goes on next time
 	@$(BIN)/python tests/fetch.py

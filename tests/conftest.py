@@ -25,7 +25,7 @@ pytest_plugins = [f"engines.{name}" for name in MODULES]
 gc.disable()  # nothing that collecting loads is garbage; on again when it is done
 
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
-hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=1000, print_blob=True)
+hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=300, print_blob=True)
 
 NOT_RUN = "not run without"
 LONGEST = ("soak", "machine", "child", "journeys")

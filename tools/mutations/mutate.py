@@ -1,4 +1,4 @@
-"""Shows that each fault of the list is caught: ``make mutate``.
+"""Shows that each fault of the list is caught: ``make mutate``, or of some: ``make mutate ONLY=words``.
 
 Every fault is put into a copy of the tree of its own, in a temporary folder, and its test is run there. The
 copy has a Python environment of its own that finds the copy's packages and behind them the libraries of this
@@ -10,6 +10,7 @@ test fails without any fault.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -44,14 +45,14 @@ def copy_tree(target: Path) -> None:
     (target / ".venv" / "share" / "footnote").symlink_to(Path(sys.prefix) / "share" / "footnote")
 
 
-def run_tests(tree: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+def run_tests(tree: Path, *tests: str, seconds: int = MAX_SECONDS) -> subprocess.CompletedProcess[str]:
     """Run tests in a copy until the first one fails.
 
     Raises:
         subprocess.TimeoutExpired: they hang.
     """
     command = [tree / ".venv/bin/python", "-m", "pytest", "-x", f"--basetemp={tree / 'tmp'}", *tests]
-    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=MAX_SECONDS)
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=seconds)
 
 
 def outcome_of(mutation: Mutation, tree: Path) -> str:
@@ -81,17 +82,22 @@ def is_caught(folder: Path, number: int, mutation: Mutation) -> bool:
 
 
 def main() -> int:
-    """Run the tests as they are, then with one fault after the other."""
+    """Run the tests as they are, and each with its fault."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="words of a fault, its file or its test")
+    only = parser.parse_args().only
+    mutations = [one for one in MUTATIONS if only in f"{one.fault} {one.file} {one.test}"]
     with tempfile.TemporaryDirectory(prefix="mutants-") as name, ThreadPoolExecutor(AT_ONCE) as pool:
         folder = Path(name)
         copy_tree(folder / "sound")
-        sound = run_tests(folder / "sound", *sorted({one.test for one in MUTATIONS}))
-        if sound.returncode != PASSED:
-            print(sound.stdout, "the tests fail without any fault", sep="\n")
+        tests = sorted({one.test for one in mutations})
+        sound = pool.submit(run_tests, folder / "sound", *tests, seconds=4 * MAX_SECONDS)
+        caught = list(pool.map(lambda one: is_caught(folder, *one), enumerate(mutations)))
+        if sound.result().returncode != PASSED:
+            print(sound.result().stdout, "the tests fail without any fault", sep="\n")
             return 1
-        caught = list(pool.map(lambda one: is_caught(folder, *one), enumerate(MUTATIONS)))
     print(f"{sum(caught)} of {len(caught)} faults are caught")
-    return 0 if all(caught) else 1
+    return 0 if caught and all(caught) else 1
 
 
 if __name__ == "__main__":

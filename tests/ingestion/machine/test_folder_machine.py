@@ -18,10 +18,10 @@ from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
 EXAMPLES = {
-    "embedded/SQLite": (5, 60),
-    "embedded/PostgreSQL": (2, 15),
-    "Weaviate/SQLite": (1, 10),
-    "Weaviate/PostgreSQL": (1, 10),
+    "embedded/SQLite": (5, 40),
+    "embedded/PostgreSQL": (2, 10),
+    "Weaviate/SQLite": (1, 5),
+    "Weaviate/PostgreSQL": (1, 5),
 }
 """Of the short run and of the long one."""
 STEPS = 20
