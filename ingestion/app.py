@@ -54,7 +54,7 @@ from storage.queues.publication_queue import PublicationQueue
 from storage.queues.purge import PurgeQueue
 from storage.queues.reading_queue import ReadingQueue
 from storage.sql.database import Database
-from storage.sql.leases import Leases, own_name
+from storage.sql.leases import MAX_PAUSE_SECONDS, Leases, own_name
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
@@ -129,7 +129,8 @@ class Ingestion:
         vision: VisionEndpoint | None = None,
         compute_pool: ComputePool | None = None,
         make_schedule: Callable[[], Scheduler] = Scheduler,
-        make_worker: type[Worker[Any]] = Worker,
+        make_worker: Callable[..., Worker[Any]] = Worker,
+        max_pause_seconds: float = MAX_PAUSE_SECONDS,
     ) -> None:
         """Put the parts together; nothing runs before ``start`` or ``ingest``.
 
@@ -143,11 +144,14 @@ class Ingestion:
             vision: describes figures; None: nobody does.
             compute_pool: the processes beside this one, its own by default; they are ended with it.
             make_schedule, make_worker: what calls the steps; others let a test call them one by one.
+            max_pause_seconds: longest wait before a step that failed is tried again.
         """
         self._settings, self._channels, self._web_sources = settings, channels, web_sources
         self._database, self._blobs, self._files = database, blobs, files
         self.generations = generations_of(settings, embedder)
-        self._leases = leases = Leases(database, own_name(), settings.lease_seconds)
+        self._leases = leases = Leases(
+            database, own_name(), settings.lease_seconds, max_pause_seconds=max_pause_seconds
+        )
         self._gaps = GapFinder(database, self.generations)
         self._locked = LockedPdfs(database, passwords, self.generations, blobs=blobs, pdf=pdf)
         self._folders, self._vectors = Folders(database), VectorCache(database)

@@ -66,6 +66,7 @@ class SlackMessenger:
         draw: DrawFigure | None = None,
         *,
         is_model_writing: bool = False,
+        sessions: AgentSessions | None = None,
     ) -> None:
         """What Slack is told.
 
@@ -74,11 +75,12 @@ class SlackMessenger:
             sources_shown: cited pages that get a button.
             draw: draws the figures of answers; None: they are shown as buttons alone.
             is_model_writing: answers grow, and are streamed where Slack lets us.
+            sessions: begins and ends agent sessions.
         """
         self._clients = clients
         self._streams = AnswerStreams(is_wanted=is_model_writing)
         self._sources_shown = sources_shown
-        self._sessions = AgentSessions()
+        self._sessions = sessions or AgentSessions()
         self._memberships = Memberships(clients)
         self._uploads = FigureUploads(draw) if draw else None
 

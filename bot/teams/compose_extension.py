@@ -48,7 +48,15 @@ def is_private(address: Json) -> bool:
 class ComposeExtension:
     """Takes what the extension's dialog says, and replies with the next dialog or with the answer's card."""
 
-    def __init__(self, receive: Receive, given: Given, *, sources_shown: int, question_chars: int) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        given: Given,
+        *,
+        sources_shown: int,
+        question_chars: int,
+        reply_seconds: float = REPLY_SECONDS,
+    ) -> None:
         """What it needs.
 
         Args:
@@ -56,11 +64,13 @@ class ComposeExtension:
             given: reads the answer of a question, once there is one.
             sources_shown: cited pages that get a button.
             question_chars: the longest question.
+            reply_seconds: longest wait for an answer before a button takes its place.
         """
         self._receive = receive
         self._given = given
         self._sources_shown = sources_shown
         self._question_chars = question_chars
+        self._reply_seconds = reply_seconds
 
     async def reply(self, activity: Json) -> Card:
         """What Teams shows next; {} for an envelope that names nobody or no place.
@@ -68,7 +78,7 @@ class ComposeExtension:
         Raises:
             DatabaseUnavailable: the question could not be kept.
         """
-        until = time.monotonic() + REPLY_SECONDS
+        until = time.monotonic() + self._reply_seconds
         place, said = place_of(activity, None), reply_words(_language(activity))
         asker = asker_of(activity, place.key) if place else ""
         if place is None or not asker:

@@ -31,7 +31,6 @@ SHUTDOWN_SECONDS = 10
 SERVER = {"Server": "footnote"}
 """In place of the names and versions that aiohttp tells."""
 
-SWEEP_SECONDS = 1
 BODY_STEP = 1024
 """Bytes, fewer at a body's end: a large file may take its time, single bytes now and then may not."""
 
@@ -50,6 +49,8 @@ class ConnectionLimits:
     """For each ``BODY_STEP`` of a body, however many there are; while we do not read nothing has to come."""
     idle_seconds: float = 75
     """Between two requests, and before the first one."""
+    # Between two looks at who is late.
+    sweep_seconds: float = 1
 
 
 class Connection(RequestHandler):
@@ -173,7 +174,7 @@ class Server(web.Server):
         self._open: dict[Connection, str] = {}
         self._per_address: Counter[str] = Counter()
         self._closed: Counter[str] = Counter()
-        self._timer = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        self._timer = self._loop.call_later(limits.sweep_seconds, self._sweep)
 
     def __call__(self) -> RequestHandler:
         """The protocol of a new connection."""
@@ -221,7 +222,7 @@ class Server(web.Server):
                 del self._per_address[address]
 
     def _sweep(self) -> None:
-        self._timer = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        self._timer = self._loop.call_later(self._limits.sweep_seconds, self._sweep)
         for late in [one for one in self._open if one.is_late(self._limits)]:
             self._close(late, "no whole request in time")
         for why, number in self._closed.items():

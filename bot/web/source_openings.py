@@ -57,9 +57,16 @@ def is_person(request: web.Request) -> bool:
 class SourceOpenings:
     """Counts openings and writes them down in the background."""
 
-    def __init__(self, citations: Citations, count: Callable[[], None] | None = None) -> None:
-        """``count`` is called with each opening."""
+    def __init__(
+        self,
+        citations: Citations,
+        count: Callable[[], None] | None = None,
+        *,
+        flush_seconds: float = FLUSH_SECONDS,
+    ) -> None:
+        """Call ``count`` with each opening, and write every ``flush_seconds``."""
         self._citations = citations
+        self._flush_seconds = flush_seconds
         self._count = count
         self._unwritten: Counter[tuple[int, date]] = Counter()
 
@@ -99,6 +106,6 @@ class SourceOpenings:
         is_last = False
         while not is_last:
             with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), FLUSH_SECONDS)
+                await asyncio.wait_for(ended.wait(), self._flush_seconds)
             is_last = ended.is_set()
             await self.write()

@@ -66,17 +66,24 @@ class Worker(Generic[C]):
     """Claims and runs steps until it is stopped."""
 
     def __init__(
-        self, lanes: Sequence[Lane[C]], leases: Leases, idle: asyncio.Event, on_step: OnStep | None = None
+        self,
+        lanes: Sequence[Lane[C]],
+        leases: Leases,
+        idle: asyncio.Event,
+        on_step: OnStep | None = None,
+        *,
+        drain_seconds: float = DRAIN_SECONDS,
     ) -> None:
         """Run ``lanes``, the most urgent first; ``idle`` is set while only background steps run.
 
-        ``on_step`` must return at once.
+        ``on_step`` must return at once; urgent steps may take ``drain_seconds`` to end once we stop.
         """
         self._lanes = lanes
         self._leases = leases
         self._woken = asyncio.Event()
         self._idle = idle
         self._on_step = on_step
+        self._drain_seconds = drain_seconds
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -98,7 +105,7 @@ class Worker(Generic[C]):
         for task in self._tasks(is_background=True):
             task.cancel()
         if urgent := self._tasks(is_background=False):
-            await asyncio.wait(urgent, timeout=DRAIN_SECONDS)
+            await asyncio.wait(urgent, timeout=self._drain_seconds)
         await cancel_and_wait(*(task for lane in self._lanes for task in lane.running))
 
     async def drain(self) -> int:

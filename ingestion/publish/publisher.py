@@ -18,7 +18,6 @@ from storage.models import Rung
 from storage.queues.locked_pdfs import LockedPdfs
 from storage.queues.publication_queue import PublicationClaim, PublicationQueue
 from storage.queues.purge import PurgeQueue
-from storage.sql.leases import pause
 
 BATCH = 100
 """Chunks and figures per write to the index."""
@@ -40,7 +39,7 @@ class Publisher:
         compute_pool: ComputePool,
         locked_pdfs: LockedPdfs,
     ) -> None:
-        self._queue = queue
+        self._queue, self._pause = queue, queue.leases.pause
         self._purge = purge
         self._files = files
         self._index = index
@@ -75,7 +74,9 @@ class Publisher:
             await self._queue.wait_for_reading(claim, str(error))
             return _log_postponed(claim, error)
         except InfrastructureError as error:
-            await self._queue.give_back(claim, _WAITS.format(type(error).__name__), pause(claim.lease.fence))
+            await self._queue.give_back(
+                claim, _WAITS.format(type(error).__name__), self._pause(claim.lease.fence)
+            )
             return _log_postponed(claim, error)
         await self._write(claim, first, vectors)
         is_live = await self._queue.go_live(claim)
@@ -129,7 +130,7 @@ class Publisher:
     async def fail(self, claim: PublicationClaim, error: Exception) -> None:
         """A step ended with an error: nobody knows what the index holds now, so a new id takes over."""
         reason = _WAITS.format(type(error).__name__)
-        await self._queue.publish_anew(claim, reason, pause(claim.lease.fence))
+        await self._queue.publish_anew(claim, reason, self._pause(claim.lease.fence))
         _log_postponed(claim, error)
 
     async def let_go(self, claim: PublicationClaim) -> None:
@@ -152,7 +153,7 @@ class Publisher:
 
     async def keep_retired(self, claim: PublicationClaim, error: Exception | None = None) -> None:
         """It could not be removed now; it stays hidden, and is tried again later."""
-        await self._queue.give_back(claim, None, pause(claim.lease.fence) if error else None)
+        await self._queue.give_back(claim, None, self._pause(claim.lease.fence) if error else None)
 
 
 def _indexed(

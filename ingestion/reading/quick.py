@@ -21,7 +21,6 @@ from storage.files.reading_files import ReadingFiles
 from storage.models import Rung
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_queue import ReadingClaim, ReadingQueue, ReadingResult
-from storage.sql.leases import pause
 
 _FAULT = "This file runs into a fault of this program ({})."
 _log = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ class QuickReader:
         pdf: PdfProcess,
         chunking_client: ChunkingClient,
     ) -> None:
-        self._queue = queue
+        self._queue, self._pause = queue, queue.leases.pause
         self._blobs = blobs
         self._files = files
         self._pdf = pdf
@@ -71,7 +70,7 @@ class QuickReader:
         is_foreseen = isinstance(error, StorageError | OSError)
         cause = type(error).__name__ if is_foreseen else raised_at(error)
         if isinstance(error, InfrastructureError | OSError):
-            reason, rest = "a stored file cannot be opened", pause(claim.lease.fence)
+            reason, rest = "a stored file cannot be opened", self._pause(claim.lease.fence)
             if isinstance(error, InfrastructureError):
                 reason, rest = str(error), max(rest, timedelta(seconds=error.retry_after))
             await self._queue.give_back(claim, reason, rest)

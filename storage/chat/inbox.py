@@ -23,7 +23,7 @@ from storage.clock import utc_now
 from storage.errors import LeaseLost, MessageTaken
 from storage.models import Channel, Platform, TenantName
 from storage.sql.database import Database
-from storage.sql.leases import MAX_WAIT, Leases, pause
+from storage.sql.leases import MAX_PAUSE_SECONDS, MAX_WAIT, Leases, pause
 from storage.sql.question_turns import counts_before, next_turn, only_unseen, waiting_on
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
@@ -47,8 +47,9 @@ _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 class Inbox:
     """Keeps questions from the moment they arrive until their answer is seen."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, max_pause_seconds: float = MAX_PAUSE_SECONDS) -> None:
         self._database = database
+        self._max_pause_seconds = max_pause_seconds
 
     async def receive(
         self,
@@ -436,7 +437,8 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
-        wait = min(max(pause(item.fence), timedelta(seconds=at_least)), MAX_WAIT)
+        rest = pause(item.fence, self._max_pause_seconds)
+        wait = min(max(rest, timedelta(seconds=at_least)), MAX_WAIT)
         attempts = item.attempts + is_own_fault
         await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_FREE)
 

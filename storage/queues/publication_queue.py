@@ -101,7 +101,7 @@ class PublicationQueue:
 
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
-        self._leases = leases
+        self.leases = leases
 
     async def claim(self, rung: Rung) -> PublicationClaim | None:
         """Take the oldest pending publication of a reading of this rung, or None.
@@ -116,13 +116,13 @@ class PublicationQueue:
             .order_by(col(PublicationRow.created_at), col(PublicationRow.id))
         )
         async with self._database.transaction(exclusive=False) as session:
-            taken = await self._leases.take(session, PublicationRow, query)
+            taken = await self.leases.take(session, PublicationRow, query)
             if taken is None:
                 return None
             row, was_abandoned = taken
             if was_abandoned:
                 row = _replace(session, row)
-                self._leases.lease(row)
+                self.leases.lease(row)
                 await session.flush()
             return await claim_of(session, row)
 

@@ -23,7 +23,7 @@ from storage.clock import utc_now
 from storage.models import Reading, Rung
 from storage.queues.planner import Generations, plan, plan_fallback
 from storage.sql.database import Database
-from storage.sql.leases import Lease, Leases, held, pause, release
+from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
 MAX_ATTEMPTS = 3
@@ -76,7 +76,7 @@ class ReadingQueue:
     def __init__(self, database: Database, leases: Leases, generations: Generations) -> None:
         """Work on the readings of these generations only."""
         self._database = database
-        self._leases = leases
+        self.leases = leases
         self._generations = generations
 
     async def claim(self, rung: Rung) -> ReadingClaim | None:
@@ -88,7 +88,7 @@ class ReadingQueue:
             .order_by(col(ReadingRow.again), col(ReadingRow.created_at), col(ReadingRow.id))
         )
         async with self._database.transaction(exclusive=False) as session:
-            taken = await self._leases.take(session, ReadingRow, query)
+            taken = await self.leases.take(session, ReadingRow, query)
             if taken is None:
                 return None
             row, _ = taken
@@ -160,7 +160,7 @@ class ReadingQueue:
             row = await held(session, claim.lease, ReadingRow)
             if row is None:
                 return False
-            release(row, reason, pause(row.attempts))
+            release(row, reason, self.leases.pause(row.attempts))
             row.locked = is_locked
             if claim.quick and not claim.quick.chunks:
                 await self._give_up(session, claim.quick, row)

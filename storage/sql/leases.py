@@ -84,21 +84,33 @@ class Lease:
     fence: int
 
 
-def pause(tries: int) -> timedelta:
-    """Time to wait after ``tries`` tries: 1 s, then doubling up to half a minute, spread by chance."""
-    seconds = min(MAX_PAUSE_SECONDS, 2.0 ** min(max(tries - 1, 0), 10))
+def pause(tries: int, max_seconds: float = MAX_PAUSE_SECONDS) -> timedelta:
+    """Time to wait after ``tries`` tries: 1 s, then doubling up to ``max_seconds``, spread by chance."""
+    seconds = min(max_seconds, 2.0 ** min(max(tries - 1, 0), 10))
     return timedelta(seconds=_CHANCE.uniform(seconds / 2, seconds))
 
 
 class Leases:
     """Takes, renews and checks leases for one owner."""
 
-    def __init__(self, database: Database, owner: str, seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        owner: str,
+        seconds: float,
+        *,
+        max_pause_seconds: float = MAX_PAUSE_SECONDS,
+    ) -> None:
         """Lease rows to ``owner``, a name no other process uses, for ``seconds`` at a time."""
         self._database = database
+        self._max_pause_seconds = max_pause_seconds
         self.owner = owner
         """A name that no other process uses."""
         self.seconds = seconds
+
+    def pause(self, tries: int) -> timedelta:
+        """Time to wait after ``tries`` tries of a step."""
+        return pause(tries, self._max_pause_seconds)
 
     async def take(
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any]

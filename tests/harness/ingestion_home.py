@@ -64,6 +64,8 @@ class Home:
     catalog: Catalog
     passwords: FolderPasswords
     ingestions: list[Ingestion] = field(default_factory=list)
+    given: dict[str, Any] = field(default_factory=dict)
+    """What every ingestion here is given beside its settings."""
 
     @property
     def inbox(self) -> Path:
@@ -94,6 +96,7 @@ class Home:
             web_pages=WebPageStore(self.database),
             vision=vision,
             compute_pool=lasting_side(),
+            **self.given,
         )
         self.ingestions.append(made)
         return made

@@ -1,6 +1,7 @@
 """Dead workers, engines that are down, half publications, several ingestions on one home."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,12 @@ from samples.paper import pdf
 from sqlalchemy import select, update
 
 from ingestion.app import Ingestion
-from ingestion.jobs import worker
+from ingestion.jobs.worker import Worker
 from storage.errors import EngineStartError, ReaderKilled
 from storage.models import Rung
 from storage.queues.planner import Generations, plan
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.reading_queue import MAX_ATTEMPTS, MAX_CRASHES, ReadingQueue
-from storage.sql import leases
 from storage.sql.leases import Leases
 from storage.sql.tables import PublicationRow, ReadingRow
 
@@ -24,10 +24,9 @@ LEAVE = pdf("Leave\nEmployees get twenty five days of marzipan leave a year.")
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(home: Home) -> None:
     """What failed is tried again at once, and whoever stops waits for no reader that hangs."""
-    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.2)
-    monkeypatch.setattr(worker, "DRAIN_SECONDS", 0.5)
+    home.given = {"max_pause_seconds": 0.2, "make_worker": partial(Worker, drain_seconds=0.5)}
 
 
 class StubbornReader:

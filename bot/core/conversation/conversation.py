@@ -22,7 +22,7 @@ from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
 from bot.core.conversation.placeholders import Placeholders, delivery_deadline
-from bot.core.conversation.queue_limits import QuestionLimits, QuestionRates, QueueWaits
+from bot.core.conversation.queue_limits import Pacing, PostPace, QuestionLimits, QuestionRates, QueueWaits
 from bot.core.conversation.repeated_events import RepeatedEvents
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
 from bot.core.models import Answer
@@ -56,10 +56,6 @@ MAX_PLACED_AT_ONCE = 16
 """Placeholders that are posted at the same time while all slots are taken."""
 MAX_DELIVERY_TIME = timedelta(days=1)
 """How long a platform may refuse an answer before nobody waits for it any more."""
-MAX_HELD_BACK_SECONDS = 1.0
-"""How long work on an answer waits while messages are being kept, or placeholders posted."""
-PLACING_HELD_BACK_SECONDS = 0.1
-"""How long the next placeholders wait while messages are being kept."""
 FLOOD_SECONDS = 0.2
 """Answers that wait for so long wait because of a flood: then placeholders say that others are first."""
 
@@ -79,6 +75,7 @@ class Conversation:
         direct: DirectChats | None = None,
         take_upload: TakeUpload | None = None,
         limits: QuestionLimits | None = None,
+        pacing: Pacing | None = None,
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
@@ -96,6 +93,7 @@ class Conversation:
             direct: knows what direct chats ask; None: the library that an admin names.
             take_upload: takes the files of messages; None: they are as if they were not there.
             limits: beyond them a question goes behind others; None: none does.
+            pacing: how long steps give way to others.
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
@@ -116,7 +114,9 @@ class Conversation:
         self._owner = uuid4().hex
         self._rates = QuestionRates(limits or QuestionLimits())
         self._waits = QueueWaits(concurrency)
-        self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds)
+        self._pacing = pacing or Pacing()
+        pace = PostPace(self._pacing.post_pause)
+        self._placeholders = Placeholders(inbox, messengers, self._waits, lease_seconds, pace)
         self._slots = asyncio.Semaphore(concurrency)
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: set[asyncio.Task[None]] = set()
@@ -262,7 +262,7 @@ class Conversation:
         """Post the next placeholders, those of all channels in turn; False when there are none to post."""
         while len(self._placing) > MAX_PLACED_AT_ONCE // 2:
             await asyncio.wait(self._placing, return_when=asyncio.FIRST_COMPLETED)
-        await _wait(self._none_receiving, PLACING_HELD_BACK_SECONDS)
+        await _wait(self._none_receiving, self._pacing.placing_held_back)
         try:
             items = await self._placeholders.claim(self._owner, MAX_PLACED_AT_ONCE - len(self._placing))
         except Exception as error:  # whatever it is, the next claim may do better
@@ -316,8 +316,8 @@ class Conversation:
 
     async def _first_signs_first(self) -> None:
         """Wait for a while until what arrives is kept and shown: a sign is owed sooner than an answer."""
-        until = asyncio.get_running_loop().time() + MAX_HELD_BACK_SECONDS
-        is_calm = await _wait(self._none_receiving, min(FLOOD_SECONDS, MAX_HELD_BACK_SECONDS))
+        until = asyncio.get_running_loop().time() + self._pacing.held_back
+        is_calm = await _wait(self._none_receiving, min(FLOOD_SECONDS, self._pacing.held_back))
         if not is_calm and self._receiving > 1:  # one alone is not many: the database is slow
             self._is_flooded = True
             self._arrived.set()

@@ -44,13 +44,14 @@ class Placeholders:
         messengers: Mapping[Platform, Messenger],
         waits: QueueWaits,
         lease_seconds: float,
+        pace: PostPace,
     ) -> None:
         """The arguments are those of ``Conversation``; ``waits`` says what those who wait are told."""
         self._inbox = inbox
         self._messengers = messengers
         self._waits = waits
         self._lease_seconds = lease_seconds
-        self.pace = PostPace()
+        self.pace = pace
 
     async def claim(self, owner: str, limit: int) -> Sequence[InboxItem]:
         """Questions that nobody was shown a reply to, each of which is to be given to ``post_queued``.

@@ -24,8 +24,6 @@ SHORT_WAIT_SECONDS = 20.0
 """Nobody is told how long a shorter wait is."""
 FIRST_ANSWER_SECONDS = 2.0
 """How long an answer takes, before any was made."""
-POST_PAUSE = 1.0
-"""Seconds between two posts in a channel whose platform asked us to wait: Slack takes one a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,18 @@ class QuestionLimits:
     channel: int = 0
     workspace: int = 0
     """Of a Slack workspace, or organisation that installed the app, or Teams tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """Seconds for which work gives way to what arrives, and posts to a platform that asked us to wait."""
+
+    # Longest wait of an answer for messages that are being kept and placeholders that are being posted.
+    held_back: float = 1.0
+    # Longest wait of the next placeholders for messages that are being kept.
+    placing_held_back: float = 0.1
+    # Between two posts in a channel whose platform asked us to wait: Slack takes one a second.
+    post_pause: float = 1.0
 
 
 class QuestionRates:
@@ -82,14 +92,15 @@ class PostPace:
     From then on that channel gets one post a second, until a minute has passed without a refusal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
         self._next_at: dict[int, float] = {}
         self._refused_at: dict[int, float] = {}
 
     def refused(self, channel: int, seconds: float) -> None:
         """The platform takes nothing there for so long."""
         now = steady_seconds()
-        self._next_at[channel] = max(self._next_at.get(channel, 0.0), now + max(seconds, POST_PAUSE))
+        self._next_at[channel] = max(self._next_at.get(channel, 0.0), now + max(seconds, self._pause))
         self._refused_at[channel] = now + seconds
 
     def closed_channels(self) -> Sequence[int]:
@@ -106,7 +117,7 @@ class PostPace:
             return True
         if at > now:
             return False
-        self._next_at[channel] = now + POST_PAUSE
+        self._next_at[channel] = now + self._pause
         return True
 
 

@@ -46,7 +46,11 @@ log = logging.getLogger(__name__)
 class AgentSessions:
     """Begins sessions, names them, and ends them."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, decoration_seconds: float = DECORATION_SECONDS, rest_seconds: float = REST_SECONDS
+    ) -> None:
+        self._decoration_seconds = decoration_seconds
+        self._rest_seconds = rest_seconds
         self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
         """By installation: what one workspace refuses, another one may take."""
         self._opened: dict[str, deque[float]] = {}
@@ -83,7 +87,7 @@ class AgentSessions:
     async def rest(self, client: AsyncWebClient, channel: str, thread: str) -> None:
         """Say that we are not at work in a thread any more."""
         try:
-            async with asyncio.timeout(REST_SECONDS):
+            async with asyncio.timeout(self._rest_seconds):
                 place = {"channel_id": channel, "thread_ts": thread}
                 await call(client.agents_sessions_setStatus, MAX_TRIES, **place, status="active")
         except (DeliveryError, TimeoutError) as error:
@@ -111,7 +115,7 @@ class AgentSessions:
     ) -> bool:
         """Whether Slack did it, or may have."""
         try:
-            async with asyncio.timeout(DECORATION_SECONDS):
+            async with asyncio.timeout(self._decoration_seconds):
                 await method(**arguments)
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             self._quiet_until[installation] = steady_seconds() + QUIET_SECONDS

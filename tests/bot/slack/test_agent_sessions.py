@@ -181,13 +181,12 @@ async def test_no_session_is_begun_where_nobody_typed_to_us_alone(
 
 @pytest.mark.parametrize(("refusal", "hangs"), [("feature_disabled", False), ("", True)], ids=str)
 async def test_a_slack_without_sessions_costs_no_answer_and_is_left_alone(
-    slack: Slack, refusal: str, hangs: bool, monkeypatch: pytest.MonkeyPatch
+    slack: Slack, refusal: str, hangs: bool
 ) -> None:
     """The second question tries none; of one that may have begun it is said that it ended."""
-    monkeypatch.setattr("bot.slack.surfaces.agent_sessions.DECORATION_SECONDS", 0.1)
-    monkeypatch.setattr("bot.slack.surfaces.agent_sessions.REST_SECONDS", 0.1)
     slack.refusal, slack.hangs = refusal, hangs
-    one = messenger(slack)
+    sessions = AgentSessions(decoration_seconds=0.1, rest_seconds=0.1)
+    one = SlackMessenger(web_client("xoxb-test", slack.url), sessions=sessions)
     for _ in range(2):
         placed = await one.place(DIRECT, Language.ENGLISH, asked=ASKED)
         await one.deliver(DIRECT, placed, ANSWER)

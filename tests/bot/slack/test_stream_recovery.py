@@ -24,7 +24,6 @@ from harness.empty_homes import make_sqlite
 from harness.waiting import PATIENCE
 from sqlalchemy import select, update
 
-from bot.core.conversation import conversation
 from bot.core.conversation.conversation import Conversation
 from bot.core.errors import DeliveryUnclear
 from bot.core.models import Answer, AnswerState, Language, Question
@@ -37,7 +36,6 @@ from storage.chat.thread_memory import ThreadMemory
 from storage.clock import utc_now
 from storage.errors import MessageTaken
 from storage.models import ChannelKey, Platform
-from storage.sql import leases
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow
 
@@ -116,7 +114,7 @@ class World:
     async def running(self, life: Life) -> AsyncIterator[Conversation]:
         """A process while it runs."""
         worker = Conversation(
-            life.mortal(Inbox(self.database)),
+            life.mortal(Inbox(self.database, max_pause_seconds=0.05)),
             Channels(self.database),
             Answers(),
             ThreadMemory(self.database, 30),
@@ -191,10 +189,8 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    """On a fresh database; what failed is tried again at once."""
-    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(conversation, "UNCONFIRMED_SECONDS", 0.05)
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """On a fresh database."""
     database = await Database.open(make_sqlite(tmp_path))
     async with streaming_slack() as slack:
         yield World(database, slack)

@@ -16,8 +16,8 @@ from bot.core.errors import ChannelClosed
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.ports import GivenAnswer
 from bot.core.wording import reply_words
-from bot.teams import compose_extension
 from bot.teams.adapter import PATH, TeamsAdapter
+from bot.teams.compose_extension import REPLY_SECONDS, ComposeExtension
 from bot.teams.connector import Connector, is_local
 from bot.teams.messenger import TeamsMessenger
 from storage.chat.traces import PRIVATE_THREAD
@@ -74,6 +74,14 @@ def send(inbox: LateInbox, development_door: Callable[[Any], TeamsAdapter]) -> C
     return sent
 
 
+@pytest.fixture
+def extension(inbox: LateInbox) -> ComposeExtension:
+    """As the door has it, but it waits for a moment only."""
+    return ComposeExtension(
+        inbox.receive, inbox.given, sources_shown=5, question_chars=500, reply_seconds=0.2
+    )
+
+
 async def test_the_dialog_asks_for_a_question_in_the_persons_language(send: Callable[..., Any]) -> None:
     """One field and one button; an empty question gets it again."""
     for activity in (invoke("fetchTask"), invoke(question="  ")):
@@ -114,31 +122,27 @@ async def test_a_question_is_answered_from_the_channel_of_the_box_by_a_card_to_i
 
 
 async def test_what_is_not_answered_in_time_is_fetched_by_a_button(
-    send: Callable[..., Any], inbox: LateInbox, monkeypatch: pytest.MonkeyPatch
+    extension: ComposeExtension, inbox: LateInbox
 ) -> None:
     """Teams waits five seconds: it hears that the search goes on; the question is not asked twice."""
-    monkeypatch.setattr(compose_extension, "REPLY_SECONDS", 0.3)
     inbox.may_answer = False
-    _, reply = await send(invoke(question="when?"))
+    reply = await extension.reply(invoke(question="when?"))
     (button,) = reply["task"]["value"]["card"]["content"]["actions"]
     assert button["title"] == WORDS.compose_show
-    _, again = await send(invoke(**button["data"]))
-    assert again == reply
+    assert await extension.reply(invoke(**button["data"])) == reply
     inbox.may_answer = True
-    _, answered = await send(invoke(**button["data"]))
-    assert "composeExtension" in answered
+    assert "composeExtension" in await extension.reply(invoke(**button["data"]))
     assert len(inbox.kept) == 1
-    assert compose_extension.REPLY_SECONDS < 5
+    assert REPLY_SECONDS < 5
 
 
 async def test_an_answer_is_its_askers_in_its_own_channel(
     send: Callable[..., Any],
+    extension: ComposeExtension,
     inbox: LateInbox,
-    monkeypatch: pytest.MonkeyPatch,
     name_of: Callable[[str], str],
 ) -> None:
     """Another person, another channel, a question that was asked aloud, an id of nothing: no word of it."""
-    monkeypatch.setattr(compose_extension, "REPLY_SECONDS", 0.2)
     await send(invoke(place=HR, question="when?"))
     aloud = invoke(place=HR) | {"type": "message", "id": "18", "text": "when?"}
     aloud["conversation"]["conversationType"] = "personal"
@@ -153,8 +157,7 @@ async def test_an_answer_is_its_askers_in_its_own_channel(
         invoke(place=HR, asked="never"),
         invoke(place=HR, asked={"$ne": ""}),
     ):
-        status, reply = await send(stranger)
-        assert status == 200
+        reply = await extension.reply(stranger)
         assert "composeExtension" not in reply
         assert name_of(HR) not in str(reply)
     _, own = await send(invoke(place=HR, asked=asked))

@@ -28,7 +28,6 @@ from storage.chat.thread_memory import ThreadMemory
 from storage.clock import utc_now
 from storage.crash_points import ANSWER_POINTS
 from storage.models import ChannelKey, Platform
-from storage.sql import leases
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow
 
@@ -39,12 +38,6 @@ ANSWER = Answer(
 )
 LISTED = "https://f.example/v/1"
 PLACES = {"channel": {}, "personal chat": {"is_personal": True}}
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed is tried again at once."""
-    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.2)
 
 
 class Killed(BaseException):
@@ -76,7 +69,7 @@ class World:
         """A worker while it runs."""
         messenger = TeamsMessenger(Connector(None, is_local, pause=0.01))
         worker = Conversation(
-            Inbox(self.database),
+            Inbox(self.database, max_pause_seconds=0.2),
             Channels(self.database),
             Answers(),
             ThreadMemory(self.database, 30),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,12 +12,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from harness.waiting import PATIENCE, until_true
 
-from bot.web import connections
 from bot.web.connections import ConnectionLimits, Runner, connections_that_fit
 from bot.web.middleware import answer_failures
 from bot.web.templates import Assets, Templates
 
-LIMITS = ConnectionLimits(in_all=8, per_address=6, head_seconds=1.5, body_seconds=1.5, idle_seconds=60)
+LIMITS = ConnectionLimits(
+    in_all=8, per_address=6, head_seconds=1.5, body_seconds=1.5, idle_seconds=60, sweep_seconds=0.1
+)
 GET = b"GET /ok HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF = b"GET /ok HTTP/1.1\r\nHo"
 HALF_BODY = b"POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf"
@@ -33,9 +35,8 @@ class Limited(TestServer):
 
 
 @pytest.fixture
-async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TestClient]:
+async def server() -> AsyncIterator[TestClient]:
     """Answers at once, waits for a body, or works until it is told to stop."""
-    monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.1)
     free = asyncio.Event()
 
     async def ok(_: web.Request) -> web.Response:
@@ -161,7 +162,11 @@ async def test_where_all_work_a_new_one_is_turned_away(server: TestClient) -> No
     assert not await is_closed(busy[0], 0.1)
 
 
-def test_the_limit_leaves_half_of_the_handles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_leaves_half_of_the_handles() -> None:
     """Shows that stored files and the database find some, too."""
-    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (300, 300))
-    assert (connections_that_fit(512), connections_that_fit(100)) == (150, 100)
+    handles, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, most))
+    try:
+        assert (connections_that_fit(512), connections_that_fit(100)) == (150, 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (handles, most))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import date, timedelta
 
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import TestClient, make_mocked_request
-from fakes.web_house import House, Visit, make_pdf
+from fakes.web_house import House, make_pdf
 from harness.tables import for_each
 from harness.waiting import PATIENCE
 from sqlalchemy import select, update
 from sqlmodel import col
 
-from bot.web import source_openings
-from bot.web.source_openings import is_person
+from bot.web.source_openings import SourceOpenings, is_person
+from storage.chat.citations import Citations
 from storage.clock import utc_now
 from storage.errors import DatabaseUnavailable
 from storage.models import CitationRecord
@@ -22,6 +25,7 @@ from storage.sql.tables import CitationRow, SourceOpeningRow
 
 FIREFOX = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
 CLICK = FIREFOX | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "cross-site"}
+REQUEST = make_mocked_request("GET", "/v/x", headers=CLICK)
 CUBOT = "Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
 
 
@@ -88,47 +92,51 @@ async def test_openings_are_written_later_and_go_with_their_citation(
     assert await openings(house) == []
 
 
+@asynccontextmanager
+async def counting(citations: Citations) -> AsyncIterator[SourceOpenings]:
+    """Openings are written into ``citations`` all the while, and once at the end."""
+    counted = SourceOpenings(citations, flush_seconds=0.02)
+    async with asynccontextmanager(counted.running)(web.Application()):
+        yield counted
+
+
 async def test_what_cannot_be_written_is_written_later(
-    visit: Visit, house: House, cited: tuple[CitationRecord, str], monkeypatch: pytest.MonkeyPatch
+    house: House, cited: tuple[CitationRecord, str]
 ) -> None:
     """Shows that a database that is away loses no opening and fails no page."""
-    record, path = cited
-    count, failures = house.citations.count_openings, [DatabaseUnavailable("away")]
+    record, _ = cited
+    failures = [DatabaseUnavailable("away")]
 
-    async def fail_once(found: dict[tuple[int, object], int]) -> None:
-        if failures:
-            raise failures.pop()
-        await count(found)  # type: ignore[arg-type]
+    class FailingCitations(Citations):
+        async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
+            if failures:
+                raise failures.pop()
+            await super().count_openings(openings)
 
-    monkeypatch.setattr(house.citations, "count_openings", fail_once)
-    monkeypatch.setattr(source_openings, "FLUSH_SECONDS", 0.02)
-    client = await visit()
-    await client.get(path, headers=CLICK)
-    async with asyncio.timeout(PATIENCE):
-        while not await openings(house):
-            await asyncio.sleep(0.01)
-    assert failures == []
-    await client.get(path, headers=CLICK)
-    await client.close()
+    async with counting(FailingCitations(house.database)) as counted:
+        counted.note(REQUEST, record)
+        async with asyncio.timeout(PATIENCE):
+            while not await openings(house):
+                await asyncio.sleep(0.01)
+        assert failures == []
+        counted.note(REQUEST, record)
     assert await openings(house) == [(record.id, 2)]
 
 
 async def test_a_write_that_has_begun_when_the_service_ends_is_kept(
-    visit: Visit, house: House, cited: tuple[CitationRecord, str], monkeypatch: pytest.MonkeyPatch
+    house: House, cited: tuple[CitationRecord, str]
 ) -> None:
     """Shows that the end of the service waits for it; one that is broken off would lose the opening."""
-    record, path = cited
-    count, has_begun = house.citations.count_openings, asyncio.Event()
+    record, _ = cited
+    has_begun = asyncio.Event()
 
-    async def count_slowly(found: dict[tuple[int, object], int]) -> None:
-        has_begun.set()
-        await asyncio.sleep(0.1)
-        await count(found)  # type: ignore[arg-type]
+    class SlowCitations(Citations):
+        async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
+            has_begun.set()
+            await asyncio.sleep(0.1)
+            await super().count_openings(openings)
 
-    monkeypatch.setattr(house.citations, "count_openings", count_slowly)
-    monkeypatch.setattr(source_openings, "FLUSH_SECONDS", 0.02)
-    client = await visit()
-    await client.get(path, headers=CLICK)
-    await has_begun.wait()
-    await client.close()
+    async with counting(SlowCitations(house.database)) as counted:
+        counted.note(REQUEST, record)
+        await has_begun.wait()
     assert await openings(house) == [(record.id, 1)]

@@ -15,10 +15,9 @@ from harness.empty_homes import make_sqlite
 from harness.waiting import PATIENCE, until, until_true
 from sqlalchemy import select, update
 
-from bot.core.conversation import conversation, queue_limits
-from bot.core.conversation.conversation import Conversation
+from bot.core.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.core.conversation.direct_chats import DirectChats
-from bot.core.conversation.queue_limits import QuestionLimits
+from bot.core.conversation.queue_limits import Pacing, QuestionLimits
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
@@ -29,8 +28,7 @@ from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import UPLOAD, InboxItem
 from storage.clock import utc_now
 from storage.errors import IndexUnavailable, LeaseLost
-from storage.models import Box, ChannelKey, Platform, TenantName
-from storage.sql import leases
+from storage.models import Box, Channel, ChannelKey, Platform, TenantName
 from storage.sql.database import Database
 from storage.sql.tables import InboxRow, TurnRow
 
@@ -40,12 +38,6 @@ QUEUED = reply_words(Language.ENGLISH).queued
 FIGURE = AnswerFigure(
     "a.pdf", 1, "Backups by day", Box(0, 0, 1, 1), "http://127.0.0.1/v/a", "http://127.0.0.1/f/a"
 )
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed is tried again at once."""
-    monkeypatch.setattr(leases, "MAX_PAUSE_SECONDS", 0.2)
 
 
 class Killed(BaseException):
@@ -162,7 +154,7 @@ class World:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.inbox = Fallible(Inbox(database))
+        self.inbox = Fallible(Inbox(database, max_pause_seconds=0.2))
         self.memory = Fallible(ThreadMemory(database, 30))
         self.chat = Chat()
         self.messenger = Fallible(self.chat)
@@ -343,11 +335,8 @@ def stop(covers: Callable[[Json], bool] = lambda _: True, thread: str = "17.1") 
     return StopRequest(message().key, thread, "message of another", covers)
 
 
-async def test_a_stopped_question_ends_with_a_sentence_at_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stopped_question_ends_with_a_sentence_at_once(world: World) -> None:
     """Work on it ends, nobody asks it again, the thread remembers nothing; what comes later is answered."""
-    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=0.1))
     world.answers.gate.clear()
     async with world.running(lease_seconds=60) as worker:
         await worker.receive(message(text="Wie lange?"))
@@ -367,11 +356,8 @@ async def test_a_stopped_question_ends_with_a_sentence_at_once(
     assert [turn.question for turn in await world.turns()] == ["Question e2?"]
 
 
-async def test_a_question_that_another_process_answers_is_stopped_there_too(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_question_that_another_process_answers_is_stopped_there_too(world: World) -> None:
     """Whoever heard of it says so; the other one has lost the question before anybody takes it again."""
-    monkeypatch.setattr("storage.chat.inbox.STOP_PAUSE", timedelta(seconds=1))
     world.answers.gate.clear()
     async with world.running() as first:
         await first.receive(message())
@@ -612,22 +598,19 @@ async def test_only_so_many_questions_are_answered_at_once(world: World) -> None
 
 
 @pytest.mark.parametrize("held_back", [60.0, 0.1])
-async def test_what_is_not_acknowledged_yet_goes_first(
-    world: World, monkeypatch: pytest.MonkeyPatch, held_back: float
-) -> None:
+async def test_what_is_not_acknowledged_yet_goes_first(world: World, held_back: float) -> None:
     """No work begins while a message is being kept, but it does not wait for ever for a slow database."""
-    monkeypatch.setattr(conversation, "MAX_HELD_BACK_SECONDS", held_back)
-    monkeypatch.setattr(conversation, "PLACING_HELD_BACK_SECONDS", held_back)
-    has_come, may_be_kept, receive = asyncio.Event(), asyncio.Event(), world.inbox.receive
+    has_come, may_be_kept = asyncio.Event(), asyncio.Event()
 
-    async def receive_slowly(*arguments: Any, event_key: str, **values: Any) -> Any:
-        if event_key == "slow":
-            has_come.set()
-            await may_be_kept.wait()
-        return await receive(*arguments, event_key=event_key, **values)
+    class SlowInbox(Inbox):
+        async def receive(self, channel: Channel, *, event_key: str, **values: Any) -> bool:
+            if event_key == "slow":
+                has_come.set()
+                await may_be_kept.wait()
+            return await super().receive(channel, event_key=event_key, **values)
 
-    monkeypatch.setattr(world.inbox, "receive", receive_slowly, raising=False)
-    async with world.running() as worker:
+    world.inbox = Fallible(SlowInbox(world.database))
+    async with world.running(pacing=Pacing(held_back, held_back)) as worker:
         slow = asyncio.create_task(worker.receive(message("slow")))
         await has_come.wait()
         await worker.receive(message())
@@ -641,22 +624,19 @@ async def test_what_is_not_acknowledged_yet_goes_first(
         await world.until("done", 2)
 
 
-async def test_one_question_that_is_kept_slowly_is_not_called_many(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_question_that_is_kept_slowly_is_not_called_many(world: World) -> None:
     """A slow database is no flood: the question has the usual placeholder."""
-    receive, claim = world.inbox.receive, world.inbox.claim
 
-    async def receive_slowly(*arguments: Any, **values: Any) -> Any:
-        await asyncio.sleep(2 * conversation.FLOOD_SECONDS)
-        return await receive(*arguments, **values)
+    class SlowInbox(Inbox):
+        async def receive(self, *arguments: Any, **values: Any) -> bool:
+            await asyncio.sleep(2 * FLOOD_SECONDS)
+            return await super().receive(*arguments, **values)
 
-    async def claim_slowly(*arguments: Any, **values: Any) -> Any:
-        await asyncio.sleep(0.1)
-        return await claim(*arguments, **values)
+        async def claim(self, *arguments: Any, **values: Any) -> InboxItem | None:
+            await asyncio.sleep(0.1)
+            return await super().claim(*arguments, **values)
 
-    monkeypatch.setattr(world.inbox, "receive", receive_slowly, raising=False)
-    monkeypatch.setattr(world.inbox, "claim", claim_slowly, raising=False)
+    world.inbox = Fallible(SlowInbox(world.database))
     world.answers.gate.clear()
     async with world.running() as worker:
         await worker.receive(message())
@@ -742,14 +722,11 @@ async def test_one_channels_flood_holds_up_no_other_channel(world: World) -> Non
     assert "Question other?" in [question.text for question in world.answers.asked][:3]
 
 
-async def test_a_channel_that_takes_no_posts_holds_up_no_other(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_channel_that_takes_no_posts_holds_up_no_other(world: World) -> None:
     """Its rate limit is honoured; all of its questions are answered in the end, in one message each."""
-    monkeypatch.setattr(queue_limits, "POST_PAUSE", 0.01)
     world.answers.gate.clear()
     world.chat.full = {"C1ABC"}
-    async with world.running(concurrency=1) as worker:
+    async with world.running(concurrency=1, pacing=Pacing(post_pause=0.01)) as worker:
         await worker.receive(message_in("C3ABC", "busy"))
         await until_true(lambda: world.answers.at_once == 1)
         for number in range(20):
