@@ -54,6 +54,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
             count_request: CountRequest | None = None,
             sign_in: SignInSettings | None = None,
             port: int | None = None,
+            max_file_mb: int = 200,
             **settings: object,
         ) -> TestClient:
             async def works() -> bool:
@@ -71,7 +72,7 @@ async def visit(house: House) -> AsyncIterator[Visit]:
                 links=house.links,
                 images=house.images(chosen.page_images_mb),
                 settings=chosen,
-                kept=StorageSettings(home=house.home),
+                kept=StorageSettings(home=house.home, max_file_mb=max_file_mb),
                 model_hosts=["models.example"],
                 inbox=house.home / "inbox",
                 readiness=Readiness(checks),

@@ -10,10 +10,10 @@ from fakes.web_house import House, Shelved, make_pdf
 from sqlalchemy import select, update
 from sqlmodel import col
 
-from bot.web.admin import documents_page
+from bot.web.admin.documents_page import PAGE_SIZE
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
-from storage.sql.tables import PublicationRow, ReadingRow, VersionRow
+from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
 
 @pytest.fixture
@@ -112,21 +112,32 @@ async def test_a_newer_version_that_failed_is_read_again_while_the_older_one_ans
 
 
 async def test_a_long_list_comes_in_pages(
-    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved], monkeypatch: pytest.MonkeyPatch
+    client: TestClient, house: House, shelf: tuple[Channel, Shelved, Shelved]
 ) -> None:
     """Each leads to the next one and back, with what was chosen; JSON has all."""
-    monkeypatch.setattr(documents_page, "PAGE_SIZE", 1)
-    query = {"state": "live", "q": "p"}
+    channel, oven, _ = shelf
+    async with house.database.transaction() as session:
+        folder = await session.scalar(select(col(DocumentRow.folder_id)).limit(1))
+        added = [
+            DocumentRow(channel_id=channel.id, folder_id=folder, file=f"page-{number:03}.pdf")
+            for number in range(PAGE_SIZE + 1)
+        ]
+        session.add_all(added)
+        await session.flush()
+        session.add_all(VersionRow(document_id=one.id, number=1, sha256=oven.sha256) for one in added)
+    query = {"q": "page-"}
     first = await (await client.get("/console/documents", params=query)).text()
-    assert "2 documents, 1 to 1 shown" in first
-    assert 'href="?state=live&amp;q=p&amp;from=1" rel="next"' in first
+    assert "101 documents, 1 to 100 shown" in first
+    assert 'href="?q=page-&amp;from=100" rel="next"' in first
     assert 'rel="prev"' not in first
-    last = await (await client.get("/console/documents", params=query | {"from": "1"})).text()
-    assert ("<small>oven.pdf<" in last, "<small>backup.pdf<" in last) == (True, False)
-    assert 'href="?state=live&amp;q=p&amp;from=0" rel="prev"' in last
-    for wrong in ("7", "-1", "x", "²"):
-        assert "1 to 1 shown" in await (await client.get("/console/documents", params={"from": wrong})).text()
-    assert len(await listed(client, **query)) == 2
+    last = await (await client.get("/console/documents", params=query | {"from": "100"})).text()
+    assert ("<small>page-100.pdf<" in last, "<small>page-099.pdf<" in last) == (True, False)
+    assert 'href="?q=page-&amp;from=0" rel="prev"' in last
+    for wrong in ("700", "-1", "x", "²"):
+        assert (
+            "1 to 100 shown" in await (await client.get("/console/documents", params={"from": wrong})).text()
+        )
+    assert len(await listed(client, **query)) == 101
 
 
 async def test_metadata_are_corrected_and_taken_back(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,12 @@ import pytest
 from aiohttp import FormData
 from aiohttp.test_utils import TestClient
 from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
+from harness.full_disk import full_disk
 from harness.waiting import PATIENCE
 
-from bot.core.uploads import folder_uploads
-from bot.core.uploads.upload_folder import PartialFile
+from bot.core.uploads.file_checks import MEGABYTE
+from bot.core.uploads.folder_uploads import MAX_HELD_SECONDS
+from storage.clock import time_passed
 from storage.models import Channel, ChannelKey, Platform
 from storage.sql.audit import AuditLog
 
@@ -42,7 +46,7 @@ async def upload(client: TestClient, place: str, *files: tuple[str, bytes], **he
     """What became of files; the whole response where it is not JSON."""
     form = FormData({"place": place}, quote_fields=False)
     for name, data in files:
-        form.add_field("file", data, filename=name)
+        form.add_field("file", BytesIO(data), filename=name)
     response = await client.post("/console/uploads", data=form, headers=OWN | headers)
     return await response.json() if response.content_type == "application/json" else response
 
@@ -120,32 +124,25 @@ async def test_without_javascript_a_page_asks(client: TestClient, house: House, 
 
 
 async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
-    visit: Visit, house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+    visit: Visit, house: House, folder: Path
 ) -> None:
     """The next upload tidies up after the last; so does the end."""
     client = await visit()
     (folder / "plan.pdf").write_bytes(PDF)
     place = await place_of(house, folder)
     await upload(client, place, ("plan.pdf", OTHER))
-    monkeypatch.setattr(folder_uploads, "MAX_HELD_SECONDS", -1.0)
-    await upload(client, place, ("plan.pdf", OTHER))
+    with time_passed(timedelta(seconds=MAX_HELD_SECONDS + 1)):
+        await upload(client, place, ("plan.pdf", OTHER))
     assert len(files(folder)) == 2
     await client.close()
     assert files(folder) == {"plan.pdf": PDF}
 
 
-async def test_a_full_disk_is_said_and_leaves_nothing(
-    client: TestClient, house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house: House, folder: Path) -> None:
     """Whether it is full while the bytes come, or when they are to be safe."""
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    for step in ("write", "sync"):
-        with monkeypatch.context() as full:
-            full.setattr(PartialFile, step, fail)
-            (said,) = await upload(client, await place_of(house, folder), ("plan.pdf", PDF))
+    for size in (1_000_000, len(PDF)):
+        with full_disk():
+            (said,) = await upload(client, await place_of(house, folder), ("plan.pdf", PDF.ljust(size)))
         assert said["state"] == "refused"
         assert "the disk is full, so nothing of it was kept" in said["text"]
         assert files(folder) == {}
@@ -187,15 +184,12 @@ async def wait_for(is_so: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_file_may_be_as_large_as_ingestion_reads(
-    client: TestClient, house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_may_be_as_large_as_ingestion_reads(visit: Visit, house: House, folder: Path) -> None:
     """More is refused by name while it comes, and the next file of the form is taken all the same."""
-    monkeypatch.setattr("bot.core.uploads.file_checks.MEGABYTE", 10)  # 200 megabytes, in small
-    large = PDF.ljust(2001)
+    client, large = await visit(max_file_mb=1), PDF.ljust(MEGABYTE + 1)
     answers = await upload(client, await place_of(house, folder), ("large.pdf", large), ("plan.pdf", PDF))
     assert [one["state"] for one in answers] == ["refused", "kept"]
-    assert "“large.pdf” was not taken: it has more than 200 MB" in answers[0]["text"]
+    assert "“large.pdf” was not taken: it has more than 1 MB" in answers[0]["text"]
     assert list(files(folder)) == ["plan.pdf"]
 
 

@@ -16,6 +16,7 @@ from harness.tables import for_each
 from sqlalchemy import delete, select, update
 from sqlmodel import col
 
+from bot.core.citations.signed_links import KeyRing
 from bot.core.ports import LinkPreview
 from bot.web.opened_links import preview_link
 from bot.web.viewer.page_view import make_chunk_view
@@ -234,17 +235,17 @@ async def test_pages_that_do_not_exist_are_nothing(client: TestClient, cited: Ci
     assert (await client.get(cited.path + suffix)).status == 404
 
 
-async def test_a_forged_link_is_none_while_sql_is_away(
-    client: TestClient, house: House, cited: Cited, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_forged_link_is_none_while_sql_is_away(visit: Visit, house: House, cited: Cited) -> None:
     """The keys that are known say so; for what has no token's form they are not even read again."""
     asked: list[int] = []
 
-    async def refresh() -> None:
-        asked.append(1)
-        raise DatabaseUnavailable("away")
+    class UnreachableKeys(KeyRing):
+        async def refresh(self) -> None:
+            asked.append(1)
+            raise DatabaseUnavailable("away")
 
-    monkeypatch.setattr(house.keys, "refresh", refresh)
+    house.keys = UnreachableKeys(house.home / "link_keys.json")
+    client = await visit()
     for text in ("x", "A" * 111, "A" * 113, "ü" * 112):
         assert (await client.get(f"/v/{text}")).status == 404
     assert not asked

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
 
-import pytest
 from harness.ingestion_home import Home
 from harness.waiting import PATIENCE
 from samples.paper import pdf
@@ -22,10 +22,10 @@ from ingestion.jobs.threads import run_for
 from ingestion.settings import IngestionSettings
 from ingestion.sources.base import Scan, ScannedFile
 from ingestion.sources.local import LocalSource
-from ingestion.watch import watcher
 from ingestion.watch.intake import Intake
 from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from ingestion.watch.watcher import PausedFolders, WatchedPlace, WatchedPlaces
+from storage.clock import time_passed
 from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
@@ -131,22 +131,26 @@ async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Ho
     assert list(await folders.documents(folder.id)) == ["a.pdf"]
 
 
-async def test_many_places_ask_once_who_is_paused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that ticks of a second share one answer, and that the next one is asked for anew."""
-    folders, now, asked = Folders(home.database), [10.0], list[float]()
-    ask = folders.paused
+class CountedFolders(Folders):
+    """Counts how often it is asked who is paused."""
 
-    async def count() -> frozenset[int]:
-        asked.append(now[0])
-        return await ask()
+    asked = 0
 
-    monkeypatch.setattr(folders, "paused", count)
-    monkeypatch.setattr(watcher, "steady_seconds", lambda: now[0])
-    paused = PausedFolders(folders, 1)
+    async def paused(self) -> frozenset[int]:
+        """Their ids."""
+        self.asked += 1
+        return await super().paused()
+
+
+async def test_many_places_ask_once_who_is_paused(home: Home) -> None:
+    """Shows that ticks of a minute share one answer, and that the next one is asked for anew."""
+    folders = CountedFolders(home.database)
+    paused = PausedFolders(folders, 60)
     assert await asyncio.gather(*(paused.current() for _ in range(100))) == [frozenset()] * 100
-    now[0] = 11.0
-    await paused.current()
-    assert asked == [10.0, 11.0]
+    assert folders.asked == 1
+    with time_passed(timedelta(seconds=60)):
+        await paused.current()
+    assert folders.asked == 2
 
 
 async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:

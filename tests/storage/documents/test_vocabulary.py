@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 from fakes.document_shelf import Shelf
 
-from storage.documents import vocabulary
 from storage.documents.catalog import Catalog
 from storage.documents.vocabulary import Vocabularies
 from storage.files.reading_files import ReadingFiles
@@ -98,13 +98,26 @@ async def test_a_lost_reading_costs_its_words_only_until_it_is_made_again(
     assert set(await vocabularies.words(shelf.channel_id)) == {"disk", "tape", "a", "b"} | NAMES
 
 
+class HangingFiles(ReadingFiles):
+    """On a disk that does not answer at first."""
+
+    hangs = True
+
+    async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
+        """Those of a reading, the second time."""
+        if self.hangs:
+            self.hangs = False
+            await asyncio.Event().wait()
+        return await super().word_counts(reading_id)
+
+
 async def test_what_is_not_counted_in_time_is_left_for_the_next_question(
-    files: ReadingFiles, vocabularies: Vocabularies, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, catalog: Catalog, shelf: Shelf
 ) -> None:
     """Shows that no question waits for a whole channel to be counted."""
+    files = HangingFiles(tmp_path)
+    vocabularies = Vocabularies(catalog, files)
     _, publication = await shelf.live("a.pdf")
     await write(files, publication.reading_id, "tape")
-    with monkeypatch.context() as without_time:
-        without_time.setattr(vocabulary, "MAX_SECONDS", 0)
-        assert set(await vocabularies.words(shelf.channel_id)) == {"a"} | NAMES
+    assert set(await vocabularies.words(shelf.channel_id)) == {"a"} | NAMES
     assert set(await vocabularies.words(shelf.channel_id)) == {"tape", "a"} | NAMES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import os
 import time
@@ -255,20 +254,15 @@ async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> Non
     assert not list((tmp_path / "share").glob("*/*/*"))
 
 
-async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(
-    tmp_path: Path, first: Machine, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(tmp_path: Path) -> None:
     """Shows a store that takes no pictures: what people wait for is asked of it all the same."""
-    first.adopt(0)
-    one = machine(tmp_path / "one", bucket.store())
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(errno.EACCES, "no pictures here")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(one.blobs.images._sending._system, "put_file", refuse)
-        with pytest.raises(BlobsUnavailable):
-            await drawn(one, 0)
+    share = tmp_path / "share"
+    store = ObjectStore(f"file://{share}", BlobsUnavailable, "the blob store", is_impatient=True)
+    machine(tmp_path / "first", store).adopt(0)
+    (share / "images").touch()  # where the folder of pictures would be
+    one = machine(tmp_path / "one", store)
+    with pytest.raises(BlobsUnavailable):
+        await drawn(one, 0)
     assert (await one.blobs.fetch(NAMES[0])).read_bytes() == CONTENTS[0]
 
 

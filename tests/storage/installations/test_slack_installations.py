@@ -7,13 +7,19 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import func, select
 
 from storage.chat.channels import Channels
 from storage.clock import clock_ahead, utc_now
-from storage.installations import slack_installations
-from storage.installations.slack_installations import OAuthStates, SlackInstallation, SlackInstallations
+from storage.installations.slack_installations import (
+    MAX_STATES,
+    OAuthStates,
+    SlackInstallation,
+    SlackInstallations,
+)
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
+from storage.sql.tables import OAuthStateRow
 
 ACME = "T0ACME001"
 
@@ -101,18 +107,14 @@ async def test_a_state_is_good_once_and_for_a_while(database: Database) -> None:
         assert not await states.consume("late")
 
 
-async def test_no_more_states_are_kept_than_are_allowed(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_more_states_are_kept_than_are_allowed(database: Database) -> None:
     """Whoever begins installations without end ends the oldest ones, and fills nothing."""
-    monkeypatch.setattr(slack_installations, "MAX_STATES", 3)
-    states = OAuthStates(database)
-    for number in range(5):
-        await states.issue(f"state {number}", 600)
-    assert [await states.consume(f"state {number}") for number in range(5)] == [
-        False,
-        False,
-        True,
-        True,
-        True,
-    ]
+    states, begun = OAuthStates(database), utc_now()
+    await states.issue("oldest", 600)
+    async with database.transaction() as session:
+        for number in range(MAX_STATES - 1):
+            session.add(OAuthStateRow(digest=str(number), expires_at=begun + timedelta(seconds=900)))
+    await states.issue("newest", 1200)
+    assert [await states.consume(one) for one in ("oldest", "newest")] == [False, True]
+    async with database.snapshot() as session:
+        assert await session.scalar(select(func.count()).select_from(OAuthStateRow)) == MAX_STATES - 1

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,23 @@ class World:
     channel: Channel
     shelved: Shelved
     platform: Platforms
-    reviser: AnswerReviser
+
+    @cached_property
+    def reviser(self) -> AnswerReviser:
+        """As a process that begins now has it."""
+        return self.reviser_of(AnswerSources(self.house.database))
+
+    def reviser_of(self, sources: AnswerSources) -> AnswerReviser:
+        """One that keeps in ``sources`` what it did."""
+        return AnswerReviser(
+            sources,
+            {Platform.SLACK: self.platform},  # type: ignore[dict-item]  # it only revises
+            channels=self.house.channels,
+            catalog=self.house.catalog,
+            citations=self.house.citations,
+            locator=PassageLocator(self.house.stores.readings),
+            links=self.house.links,
+        )
 
     async def replace(self, pdf: bytes, *headings: str) -> Shelved:
         """A new version goes live, as a worker makes it."""
@@ -112,19 +129,9 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         house = House(tmp_path / "home", database, LastingPdf(StorageSettings(home=tmp_path / "home")))
         channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1", "C1"))
         shelved = await house.shelve(channel, "sop.pdf", OLD, "Backups", headings=("Cover", "Schedule"))
-        platform = Platforms()
-        reviser = AnswerReviser(
-            AnswerSources(database),
-            {Platform.SLACK: platform},  # type: ignore[dict-item]  # it only revises
-            channels=house.channels,
-            catalog=house.catalog,
-            citations=house.citations,
-            locator=PassageLocator(house.stores.readings),
-            links=house.links,
-        )
-        one = World(house, channel, shelved, platform, reviser)
+        one = World(house, channel, shelved, Platforms())
         await post(one, "m1")
-        assert (await one.settle(), platform.revised) == (1, [])
+        assert (await one.settle(), one.platform.revised) == (1, [])
         yield one
 
 
@@ -223,22 +230,23 @@ async def test_a_message_that_is_gone_stays_and_the_log_says_so(
     assert (world.platform.faults, world.platform.revised) == ([], [])
 
 
+class LosingSources(AnswerSources):
+    """Of a process that dies before it keeps what it did."""
+
+    async def finish(self, *_: object, **__: object) -> None:
+        """Die."""
+        raise ConnectionError
+
+
 async def test_a_crash_between_update_and_note_repeats_the_same_text(world: World) -> None:
     """Shows that whoever comes after the claim ends writes the very same line again."""
     await world.replace(REWORDED, "Cover", "2. Schedule")
-    sources = AnswerSources(world.house.database)
-    world.reviser._sources.finish = _lost  # type: ignore[method-assign]
     with pytest.raises(ConnectionError):
-        await world.reviser.tick()
-    world.reviser._sources = sources
+        await world.reviser_of(LosingSources(world.house.database)).tick()
     with clock_ahead(timedelta(seconds=121)):
         await world.settle()
     (_, (first,)), (_, (second,)) = world.platform.revised
     assert first.line == second.line
-
-
-async def _lost(*_: object) -> None:
-    raise ConnectionError
 
 
 async def test_an_erased_answer_says_so_once_in_its_language_and_a_new_one_takes_its_place(

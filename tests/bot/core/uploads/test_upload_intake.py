@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -11,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.core import make_status
 from harness.empty_homes import make_sqlite
+from harness.full_disk import full_disk
 from samples.paper import pdf
 
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Language
-from bot.core.uploads.file_checks import FileChecks
 from bot.core.uploads.file_host import FileDownload, FileHost
-from bot.core.uploads.upload_folder import PartialFile, UploadFolder
 from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake, UploadPolicy, UploadRules
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.uploads import Uploads
-from storage.chat_models import CHAT, UPLOAD, InboxItem, UploadQuota
+from storage.chat_models import CHAT, UPLOAD, InboxItem, Upload, UploadQuota, UploadRefusal
 from storage.clock import clock_ahead, utc_now
 from storage.documents.catalog import Catalog
-from storage.models import Channel, ChannelKey, Platform
+from storage.models import Channel, ChannelKey, DocumentStatus, Platform
 from storage.sql.database import Database
 
 WORDS = reply_words(Language.ENGLISH)
@@ -36,6 +37,34 @@ MEGABYTE = 1 << 20
 
 class Killed(BaseException):
     """The process ends here."""
+
+
+class MortalUploads(Uploads):
+    """Lets the process die around the moment at which an upload is kept."""
+
+    def __init__(self, database: Database, die: Callable[[str], None]) -> None:
+        super().__init__(database)
+        self._die = die
+
+    async def keep(self, *given: Any) -> Upload | tuple[UploadRefusal, str]:
+        """Keep it."""
+        self._die("before it is kept")
+        kept = await super().keep(*given)
+        self._die("before it has its name")
+        return kept
+
+
+class KnowingCatalog(Catalog):
+    """Knows of further files what became of them."""
+
+    def __init__(self, database: Database, states: Mapping[str, str]) -> None:
+        super().__init__(database)
+        self._states = states
+
+    async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
+        """All documents."""
+        known = [make_status(file, state) for file, state in self._states.items()]
+        return [*await super().undeleted(channel_id), *known]
 
 
 @dataclass
@@ -49,6 +78,7 @@ class Host:
     breaks_off: bool = False
     given: int = 0
     """Pieces, of all files."""
+    die: Callable[[str], None] = lambda _: None
 
     @asynccontextmanager
     async def open(self, address: Mapping[str, Any]) -> AsyncIterator[FileDownload]:
@@ -59,6 +89,7 @@ class Host:
         self.fetched.append(file)
         name = self.names.get(file, f"{file}.pdf")
         yield FileDownload(name, self.media_type, len(found), self._chunks(found))
+        self.die("after all")
 
     async def _chunks(self, data: bytes) -> AsyncIterator[bytes]:
         for start in range(0, len(data), 1000):
@@ -66,6 +97,7 @@ class Host:
             yield data[start : start + 1000]
             if self.breaks_off:
                 raise DeliveryError("the connection broke")
+            self.die("while it is written")
 
 
 @dataclass
@@ -79,14 +111,24 @@ class Counter:
     quota: UploadQuota = field(default_factory=lambda: UploadQuota(3, MEGABYTE))
     policy: str = "all"
     hosts: dict[Platform, FileHost] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    """What became of files, beside what the catalogue knows."""
+    dies_at: str = ""
+
+    def die(self, step: str) -> None:
+        """End the process at one step, so that nobody tidies up after it."""
+        if step == self.dies_at:
+            for left in self.folder.glob(".*"):
+                os.link(left, f"{left}-left")
+            raise Killed
 
     @property
     def intake(self) -> UploadIntake:
         """As a process that begins now has it."""
         return UploadIntake(
-            Uploads(self.database),
+            MortalUploads(self.database, self.die),
             Channels(self.database),
-            Catalog(self.database),
+            KnowingCatalog(self.database, self.states),
             self.inbox,
             rules=UploadRules(UploadPolicy(self.policy), self.quota, max_file_mb=1),
             hosts=self.hosts or {Platform.SLACK: self.host},
@@ -286,30 +328,18 @@ async def test_the_same_bytes_are_taken_once_and_said_to_be_here(counter: Counte
     assert counter.files() == ["a.pdf"]
 
 
-@pytest.mark.parametrize("step", ["write", "_keep", "finish", "after"])
-async def test_a_crash_at_any_step_is_made_good_by_the_next_try(
-    counter: Counter, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+@pytest.mark.parametrize(
+    "step", ["while it is written", "before it is kept", "before it has its name", "after all"]
+)
+async def test_a_crash_at_any_step_is_made_good_by_the_next_try(counter: Counter, step: str) -> None:
     """Shows one file, one row, and the name that was kept first; leftovers go, as after a pulled plug."""
-    counter.host.files["a"] = PDF
-
-    finish = UploadFolder.finish
-
-    async def die(*_: Any) -> None:
-        raise Killed
-
-    def die_around(folder: UploadFolder, file: PartialFile, name: str) -> None:
-        if step == "after":
-            finish(folder, file, name)
-        raise Killed
-
-    with monkeypatch.context() as crash:
-        crash.setattr(UploadFolder, "discard", lambda self, file: file.close())  # nobody tidies up
-        crash.setattr(UploadFolder, "finish", die_around)
-        if step in {"write", "_keep"}:
-            crash.setattr(FileChecks if step == "write" else UploadIntake, step, die)
-        with pytest.raises(Killed):
-            await counter.intake.take(counter.item("a"))
+    counter.host.files["a"], counter.host.die = PDF, counter.die
+    counter.dies_at = step
+    with pytest.raises(Killed):
+        await counter.intake.take(counter.item("a"))
+    (left,) = counter.files()
+    assert left == "a.pdf" if step == "after all" else left.endswith("-left")
+    counter.dies_at = ""
     assert await counter.said(counter.item("a")) == WORDS.upload_taken(file="a.pdf")
     assert counter.files() == ["a.pdf"]
     assert (counter.folder / "a.pdf").read_bytes() == PDF
@@ -342,41 +372,27 @@ async def test_a_folder_that_cannot_be_written_to_is_said(
     assert not counter.inbox.exists()
 
 
-async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(
-    counter: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_that_could_not_get_its_name_can_be_uploaded_again(counter: Counter) -> None:
     """Shows that a full disk leaves neither a file nor an upload behind, nor says that the file is here."""
     counter.host.files["a"] = counter.host.files["b"] = PDF
-
-    def fail(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as full:
-        full.setattr(PartialFile, "sync", fail)
+    with full_disk():
         assert await counter.said(counter.item("a")) == WORDS.upload_no_folder(file="a.pdf")
     assert (counter.files(), await counter.names()) == ([], [])
     assert await counter.said(counter.item("b")) == WORDS.upload_taken(file="b.pdf")
 
 
-async def test_words_beside_a_file_are_asked_when_it_is_read(
-    counter: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_words_beside_a_file_are_asked_when_it_is_read(counter: Counter) -> None:
     """Shows that they wait while it is read, also for a file that nobody can read, but not for ever."""
     counter.host.files["a"] = PDF
     item = counter.item("a", "When do backups run?")
-    states: dict[str, str] = {}
-
-    async def is_read(intake: UploadIntake, upload: Any) -> bool:
-        return states.get(upload.name) == "live"
-
-    with pytest.raises(FileBeingRead):
-        await counter.intake.take(item)
-    monkeypatch.setattr(UploadIntake, "_is_read", is_read)
-    with pytest.raises(FileBeingRead):
-        await counter.intake.take(item)
-    states["a.pdf"] = "live"
-    assert await counter.intake.take(item) is None
-    states.clear()
+    for state in ("", "reading"):
+        counter.states["uploads/a.pdf"] = state
+        with pytest.raises(FileBeingRead):
+            await counter.intake.take(item)
+    for state in ("live", "quarantined"):
+        counter.states["uploads/a.pdf"] = state
+        assert await counter.intake.take(item) is None
+    counter.states.clear()
     with clock_ahead(timedelta(minutes=5)):
         assert await counter.intake.take(item) is None
     assert counter.host.fetched == ["a"]

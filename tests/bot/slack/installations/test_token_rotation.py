@@ -16,11 +16,10 @@ from harness.waiting import until_true
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 
 from bot.core.citations.signed_links import KeyRing
-from bot.slack.installations import workspaces
 from bot.slack.installations.sealed_tokens import TokenSeal
-from bot.slack.installations.workspaces import InstalledWorkspaces
+from bot.slack.installations.workspaces import LEASE_SECONDS, InstalledWorkspaces
 from bot.slack.web_api import NotInstalled, TokenUnavailable, web_client
-from storage.clock import utc_now
+from storage.clock import clock_ahead, utc_now
 from storage.installations.slack_installations import SlackInstallations
 from storage.sql.database import Database
 
@@ -152,10 +151,9 @@ async def test_a_refusal_is_shown_to_admins_and_the_old_token_used_while_it_hold
 
 
 async def test_a_slack_that_is_away_is_asked_again_later(
-    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces], monkeypatch: pytest.MonkeyPatch
+    house: House, slack: OAuthSlack, processes: list[InstalledWorkspaces]
 ) -> None:
     """Its silence is no refusal: the next renewal does better."""
-    monkeypatch.setattr(workspaces, "LEASE_SECONDS", 0.1)
     await house.install(ACME)
     await house.end_token(ACME, PAST)
     slack.is_down = True
@@ -165,8 +163,8 @@ async def test_a_slack_that_is_away_is_asked_again_later(
     assert held is not None
     assert held.problem is None
     slack.is_down = False
-    await asyncio.sleep(0.2)
-    assert slack.tokens[await token_of(processes[1])] == ACME
+    with clock_ahead(timedelta(seconds=LEASE_SECONDS)):
+        assert slack.tokens[await token_of(processes[1])] == ACME
 
 
 async def test_an_app_that_is_removed_meanwhile_stays_removed(
