@@ -1,0 +1,92 @@
+"""Tests hand in what they need otherwise: none patches our own code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from harness.tables import for_each
+from sources import PACKAGES, ROOT, parse
+
+SETTERS = ("__setattr__", "delattr", "delitem", "object", "patch", "setattr", "setitem")
+
+Names = dict[str, str]
+
+
+def imported(tree: ast.Module) -> Names:
+    """Each imported name with the dotted name that it stands for."""
+    names: Names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {one.asname or one.name.partition(".")[0]: one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return names
+
+
+def root_of(target: ast.expr) -> str:
+    """The name or text that a chain of attributes, items and calls begins with."""
+    while isinstance(target, ast.Attribute | ast.Call | ast.Subscript):
+        target = target.func if isinstance(target, ast.Call) else target.value
+    return str(target.value) if isinstance(target, ast.Constant) else ast.unparse(target)
+
+
+def patches(tree: ast.Module) -> Iterator[ast.expr]:
+    """Whatever replaces a part of our code, or of an object that may be ours."""
+    names = imported(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name) and node.args:
+            is_method = isinstance(node.func, ast.Attribute)
+            setter = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            root = root_of(node.args[0])
+            is_known = root in names or isinstance(node.args[0], ast.Constant)
+            # a fixture's setattr is there to replace what others made: they have to be named
+            if setter in SETTERS and (is_ours(names.get(root, root)) or (is_method and not is_known)):
+                yield node
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            root, is_private = root_of(node), re.search(r"\._(?!_)", ast.unparse(node))
+            if root not in {"self", "cls"} and (is_ours(names.get(root, "")) or is_private):
+                yield node
+
+
+def is_ours(origin: str) -> bool:
+    """True for names within the product."""
+    return origin.partition(".")[0] in PACKAGES
+
+
+def test_no_test_patches_our_own_code() -> None:
+    """Shows that times, places, limits and collaborators are handed in, the world alone is patched."""
+    found = [
+        f"{module}:{node.lineno}: {ast.unparse(node)}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for module in [parse(path)]
+        for node in patches(module.tree)
+    ]
+    assert not found, "\n".join(found)
+
+
+@for_each(
+    ("is_refused", "line"),
+    [
+        (True, "patch.setattr(leases, 'SECONDS', 1)"),
+        (True, "patch.setattr('storage.sql.leases.SECONDS', 1)"),
+        (True, "patch.setattr(leases.os, 'kill', die)"),
+        (True, "patch.setattr(house.keys, 'refresh', fail)"),
+        (True, "setattr(leases, 'SECONDS', 1)"),
+        (True, "mock.patch('storage.sql.leases.SECONDS', 1)"),
+        (True, "mock.patch.object(leases, 'SECONDS', 1)"),
+        (True, "leases.SECONDS = 1"),
+        (True, "worker._pause = 1"),
+        (True, "worker._queue.claim = fail"),
+        (False, "patch.setattr(os, 'fsync', fail)"),
+        (False, "patch.setattr('sys.argv', [])"),
+        (False, "setattr(faults, name, True)"),
+        (False, "self._pause = 1"),
+        (False, "slack.is_down = True"),
+    ],
+)
+def test_a_patch_is_seen_however_it_is_written(is_refused: bool, line: str) -> None:
+    """Shows that the rule above cannot be walked around, and leaves doubles alone."""
+    tree = ast.parse(f"import os\nfrom storage.sql import leases\n{line}\n")
+    assert bool(list(patches(tree))) is is_refused
