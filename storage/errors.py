@@ -16,6 +16,7 @@
     ├── UnknownTenant             the index has no such tenant
     ├── InvalidTenant             not a tenant name at all
     ├── UnknownChannel            no channel of that name
+    ├── IncompleteInstallation    a file of ours is missing: retrying does not help
     ├── ChangedIndex              the home's documents are in another index
     ├── ChangedBlobs              the home's PDFs are in another store, or the store is another home's
     ├── NewerDatabase             the database was written by a newer release
@@ -39,6 +40,12 @@ from traceback import walk_tb
 
 _ROOT = Path(__file__).parents[1]
 _PACKAGES = {"bot", "ingestion", "storage"}
+PROJECT_URL = "https://github.com/footnote-bot/footnote"
+
+
+def docs_url(page: str) -> str:
+    """Return the address of a page of the documentation, such as ``install.md#a-container``."""
+    return f"{PROJECT_URL}/blob/main/docs/{page}"
 
 
 class StorageError(Exception):
@@ -110,6 +117,10 @@ class NewerDatabase(StorageError):
 
 class OlderDatabase(StorageError):
     """The database lacks this release's changes of tables, and whoever looks may not make them."""
+
+
+class IncompleteInstallation(StorageError):
+    """A file that comes with the program is missing; no retry helps."""
 
 
 class ChangedIndex(StorageError):

@@ -169,7 +169,7 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
     given = [name for name in (*os.environ, *read_dotenv()) if name.startswith(PREFIX)]
     unknown = sorted({name for name in (*given, *read_toml()) if name not in known})
     if unknown:
-        raise SettingsError(f"unknown setting {', '.join(unknown)}; deploy/env.example lists them all")
+        raise SettingsError(f"unknown setting {', '.join(unknown)}; `footnote settings` lists them all")
 
 
 class AwsSettings(FootnoteSettings):
@@ -219,7 +219,8 @@ class StorageSettings(FootnoteSettings):
         "three nodes or more; unset: as many as the server says, mostly 1.",
     )
     weaviate_binary: Path | None = Field(
-        None, description="Server binary for WEAVIATE_URL=embedded; unset: the one `make weaviate` built."
+        None,
+        description="Server binary for WEAVIATE_URL=embedded; unset: what `make weaviate` built.",
     )
     blobs: SecretStr | None = Field(
         None,

@@ -45,6 +45,7 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.settings import AwsSettings, StorageSettings, load
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
+from storage.text.token_counts import require_bundled_files
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
@@ -244,11 +245,12 @@ async def open_embedder(settings: StorageSettings, key: str | None) -> AsyncIter
     """The embedder that the settings choose: an endpoint's, reached with ``key``, or one of our own.
 
     Raises:
-        EngineStartError: the files of our own are missing.
+        IncompleteInstallation: a bundled file is missing.
+        EngineStartError: the embedder cannot be loaded.
         SettingsError: the settings do not say enough of the endpoint.
     """
-    embedder = await asyncio.to_thread(_load_embedder, settings, key)
-    async with contextlib.aclosing(embedder):
+    require_bundled_files()  # an endpoint's embedder needs the vocabularies, too
+    async with contextlib.aclosing(await asyncio.to_thread(_load_embedder, settings, key)) as embedder:
         yield embedder
 
 

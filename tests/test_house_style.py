@@ -26,6 +26,7 @@ LONG_MODULES = {
     "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
     "bot/core/models.py": "the values that all stages share",
     "bot/settings.py": "all settings of the bot in one picture",
+    "bot/cli/main.py": "the whole command line in one picture",
     "bot/slack/adapter.py": "whatever Slack sends, each to its listener, in one picture",
     "ingestion/app.py": "the one place that puts the parts of ingestion together",
     "bot/core/ports.py": "all borders of the core in one picture",
@@ -315,3 +316,20 @@ def test_nothing_is_left_for_later() -> None:
         if promise.search(line)
     ]
     assert not found, "\n".join(found)
+
+
+def texts(module: Module) -> Iterator[str]:
+    """The string constants of a module that are no docstrings."""
+    said = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
+
+
+def test_no_text_names_what_only_a_checkout_has() -> None:
+    """Shows that advice holds for an installed wheel; the list of a checkout's source files is no advice."""
+    checkout = re.compile(r"make (?:install|demo|format)|(?<![\w/])(?:deploy|docs|tests)/")
+    packer = "bot/web/source_archive.py"
+    found = {str(module): hits for module in modules() if (hits := [*filter(checkout.search, texts(module))])}
+    assert found.pop(packer)
+    assert found == {}

@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from sources import ROOT
 
+from storage.errors import docs_url
+
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCKS = ("requirements.txt", "requirements-shares.txt", "requirements-otel.txt", "requirements-dev.txt")
@@ -89,3 +91,8 @@ def test_the_lock_pins_every_direct_dependency(lock: str) -> None:
 def test_a_larger_lock_changes_nothing_of_the_one_before(small: str, large: str) -> None:
     """Shows that tests run on the very versions that `make install` brings, with shares and without."""
     assert pins(small).items() <= pins(large).items()
+
+
+def test_the_errors_lead_to_the_projects_own_documentation() -> None:
+    """Shows that sentences which name a page lead to the address that the package gives."""
+    assert PROJECT["urls"]["Documentation"] == docs_url("").replace("/blob/", "/tree/").rstrip("/")

@@ -11,6 +11,7 @@ from sources import ROOT, committed
 
 LOCKS = [*ROOT.glob("requirements*.txt"), ROOT / "deploy" / "go.txt", ROOT / "deploy" / "data.txt"]
 SAMPLE_BYTES = 200_000
+MARKERS = ("__init__.py", "py.typed")  # these say something by being there
 SMALL_BINARIES = (".pdf", ".png")
 """Samples, the README's screenshot and the icons that a Teams package must hold."""
 SECRETS = re.compile(
@@ -50,8 +51,8 @@ def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
 
 
 def test_no_text_is_empty() -> None:
-    """Shows that no merge has emptied a file; packages may have nothing to say."""
-    empty = [path for path in committed() if not path.stat().st_size and path.name != "__init__.py"]
+    """Shows that no merge has emptied a file."""
+    empty = [path for path in committed() if not path.stat().st_size and path.name not in MARKERS]
     assert empty == []
 
 

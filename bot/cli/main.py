@@ -28,7 +28,7 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print and leave."""
-        print(f"footnote {importlib.metadata.version('footnote')}")
+        print(f"footnote {importlib.metadata.version('footnote-bot')}")
         parser.exit()
 
 
@@ -37,11 +37,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="footnote",
         description="Answers questions from PDFs, and proves every answer with a link to the marked page.",
-        epilog="Settings: deploy/env.example. Everything the program keeps lies under FOOTNOTE_HOME.",
+        epilog="`footnote settings` lists all settings. All that the program keeps lies under FOOTNOTE_HOME.",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log what happens, not only what fails")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_setup(commands)
     _add_serve(commands)
     _add_ingest(commands)
     _add_ask(commands)
@@ -72,6 +73,29 @@ def build_parser() -> argparse.ArgumentParser:
     reconcile.add_argument("--json", action="store_true", help="one JSON line")
     reconcile.set_defaults(run="bot.cli.folders:reconcile")
     return parser
+
+
+def _add_setup(commands: Any) -> None:
+    demo = commands.add_parser("demo", help="try it: serve two sample PDFs, or a folder of your own")
+    samples = Path(__file__).parent / "setup" / "samples"
+    demo.add_argument(
+        "--docs",
+        type=_absolute_path,
+        default=samples,
+        metavar="FOLDER",
+        help="PDFs, at any depth (default: samples)",
+    )
+    demo.add_argument("--port", type=int, default=8765, help="port to listen on (default 8765)")
+    demo.add_argument("--weaviate", default="", metavar="URL", help="embedded, or a server's URL")
+    demo.add_argument("--home", type=_absolute_path, metavar="DIR", help="default: ./.footnote/demo")
+    demo.set_defaults(run="bot.cli.setup.demo:demo", host="127.0.0.1", inbox=None)
+    settings = commands.add_parser("settings", help="print every setting with its default, to start from")
+    settings.set_defaults(run="bot.cli.setup.printed_files:print_settings")
+    manifest = commands.add_parser("manifest", help="print the app manifest of a chat platform")
+    platforms = manifest.add_subparsers(dest="platform", required=True, metavar="PLATFORM")
+    slack = platforms.add_parser("slack", help="for Socket Mode, or with a URL for events over HTTP")
+    slack.add_argument("url", nargs="?", default="", metavar="URL", help="https://your.host")
+    slack.set_defaults(run="bot.cli.setup.printed_files:print_slack_manifest")
 
 
 def _add_serve(commands: Any) -> None:
@@ -167,7 +191,7 @@ def _add_records(commands: Any) -> None:
     records.set_defaults(run="bot.cli.records:show_records")
     feedback = commands.add_parser("feedback", help="what people said of answers")
     kinds = feedback.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = kinds.add_parser("export", help="as cases that `make eval` reads, one JSON line each")
+    export = kinds.add_parser("export", help="as cases for an evaluation, one JSON line each")
     export.add_argument("--channel", help="only of this channel's answers")
     export.set_defaults(run="bot.cli.records:export_feedback")
     gaps = commands.add_parser("gaps", help="what was asked in vain or doubted, like questions together")
@@ -323,6 +347,10 @@ def _weeks(text: str) -> int:
     return weeks
 
 
+def _absolute_path(text: str) -> Path:
+    return Path(text).expanduser().absolute()
+
+
 def _existing_path(text: str) -> Path:
     path = Path(text)
     if not path.exists():
@@ -338,7 +366,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     options = parser.parse_args(arguments)
-    set_up_logging(verbose=options.verbose, for_machines=options.command == "serve")
+    set_up_logging(verbose=options.verbose, for_machines=options.command in ("serve", "demo"))
     if not all(map(_is_readable, vars(options).values())):
         return _complain("an argument is not UTF-8", USAGE)
     try:

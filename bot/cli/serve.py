@@ -14,7 +14,7 @@ from bot.cli.progress import LOG_INTERVAL_SECONDS, ProgressLog
 from bot.console_secret import console_address, read_console_secret
 from bot.server_socket import read_server_url
 from bot.settings import load_settings
-from storage.errors import DatabaseUnavailable, SettingsError
+from storage.errors import DatabaseUnavailable, SettingsError, docs_url
 
 M_ARENA_MAX = -8
 """As glibc's malloc.h names it."""
@@ -53,7 +53,7 @@ async def print_console_address(options: argparse.Namespace) -> int:
         if settings.sign_in:
             print(console_address(public_url, None))
             return 0
-        raise SettingsError("the console is off (FOOTNOTE_CONSOLE, docs/console.md)")
+        raise SettingsError(f"the console is off (FOOTNOTE_CONSOLE): {docs_url('console.md')}")
     print(console_address(url, read_console_secret(settings.home)))
     return 0
 

@@ -20,7 +20,7 @@ from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials, app_credentials
 from bot.web.sign_in.openid_provider import OpenIdProvider, ProviderUnavailable
 from storage.clock import utc_now
-from storage.errors import SettingsError
+from storage.errors import SettingsError, docs_url
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.settings import OPENAI
 from storage.stores import open_embedder
@@ -29,11 +29,13 @@ MODEL_SECONDS = 15.0
 """A model of one's own may be loaded first."""
 REPLY_TOKENS = 16
 TOKEN_SECONDS = 4.0
-TEAMS_MEND = "see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: docs/teams.md"
+TEAMS_MEND = (
+    f"see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: {docs_url('teams.md')}"
+)
 MAX_WORKSPACES = 20
 """Workspaces that are asked for, newest installations or not."""
 
-PAGES = "docs/troubleshooting.md"
+PAGES = docs_url("troubleshooting.md")
 TOKEN_PAGE = f"{PAGES}#slack-refuses-the-token"
 
 
@@ -55,7 +57,10 @@ def _events(bot: BotSettings) -> list[Finding]:
     if bot.slack_app_token or bot.slack_signing_secret:
         return []
     text = "no events can come in: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set"
-    mend = "set SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (events over HTTP): docs/slack.md"
+    mend = (
+        "set SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (events over HTTP): "
+        f"{docs_url('slack.md')}"
+    )
     return [fail(text, mend, f"{PAGES}#slack-sends-nothing")]
 
 
@@ -73,7 +78,7 @@ async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
         return ok(f"{name}; its scopes were not told")
     granted = {one.strip() for one in headers["x-oauth-scopes"].split(",")}
     if missing := [scope for scope in SCOPES if scope not in granted]:
-        mend = "update the app's manifest (deploy/slack-manifest.json), then install it again"
+        mend = "update the app's manifest (`footnote manifest slack`), then install it again"
         text = f"{name}, without the scopes {', '.join(missing)}"
         return fail(text, mend, f"{PAGES}#slack-lacks-a-scope")
     return ok(f"{name}, with all {len(SCOPES)} scopes")

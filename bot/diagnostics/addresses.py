@@ -17,7 +17,7 @@ from bot.core.citations.signed_links import KeyRing, KeySource, Links
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.models import Finding, fail, ok, warn
 from storage.clock import utc_now
-from storage.errors import StorageError
+from storage.errors import StorageError, docs_url
 from storage.installations.link_keys import LinkKeyStore
 
 REQUEST_SECONDS = 4.0
@@ -25,7 +25,8 @@ CERTIFICATE_WARN = timedelta(days=14)
 CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
 """Slack and Microsoft refuse, and are refused, when clocks differ by five minutes."""
 
-PAGES = "docs/troubleshooting.md"
+PAGES = docs_url("troubleshooting.md")
+MACHINES_PAGE, PROXY_PAGE = docs_url("machines.md"), docs_url("proxy.md")
 LINKS_PAGE = f"{PAGES}#links-do-not-open"
 
 
@@ -59,7 +60,7 @@ async def check_public_url(installation: Installation) -> Finding:
         keys = await _keys(installation)
     except (KeyError, OSError, TypeError, ValueError):
         text = f"{bot.link_keys} cannot be read, or is damaged"
-        return fail(text, "mount the file that the other machines have: docs/machines.md", LINKS_PAGE)
+        return fail(text, f"mount the file that the other machines have: {MACHINES_PAGE}", LINKS_PAGE)
     if keys is None:
         return warn("there are no keys yet that sign links", "start `footnote serve`", LINKS_PAGE)
     return await _open_ended_link(url, keys, is_served=installation.server_url is not None)
@@ -89,7 +90,7 @@ async def _open_ended_link(url: str, keys: KeySource, *, is_served: bool) -> Fin
         text = f"{url} is not reached from here: {type(error).__name__}"
         if not is_served:
             return warn(text, "start `footnote serve`", LINKS_PAGE)
-        mend = "point DNS, proxy and firewall to where `footnote serve` listens: docs/proxy.md"
+        mend = f"point DNS, proxy and firewall to where `footnote serve` listens: {PROXY_PAGE}"
         return fail(text, mend, LINKS_PAGE)
 
 
@@ -100,10 +101,10 @@ def _leads_here(url: str, status: int) -> Finding:
     if status == HTTPStatus.NOT_FOUND:
         text = f"{url} leads to another installation, or /v/ is not passed on"
         return fail(
-            text, "point it here, pass /v/ on, give replicas the same keys: docs/machines.md", LINKS_PAGE
+            text, f"point it here, pass /v/ on, give replicas the same keys: {MACHINES_PAGE}", LINKS_PAGE
         )
     return fail(
-        f"{url} answers links by status {status}", "see what the proxy says: docs/proxy.md", LINKS_PAGE
+        f"{url} answers links by status {status}", f"see what the proxy says: {PROXY_PAGE}", LINKS_PAGE
     )
 
 

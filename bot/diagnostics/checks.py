@@ -11,12 +11,13 @@ from bot.diagnostics.contents import MapLocations, MapMistakes
 from bot.diagnostics.installation import Installation
 from bot.diagnostics.machine import machine_checks
 from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok
+from storage.errors import docs_url
 from storage.settings import StorageSettings
 
 LONG_SECONDS = 15.0
 """For what loads a model, or lists whole channels."""
 
-PAGES = "docs/troubleshooting.md"
+PAGES = docs_url("troubleshooting.md")
 SETTINGS_PAGE = f"{PAGES}#a-setting-is-refused"
 Look = Callable[[Installation], Awaitable[Finding | Sequence[Finding]]]
 
@@ -25,9 +26,7 @@ def broken_checks(home: Path, storage: StorageSettings | None, error: str) -> It
     """What can be looked at although the settings are refused with this ``error``."""
 
     async def tell() -> Finding:
-        mend = (
-            "correct it where it is set: the environment, .env or footnote.toml; deploy/env.example has all"
-        )
+        mend = "correct it in the environment, .env or footnote.toml; `footnote settings` lists all"
         return fail(error, mend, SETTINGS_PAGE)
 
     yield HealthCheck("settings", tell, SETTINGS_PAGE)

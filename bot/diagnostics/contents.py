@@ -11,7 +11,7 @@ from uuid import UUID
 
 from bot.diagnostics.installation import Installation, NotReached
 from bot.diagnostics.models import Finding, fail, ok, warn
-from storage.errors import UnknownTenant
+from storage.errors import UnknownTenant, docs_url
 from storage.folders.folders import Folders
 from storage.index.base import Index
 from storage.index.embedded.index import COMFORTABLE_CHUNKS
@@ -26,7 +26,7 @@ COMPARE_SECONDS = 8.0
 """After so long no further channel is compared: the reconciler compares all of them."""
 FOLDER_SECONDS = 3.0
 
-PAGES = "docs/troubleshooting.md"
+PAGES = docs_url("troubleshooting.md")
 
 MapMistakes = Callable[[], Sequence[object]]
 """Every mistake of the folder map."""
@@ -163,7 +163,7 @@ async def check_sizes(installation: Installation) -> list[Finding]:
     return [
         warn(
             f"{tenant} has {objects} chunks; the embedded index is quick up to {COMFORTABLE_CHUNKS}",
-            "move to Weaviate: docs/weaviate.md",
+            f"move to Weaviate: {docs_url('weaviate.md')}",
             f"{PAGES}#a-channel-has-outgrown-the-embedded-index",
         )
         for tenant, objects in list(crowded.items())[:MAX_NAMED]

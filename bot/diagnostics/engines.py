@@ -12,6 +12,7 @@ from storage.errors import (
     IndexUnavailable,
     NewerDatabase,
     OlderDatabase,
+    docs_url,
 )
 from storage.files.store_owner import store_fault
 from storage.stores import open_blob_store, weaviate_address
@@ -19,7 +20,7 @@ from storage.threads import run_in_thread
 
 SECONDS = 3.0
 """How long an engine may take for one answer."""
-PAGES = "docs/troubleshooting.md"
+PAGES = docs_url("troubleshooting.md")
 START = "start `footnote serve`"
 
 
@@ -94,7 +95,7 @@ def _idle_child(installation: Installation) -> Finding:
     try:
         require_binary(installation.settings.storage.weaviate_binary)
     except EngineStartError as error:
-        return fail(str(error), "`make weaviate`", f"{PAGES}#the-index-does-not-answer")
+        return fail(str(error), "do what the sentence says", f"{PAGES}#the-index-does-not-answer")
     if installation.server_url:
         text = "our own Weaviate does not run, though `footnote serve` does"
         return fail(
@@ -110,7 +111,9 @@ def _weaviate(version: str, nodes: dict[str, str], replicas: int | None, *, is_o
     found = []
     if is_old:
         text = f"Weaviate {version} is older than what is supported"
-        found.append(fail(text, "upgrade it, one minor release after the other: docs/weaviate.md", page))
+        found.append(
+            fail(text, f"upgrade it, one minor release after the other: {docs_url('weaviate.md')}", page)
+        )
     sick = [f"{name} ({status})" for name, status in nodes.items() if status != "HEALTHY"]
     if sick:
         found.append(fail(f"not healthy: {', '.join(sick)}", "bring the node back", page))
@@ -118,7 +121,8 @@ def _weaviate(version: str, nodes: dict[str, str], replicas: int | None, *, is_o
         found.append(
             warn(
                 f"{len(nodes)} nodes, but {replicas} copy of each tenant",
-                "make the collection anew with FOOTNOTE_WEAVIATE_REPLICAS=3: docs/weaviate.md#a-cluster",
+                "make the collection anew with FOOTNOTE_WEAVIATE_REPLICAS=3: "
+                f"{docs_url('weaviate.md#a-cluster')}",
                 page,
             )
         )

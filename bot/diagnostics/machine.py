@@ -11,6 +11,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 
 from bot.diagnostics.models import Finding, HealthCheck, fail, ok, warn
+from storage.errors import docs_url
 from storage.mounts import is_network_share
 from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
@@ -25,7 +26,7 @@ FREE_MEMORY_BYTES = GIGABYTE // 2
 START_SECONDS = 20.0
 """The PDF process loads its libraries first, on a busy machine for some seconds."""
 
-PAGES = "docs/troubleshooting.md"
+PAGES = docs_url("troubleshooting.md")
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
 
@@ -75,7 +76,10 @@ def check_disk(home: Path) -> Finding:
     nearest = next(one for one in (home, *home.parents) if one.exists())
     usage = shutil.disk_usage(nearest)
     left = f"{usage.free / GIGABYTE:.1f} GB free of {usage.total / GIGABYTE:.0f} GB"
-    mend = "make room, or move the home; FOOTNOTE_PAGE_IMAGES_MB and shorter retention (docs/erasure.md) help"
+    mend = (
+        "make room, or move the home; FOOTNOTE_PAGE_IMAGES_MB and shorter retention help: "
+        f"{docs_url('erasure.md')}"
+    )
     page = f"{PAGES}#the-disk-is-full"
     if usage.free < DISK_FAIL_BYTES:
         return fail(left, mend, page)

@@ -30,7 +30,7 @@ class Finding:
     mend: str = ""
     """What to do; '' where all is well."""
     page: str = ""
-    """Where the docs say more, as in ``docs/troubleshooting.md#the-disk-is-full``."""
+    """Address of the section of the docs that says more."""
 
 
 def ok(text: str) -> Finding:

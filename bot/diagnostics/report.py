@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from bot.diagnostics.installation import NotReached
 from bot.diagnostics.models import CheckResult, CheckState, Finding, HealthCheck, fail, warn
 from bot.diagnostics.redaction import Redactor
-from storage.errors import StorageError, raised_at
+from storage.errors import StorageError, docs_url, raised_at
 
 NAME_WIDTH = 10
-TOO_LONG = "docs/troubleshooting.md#a-line-of-doctor-took-too-long"
+TOO_LONG = docs_url("troubleshooting.md#a-line-of-doctor-took-too-long")
 _log = logging.getLogger(__name__)
 
 

@@ -44,7 +44,7 @@ class SpanWriter:
     """Sends spans in the background; an endpoint that is away delays nothing, and loses them."""
 
     def __init__(self) -> None:
-        ours = Resource.create({"service.name": "footnote", "service.version": version("footnote")})
+        ours = Resource.create({"service.name": "footnote", "service.version": version("footnote-bot")})
         self._ids = ReadingTraceIds()
         self._provider = TracerProvider(
             resource=ours.merge(OTELResourceDetector().detect()),

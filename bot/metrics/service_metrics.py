@@ -35,7 +35,9 @@ class ServiceMetrics:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        Info("footnote", "The release that runs.", registry=registry).info({"version": version("footnote")})
+        Info("footnote", "The release that runs.", registry=registry).info(
+            {"version": version("footnote-bot")}
+        )
         self._questions = Counter(
             "footnote_questions", "Questions answered.", ("door", "outcome"), registry=registry
         )

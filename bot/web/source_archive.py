@@ -6,9 +6,8 @@ import asyncio
 import io
 import subprocess
 import tarfile
-from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, files
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from aiohttp import web
 
@@ -25,10 +24,12 @@ _BESIDE = (
     "deploy/install.sh",
     "deploy/fetch_data.py",
     "deploy/data.txt",
+    "deploy/make_wheel.py",
+    "deploy/Apache-2.0.txt",
 )
 """What makes a wheel, or an installation, of them."""
-_PACKAGE_DATA = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml"}
-"""What the wheel takes of the packages, as pyproject.toml says."""
+_PACKAGE_DATA = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".typed", ".pdf"}
+"""What the wheel takes of the packages, as pyproject.toml says, but for models: whose source is not ours."""
 GIT_SECONDS = 20
 
 
@@ -56,13 +57,22 @@ def _tracked(root: Path) -> list[Path]:
 
 
 def _installed(root: Path) -> list[Path]:
-    """Of an installed wheel: what its record lists of the packages."""
+    """Of an installed wheel: its modules and pages as they run, with the licence and the project's addresses.
+
+    The wheel's own builder is not part of it; METADATA says where the project is.
+    """
     try:
-        found: Iterable[Path] = [Path(str(one.locate())) for one in files("footnote") or ()]
+        recorded = files("footnote-bot") or ()
     except PackageNotFoundError:
         return []
-    listed = [path for path in found if path.is_relative_to(root)]
-    return [path for path in listed if path.relative_to(root).parts[0] in _PACKAGES]
+    found = [Path(str(one.locate())) for one in recorded if _is_source(one)]
+    return [path for path in found if path.is_relative_to(root)]
+
+
+def _is_source(path: PurePath) -> bool:
+    if path.parts[0] in _PACKAGES:
+        return path.suffix in _PACKAGE_DATA
+    return path.name in ("METADATA", "LICENSE")
 
 
 def _packaged(root: Path) -> list[Path]:

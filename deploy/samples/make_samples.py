@@ -12,6 +12,7 @@ from pathlib import Path
 import pymupdf
 from sheet import Control, Sheet
 
+SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
 COMPANY = "Halden Instruments"
 BACKUP = Control(
     company=COMPANY,
@@ -227,6 +228,6 @@ def draw(path: Path, control: Control, *pages: Callable[[Sheet], None]) -> None:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else SAMPLES
     draw(folder / "SOP-IT-04-Backup-and-Restore.pdf", BACKUP, write_backup_schedule, write_restore)
     draw(folder / "SOP-HR-02-Remote-Work-Requests.pdf", REMOTE, write_remote_rules, write_remote_duties)

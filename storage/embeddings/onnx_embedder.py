@@ -72,7 +72,8 @@ class BundledEmbedder:
         """Load ``model.onnx`` and ``tokenizer.json`` of ``folder``; None: the bundled ones.
 
         Raises:
-            EngineStartError: a file is missing or is not what it should be.
+            IncompleteInstallation: a bundled file is missing.
+            EngineStartError: a file of ``folder`` is missing, or one is not what it should be.
         """
         places = [folder / name if folder else bundled(name) for name in (MODEL, TOKENIZER)]
         try:

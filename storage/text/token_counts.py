@@ -1,15 +1,14 @@
 """Counts tokens: of cl100k_base, the unit of all budgets, and word pieces of the bundled encoder.
 
 A WordPiece tokenizer never looks beyond a word (Schuster and Nakajima, "Japanese and Korean voice search",
-2012), so each word is cut once and remembered, without loading the encoder itself. The vocabularies lie where
-``make install`` puts them; nothing is downloaded at run time.
+2012), so each word is cut once and remembered, without loading the encoder itself. The vocabularies come with
+the program, in ``storage/data``; nothing is downloaded at run time.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import sys
 from binascii import a2b_base64
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,7 @@ from pathlib import Path
 import tiktoken
 from tokenizers import Tokenizer
 
-from storage.errors import EngineStartError
+from storage.errors import IncompleteInstallation, docs_url
 
 MODEL, TOKENIZER, VOCABULARY = "model.onnx", "tokenizer.json", "cl100k_base.tiktoken"
 
@@ -35,28 +34,34 @@ MAX_CACHED_WORDS = 100_000
 _WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
 
 
-def bundled_folder() -> Path:
-    """The folder of the bundled files, inside the environment this program runs in."""
-    return Path(sys.prefix) / "share" / "footnote"
+DATA_FOLDER = Path(__file__).parents[1] / "data"
 
 
 def bundled(name: str) -> Path:
-    """The bundled file of this name.
+    """Return the path of a bundled file.
 
     Raises:
-        EngineStartError: it is not there.
+        IncompleteInstallation: it is not there.
     """
-    path = bundled_folder() / name
+    path = DATA_FOLDER / name
     if not path.is_file():
-        raise EngineStartError(f"{path} is missing; run `make install`")
+        raise IncompleteInstallation(
+            f"the installation lacks {path}: install footnote-bot again ({docs_url('install.md')})"
+        )
     return path
+
+
+def require_bundled_files() -> None:
+    """Raise IncompleteInstallation if a bundled file is missing, before anybody is answered without it."""
+    for name in (MODEL, TOKENIZER, VOCABULARY):
+        bundled(name)
 
 
 def count_tokens(text: str) -> int:
     """Tokens of ``text``; marks such as ``<|endoftext|>`` count as the plain text they are.
 
     Raises:
-        EngineStartError: the bundled vocabulary is missing.
+        IncompleteInstallation: the bundled vocabulary is missing.
     """
     return len(_encoding().encode_ordinary(text))
 
@@ -94,7 +99,7 @@ def is_frequent_word(word: str) -> bool:
     seldom is cut into pieces.
 
     Raises:
-        EngineStartError: the bundled vocabulary is missing.
+        IncompleteInstallation: the bundled vocabulary is missing.
     """
     count = PieceCounter(bundled(TOKENIZER))
     return any(count(form) == SPECIAL + 1 for form in (word, word.removesuffix("s")))

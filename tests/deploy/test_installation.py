@@ -26,7 +26,7 @@ CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
 UNIT = ROOT / "deploy" / "systemd" / "footnote.service"
 SETTINGS = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
 MAX_IMAGE_MB = 1400
-SAMPLE = ROOT / "deploy" / "samples" / "SOP-IT-04-Backup-and-Restore.pdf"
+SAMPLE = ROOT / "bot" / "cli" / "setup" / "samples" / "SOP-IT-04-Backup-and-Restore.pdf"
 
 
 @pytest.fixture

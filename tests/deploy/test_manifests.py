@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -14,11 +13,11 @@ from engines.support.slack_judges import schema_faults
 from slack_sdk.web.async_client import AsyncWebClient
 from sources import ROOT
 
+from bot.cli.setup.printed_files import render_slack_manifest
 from bot.slack.private_questions import SHORTCUT
 from bot.slack.surfaces.agent_view import prompts
 from bot.slack.workspace.app_manifest import METHODS, PATH, manifest
-
-MAKER = ROOT / "deploy" / "make_slack_manifest.py"
+from storage.errors import SettingsError
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_slack_sends_what_asks_us_over_a_socket(slack: Any) -> None:
 
 def test_the_slack_manifest_is_the_one_that_the_code_makes(slack: Any) -> None:
     """Shows that nobody edited it, and that it was written again when the code changed: `make format`."""
-    assert slack == manifest()
+    assert json.dumps(slack, indent=2, ensure_ascii=False) + "\n" == render_slack_manifest()
 
 
 def test_slack_grants_what_the_code_calls_and_no_more() -> None:
@@ -111,15 +110,9 @@ def test_the_slack_manifest_is_within_slacks_limits() -> None:
     assert all(max(len(one["callback_id"]), len(one["name"])) <= 150 for one in features["shortcuts"])
 
 
-def test_over_http_everything_goes_to_the_one_address_of_events(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_over_http_everything_goes_to_the_one_address_of_events() -> None:
     """Events, clicks and the command; its host's links get previews, and Socket Mode is off."""
-    monkeypatch.setattr("sys.argv", [str(MAKER), "https://your.host/"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(MAKER), run_name="__main__")
-    assert ended.value.code == 0
-    made = json.loads(capsys.readouterr().out)
+    made = json.loads(render_slack_manifest("https://your.host/"))
     assert made == manifest("https://your.host")
     settings, features = made["settings"], made["features"]
     (command,) = features["slash_commands"]
@@ -133,15 +126,11 @@ def test_over_http_everything_goes_to_the_one_address_of_events(
     assert settings["socket_mode_enabled"] is False
 
 
-@pytest.mark.parametrize("arguments", [["http://your.host"], ["your.host"], ["https://a.b", "c"]])
-def test_an_address_that_slack_could_not_call_is_refused(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("url", ["http://your.host", "your.host"])
+def test_an_address_that_slack_could_not_call_is_refused(url: str) -> None:
     """Shows that Slack is given nothing but https."""
-    monkeypatch.setattr("sys.argv", [str(MAKER), *arguments])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(MAKER), run_name="__main__")
-    assert ended.value.code == 2
+    with pytest.raises(SettingsError, match=r"https://your\.host only"):
+        render_slack_manifest(url)
 
 
 def test_slack_has_the_slash_command_that_the_pages_name(slack: Any) -> None:

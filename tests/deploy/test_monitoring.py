@@ -21,6 +21,7 @@ MONITORING = ROOT / "deploy" / "monitoring"
 ALERTS = MONITORING / "alerts.yaml"
 DASHBOARD = MONITORING / "dashboard.json"
 PAGE = re.compile(r"(docs/[\w-]+\.md)#([\w-]+)")
+DOCS_URL = re.compile(r"""docs_url\(["']([^"']+)["']\)""")
 CONSTANT = re.compile(r'^(\w+) = "(docs/[\w.-]+)"$', re.MULTILINE)
 METRIC = re.compile(r"\b(footnote_\w+|process_\w+|python_gc_\w+)")
 BUCKETS = re.compile(r"_(bucket|sum|count)$")
@@ -38,7 +39,8 @@ def slugs_of(text: str) -> set[str]:
 
 
 def pages_of(text: str) -> set[tuple[str, str]]:
-    """(page, heading) of every link in some source, constants of the same source filled in."""
+    """(page, heading) of every link in some source, calls and constants of the same source filled in."""
+    text = DOCS_URL.sub(r'"docs/\1"', text)
     for name, value in CONSTANT.findall(text):
         text = text.replace(f"{{{name}}}", value)
     return set(PAGE.findall(text))

@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 from sources import ROOT
 
-SAMPLES = ROOT / "deploy" / "samples"
+SAMPLES = ROOT / "bot" / "cli" / "setup" / "samples"
 BACKUP = SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf"
 
 
@@ -53,7 +53,7 @@ def test_a_sample_has_a_figure_made_of_vectors(sample: pymupdf.Document) -> None
 
 def test_the_script_draws_the_very_files_that_are_shipped(tmp_path: Path) -> None:
     """Shows that the samples can be changed by changing their text."""
-    script = SAMPLES / "make_samples.py"
+    script = ROOT / "deploy" / "samples" / "make_samples.py"
     subprocess.run([sys.executable, script, tmp_path], check=True)
     drawn = {path.name: path.read_bytes() for path in tmp_path.glob("*.pdf")}
     assert drawn == {path.name: path.read_bytes() for path in SAMPLES.glob("*.pdf")}

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from bot.cli.diagnosis.doctor import examine_installation
 from bot.diagnostics.models import CheckResult, CheckState
+from storage.errors import docs_url
 
 CANARY = secrets.token_hex(8)
 """Part of every secret that a test sets: it must not come out anywhere."""
@@ -42,5 +43,5 @@ class Doctor:
         (result,) = [one for one in await self.look(line, **settings) if one.name == line]
         assert result.state is not CheckState.OK, result
         assert result.mend
-        assert result.page.startswith("docs/")
+        assert result.page.startswith(docs_url("troubleshooting.md#"))
         return result

@@ -27,7 +27,7 @@ from storage.errors import UnknownChannel
 from storage.sql.database import Database
 
 FOOTNOTE = Path(sys.executable).with_name("footnote")
-SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
+SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
 SLIM = {"FOOTNOTE_READ_WORKERS": "1", "FOOTNOTE_LAYOUT": "false"}
 """Each worker takes seconds to start, and the layout of pages: tests that show it switch it on."""
 READY_SECONDS = 180

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pymupdf
 
-SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
+SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
 SOURCE = SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf"
 DPI = 200
 COLUMNS = (

@@ -1,6 +1,6 @@
 """``make bench-read CORPUS=DIR``: how rightly PDFs are read, against labels that people made from the pages.
 
-``labels/`` names the files by folder and name; those of ``samples`` lie in ``deploy``, those of ``papers``
+``labels/`` names the files by folder and name; those of ``samples`` in ``bot/cli/setup``, those of ``papers``
 are drawn for each run. A file that DIR lacks is a failure, because a bar that is met by half of the labels
 says nothing.
 """
@@ -24,7 +24,7 @@ from tools.bench.reading.quick import read_quick
 from tools.bench.reading.report import Row, Rows, count, printed
 from tools.bench.reading.tally import Tally
 
-SAMPLES = Path(__file__).parents[2] / "deploy"
+SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup"
 FULL, QUICK = "ours", "ours, quick"
 LIBRARIES = {"PyMuPDF": "pymupdf", "pymupdf4llm": "pymupdf4llm"}
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 def bases() -> tuple[bytes, ...]:
     """The files, always the same bytes in the same order."""
     real = [
-        *sorted((ROOT / "deploy" / "samples").glob("*.pdf")),
+        *sorted((ROOT / "bot" / "cli" / "setup" / "samples").glob("*.pdf")),
         *sorted((ROOT / "tests" / "pdfs").glob("*.pdf")),
     ]
     return (*(path.read_bytes() for path in real), *_made(), locked(b"", b"owner"))

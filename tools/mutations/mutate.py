@@ -25,6 +25,7 @@ from tools.mutations.mutation_list import MUTATIONS, Mutation
 
 TREE = Path(__file__).parents[2]
 COPIED = ("bot", "ingestion", "storage", "tests", "tools", "deploy", "pyproject.toml")
+MODEL = Path("storage", "data", "model.onnx")
 AT_ONCE = 2
 MAX_SECONDS = 300
 CAUGHT = "caught"
@@ -36,13 +37,14 @@ def copy_tree(target: Path) -> None:
     """Make a copy of the product and its tests, with an environment whose packages are the copy's."""
     for name in COPIED:
         source = TREE / name
-        copy = shutil.copytree if source.is_dir() else shutil.copy2
-        copy(source, target / name)
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("*.onnx"))
+        else:
+            shutil.copy2(source, target / name)
+    (target / MODEL).symlink_to(TREE / MODEL)  # 23 MB, of which no copy is needed
     venv.create(target / ".venv", symlinks=True)
     (packages,) = (target / ".venv" / "lib").glob("python*/site-packages")
     (packages / "copy.pth").write_text(f"{target}\n{sysconfig.get_path('purelib')}\n")
-    (target / ".venv" / "share").mkdir()
-    (target / ".venv" / "share" / "footnote").symlink_to(Path(sys.prefix) / "share" / "footnote")
 
 
 def run_tests(tree: Path, *tests: str, seconds: int = MAX_SECONDS) -> subprocess.CompletedProcess[str]:

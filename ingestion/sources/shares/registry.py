@@ -50,7 +50,7 @@ def _own(address: ShareAddress, settings: ShareSettings) -> Callable[[], Share]:
     package, module = OWN[address.protocol]
     if find_spec(package) is None:
         raise SettingsError(
-            f"Folders behind {address.protocol}:// need further packages: make install SHARES=1"
+            f"Folders behind {address.protocol}:// need more packages: pip install 'footnote-bot[shares]'"
         )
     if address.protocol == "smb" and not address.parts:
         raise SettingsError("The URL of an SMB folder names no share: write smb://server/share/path.")

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from storage.errors import EngineStartError
+from storage.errors import EngineStartError, docs_url
 
 WEAVIATE_VERSION = "1.38.11"
 """The one place the version is pinned: deploy/weaviate.sh reads this line."""
@@ -25,7 +25,7 @@ _MIN_MEMORY = 1 << 30
 
 
 def default_binary() -> Path:
-    """Where `make weaviate` puts the server."""
+    """Where `make weaviate` of a checkout puts the server."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "footnote" / f"weaviate-{WEAVIATE_VERSION}" / "weaviate-server"
 
@@ -39,8 +39,8 @@ def require_binary(binary: Path | None) -> Path:
     chosen = (binary or default_binary()).expanduser().absolute()
     if not os.access(chosen, os.X_OK):
         raise EngineStartError(
-            f"there is no Weaviate server at {chosen}: run `make weaviate` (3 minutes, once), "
-            "or set FOOTNOTE_WEAVIATE_BINARY to one, or unset WEAVIATE_URL for the embedded index"
+            f"there is no Weaviate server at {chosen}: set FOOTNOTE_WEAVIATE_BINARY to one, or WEAVIATE_URL "
+            f"to a running server, or unset it for the embedded index; more: {docs_url('weaviate.md')}"
         )
     return chosen
 

@@ -32,6 +32,7 @@ from bot.diagnostics.report import TOO_LONG, run_checks
 from bot.slack.workspace.app_manifest import SCOPES
 from bot.teams.connector import AppCredentials
 from storage.clock import utc_now
+from storage.errors import docs_url
 from storage.queues.index_rebuilds import IndexRebuilds
 from storage.sql.database import Database
 from storage.sql.migrations.revisions import newest_revision
@@ -397,7 +398,7 @@ async def test_a_cluster_with_one_copy_of_each_channel_is_told(doctor: Doctor, s
     told = await doctor.look("index", WEAVIATE_URL=await serve(answer), FOOTNOTE_WEAVIATE_GRPC_PORT=closed)
     (found,) = [one for one in told if one.state is CheckState.WARN]
     assert "3 nodes, but 1 copy" in found.text
-    assert "FOOTNOTE_WEAVIATE_REPLICAS=3: docs/weaviate.md#a-cluster" in found.mend
+    assert "FOOTNOTE_WEAVIATE_REPLICAS=3: " + docs_url("weaviate.md#a-cluster") in found.mend
 
 
 @pytest.mark.parametrize(("minutes", "state"), [(0, "ok"), (-2, "warn"), (10, "fail")])

@@ -20,7 +20,7 @@ from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
 from storage.text.word_boxes import SCALE
 
-SAMPLES = Path(__file__).parents[3] / "deploy" / "samples"
+SAMPLES = Path(__file__).parents[3] / "bot" / "cli" / "setup" / "samples"
 
 
 @pytest.mark.parametrize(

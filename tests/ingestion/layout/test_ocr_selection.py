@@ -42,7 +42,10 @@ def test_no_language_and_no_list_is_taken_for_garbled(name: str) -> None:
 
 async def test_no_page_of_the_samples_is_read_by_ocr() -> None:
     """Real PDFs with text have no page whose text is missing or garbled, one page of symbols included."""
-    files = [*(ROOT / "deploy" / "samples").glob("*.pdf"), *(ROOT / "tests" / "pdfs").glob("*.pdf")]
+    files = [
+        *(ROOT / "bot" / "cli" / "setup" / "samples").glob("*.pdf"),
+        *(ROOT / "tests" / "pdfs").glob("*.pdf"),
+    ]
     process, read = LastingPdf(StorageSettings()), 0
     for path in files:
         try:

@@ -303,7 +303,7 @@ def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Progra
 
 def test_the_version_and_the_commands_are_told(program: Program) -> None:
     """Shows ``--version``, and that ``footnote`` alone lists what there is."""
-    assert program.run("--version").stdout == f"footnote {version('footnote')}\n"
+    assert program.run("--version").stdout == f"footnote {version('footnote-bot')}\n"
     alone = program.run()
     assert alone.returncode == 2
     assert "usage: footnote" in alone.stderr

@@ -1,4 +1,4 @@
-"""The bundled encoder, as `make install` brings it."""
+"""The bundled encoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from fakes.tiny_embedder import write_embedder
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
-from storage.errors import EngineStartError
+from storage.errors import EngineStartError, IncompleteInstallation
 from storage.text.token_counts import bundled
 
 
@@ -96,5 +96,5 @@ def test_a_missing_or_broken_model_gives_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(b"{}")
     with pytest.raises(EngineStartError, match="cannot be loaded"):
         BundledEmbedder.load(tmp_path)
-    with pytest.raises(EngineStartError, match="make install"):
+    with pytest.raises(IncompleteInstallation, match=r"no such file: install footnote-bot again \(https://"):
         bundled("no such file")

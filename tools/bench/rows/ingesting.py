@@ -11,7 +11,7 @@ from tools.bench.figures import Figure
 from tools.bench.raw_reading import raw_seconds
 from tools.bench.service import Service, serving
 
-SAMPLES = Path(__file__).parents[3] / "deploy" / "samples"
+SAMPLES = Path(__file__).parents[3] / "bot" / "cli" / "setup" / "samples"
 LONGEST = 3600.0
 DROPS = 5
 

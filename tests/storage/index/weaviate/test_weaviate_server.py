@@ -259,7 +259,7 @@ async def test_a_stranger_with_the_orphans_pid_is_left_alone() -> None:
 async def test_a_missing_binary_says_what_to_do(tmp_path: Path) -> None:
     """Shows the sentence that names the command, and that no lock is kept."""
     for _ in range(2):
-        with pytest.raises(EngineStartError, match="make weaviate"):
+        with pytest.raises(EngineStartError, match="FOOTNOTE_WEAVIATE_BINARY"):
             await WeaviateServer.start_or_attach(tmp_path, tmp_path / "nowhere")
 
 

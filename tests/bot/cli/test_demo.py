@@ -1,18 +1,16 @@
-"""``make demo``: what it copies, and that the second time it copies nothing."""
+"""``footnote demo``: what it copies, and what it says at once."""
 
 from __future__ import annotations
 
+import argparse
 import os
-import runpy
-import subprocess
-import sys
+import socket
 from pathlib import Path
 
 import pytest
-from sources import ROOT
 
-SCRIPT = ROOT / "deploy" / "demo.py"
-DEMO = runpy.run_path(str(SCRIPT))
+from bot.cli.setup.demo import SAMPLES, demo, drop, home_of, pdfs_of
+from storage.errors import SettingsError
 
 
 @pytest.fixture
@@ -27,8 +25,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 def copy(docs: Path, home: Path) -> int:
-    """What ``make demo`` does before it serves."""
-    return int(DEMO["drop"](DEMO["pdfs_of"](docs), docs, home))
+    return drop(pdfs_of(docs), docs, home)
 
 
 def arrived(home: Path) -> dict[str, bytes]:
@@ -45,8 +42,8 @@ def test_every_pdf_at_any_depth_arrives_and_nothing_else(docs: Path, tmp_path: P
     assert arrived(tmp_path / "home") == {"a.pdf": b"%PDF-1.7 a", "deep/B.PDF": b"%PDF-1.7 b"}
 
 
-def test_the_second_time_nothing_is_copied(docs: Path, tmp_path: Path) -> None:
-    """Shows that an unchanged file keeps its look, so that nothing is read again."""
+def test_the_second_time_only_what_changed_is_copied(docs: Path, tmp_path: Path) -> None:
+    """Shows that an unchanged file keeps its look, so that it is not read again."""
     copy(docs, tmp_path / "home")
     before = os.stat(tmp_path / "home" / "inbox" / "demo" / "a.pdf")
     assert copy(docs, tmp_path / "home") == 0
@@ -56,11 +53,6 @@ def test_the_second_time_nothing_is_copied(docs: Path, tmp_path: Path) -> None:
         after.st_mtime_ns,
         after.st_ctime_ns,
     )
-
-
-def test_a_changed_file_arrives_again(docs: Path, tmp_path: Path) -> None:
-    """Shows that the demo follows the folder it was given."""
-    copy(docs, tmp_path / "home")
     (docs / "a.pdf").write_bytes(b"%PDF-1.7 a, second edition")
     assert copy(docs, tmp_path / "home") == 1
     assert arrived(tmp_path / "home")["a.pdf"].endswith(b"second edition")
@@ -69,22 +61,31 @@ def test_a_changed_file_arrives_again(docs: Path, tmp_path: Path) -> None:
 def test_each_index_and_each_folder_has_a_home_of_its_own(docs: Path, tmp_path: Path) -> None:
     """Shows that answers never come from the documents of another demo, nor from an index that lacks them."""
     twin = tmp_path / "other" / "docs"
-    home_of, samples = DEMO["home_of"], DEMO["SAMPLES"]
     homes = [
         home_of(folder, index)
-        for folder in (samples, docs, twin)
+        for folder in (SAMPLES, docs, twin)
         for index in ("", "embedded", "http://127.0.0.1:8080", "http://127.0.0.1:8081")
     ]
     assert len(set(homes)) == len(homes)
     assert home_of(docs, "embedded") == home_of(docs / ".." / "docs", "embedded")
 
 
-@pytest.mark.parametrize("wanted", ["missing", "empty"])
-def test_a_folder_without_pdfs_ends_in_a_sentence(wanted: str, tmp_path: Path) -> None:
-    """Shows that a mistyped DOCS is told before anything starts."""
+def demo_of(docs: Path, home: Path, port: int) -> argparse.Namespace:
+    return argparse.Namespace(docs=docs, home=home, host="127.0.0.1", port=port, inbox=None, weaviate="")
+
+
+@pytest.mark.parametrize(("wanted", "said"), [("missing", "is not a folder"), ("empty", "holds no PDF")])
+async def test_a_folder_without_pdfs_ends_in_a_sentence(wanted: str, said: str, tmp_path: Path) -> None:
+    """Shows that a mistyped folder is told before anything starts."""
     (tmp_path / "empty").mkdir()
-    command = [sys.executable, SCRIPT, "--docs", tmp_path / wanted]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"DOCS={tmp_path / wanted} ")
-    assert "Traceback" not in done.stderr
+    with pytest.raises(SettingsError, match=f"{tmp_path / wanted} {said}"):
+        await demo(demo_of(tmp_path / wanted, tmp_path / "home", 0))
+
+
+async def test_a_port_that_is_taken_is_told_before_anything_is_done(docs: Path, tmp_path: Path) -> None:
+    """Shows that nobody waits for a demo that cannot be reached, and how another port is named."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=rf"as in `--port {port + 1}` \(with make: `PORT={port + 1}`"):
+            await demo(demo_of(docs, tmp_path / "home", port))
+    assert not (tmp_path / "home").exists()

@@ -1,0 +1,91 @@
+"""``footnote demo``: copies PDFs into the watched folder of a channel, then serves.
+
+Each index and each folder of PDFs has a home of its own, so the same command finds everything read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from shlex import quote
+
+from bot.server_socket import ServerSocket
+from storage.errors import SettingsError
+
+SAMPLES = Path(__file__).with_name("samples")
+CHANNEL = "demo"
+
+
+async def demo(options: argparse.Namespace) -> int:
+    """Copy what is new, then serve.
+
+    Raises:
+        SettingsError: the port is taken, or there are no PDFs.
+    """
+    home = options.home or home_of(options.docs, options.weaviate)
+    with ServerSocket(options.host, options.port, home):
+        pass  # a taken port is found now, not after seconds of imports
+    drop(pdfs_of(options.docs), options.docs, home)
+    os.environ["FOOTNOTE_HOME"] = str(home)
+    if options.weaviate:
+        os.environ["WEAVIATE_URL"] = options.weaviate
+    print(f"Home       {home}; for other commands on it:", file=sys.stderr)
+    print(f"           export FOOTNOTE_HOME={quote(str(home))}", file=sys.stderr)
+    status: int = await importlib.import_module("bot.cli.serve").serve(options)
+    return status
+
+
+def pdfs_of(docs: Path) -> list[Path]:
+    """List the PDFs below a folder.
+
+    Raises:
+        SettingsError: it is no folder, or holds none.
+    """
+    if not docs.is_dir():
+        raise SettingsError(f"{docs} is not a folder")
+    pdfs = sorted(path for path in docs.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
+    if not pdfs:
+        raise SettingsError(f"{docs} holds no PDF")
+    return pdfs
+
+
+def home_of(docs: Path, weaviate: str) -> Path:
+    """Return the home of this demo, below the working folder: one for each index and folder of PDFs."""
+    index = "" if not weaviate else "-weaviate" if weaviate == "embedded" else "-" + _plain(weaviate)
+    folder = docs.resolve()
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]  # tells folders of one name apart
+    own = "" if folder == SAMPLES.resolve() else f"-{_plain(folder.name)}-{digest}"
+    return Path(".footnote", f"demo{index}{own}").absolute()
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
+
+
+def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
+    """Copy the PDFs that the watched folder lacks or has otherwise; returns how many those were."""
+    inbox = home / "inbox" / CHANNEL
+    changed = [(pdf, inbox / pdf.relative_to(docs)) for pdf in pdfs]
+    changed = [(pdf, target) for pdf, target in changed if _look(pdf) != _look(target)]
+    if changed:
+        print(f"Copying {len(changed)} PDFs into the watched folder…", file=sys.stderr)
+    for pdf, target in changed:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside the inbox and moved in whole, with its time: the next run sees it unchanged.
+        shutil.copy2(pdf, home / "arriving")
+        (home / "arriving").replace(target)
+    return len(changed)
+
+
+def _look(path: Path) -> tuple[int, int] | None:
+    """Size and time of a file, None when it is not there."""
+    if not path.exists():
+        return None
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,81 @@
+"""``footnote settings`` and ``footnote manifest slack``: files that an installation starts from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from bot.settings import BotSettings
+from bot.sign_in_settings import SignInSettings
+from bot.slack.workspace.app_manifest import manifest
+from ingestion.settings import IngestionSettings
+from ingestion.sources.shares.settings import ShareSettings
+from storage.errors import SettingsError
+from storage.settings import FootnoteSettings, StorageSettings
+
+HEAD = """\
+# Every setting with its default. Copy the lines you change to `.env` where you start Footnote, or give
+# them as environment variables; `footnote.toml` in the home takes the same names. The environment wins
+# over `.env`, and `.env` over `footnote.toml`. A FOOTNOTE_ name that is not listed here is refused.
+"""
+SIGNS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
+
+
+async def print_settings(_: argparse.Namespace) -> int:
+    """Print every setting with its default, as a file to start from."""
+    print(render_settings(), end="")
+    return 0
+
+
+async def print_slack_manifest(options: argparse.Namespace) -> int:
+    """Print Slack's app manifest, to be pasted into a new app."""
+    print(render_slack_manifest(options.url), end="")
+    return 0
+
+
+def render_settings() -> str:
+    """Return all settings as a file of comments, each with its description, range and default."""
+    rooms = (StorageSettings, IngestionSettings, ShareSettings, BotSettings, SignInSettings)
+    return "\n".join([HEAD, *(line for room in rooms for line in _room_lines(room))])
+
+
+def render_slack_manifest(public_url: str = "") -> str:
+    """Return Slack's app manifest as JSON: for Socket Mode, or for events over HTTP to a public URL.
+
+    Raises:
+        SettingsError: Slack could not call that URL.
+    """
+    address = urlsplit(public_url)
+    if public_url and (address.scheme != "https" or not address.hostname):
+        raise SettingsError(f"Slack calls https://your.host only, not {public_url}")
+    return json.dumps(manifest(public_url), indent=2, ensure_ascii=False) + "\n"
+
+
+def _room_lines(room: type[FootnoteSettings]) -> Iterator[str]:
+    yield f"# ---- {(room.__doc__ or '').strip().splitlines()[0]}\n"
+    for variable, name in room.variables().items():
+        field = room.model_fields[name]
+        yield f"# {field.description}{_bounds(field)}\n#{variable}={_shown(field.default)}\n"
+
+
+def _bounds(field: FieldInfo) -> str:
+    """The allowed range in words, empty when there is none."""
+    words = [
+        f"{word} {getattr(rule, sign)}"
+        for rule in field.metadata
+        for sign, word in SIGNS.items()
+        if getattr(rule, sign, None) is not None
+    ]
+    return f" ({' '.join(words)})" if words else ""
+
+
+def _shown(default: object) -> str:
+    if default is None or default is PydanticUndefined or isinstance(default, SecretStr):
+        return ""
+    return str(default).lower() if isinstance(default, bool) else str(default)
