@@ -83,7 +83,9 @@ from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
 from storage.settings import OPENAI
 from storage.sql.audit import AuditLog
+from storage.sql.changes import PollGate
 from storage.sql.leases import own_name
+from storage.sql.tables import InboxRow, NoticeRow, OutboxRow
 from storage.stores import (
     Stores,
     make_eraser,
@@ -108,8 +110,7 @@ if TYPE_CHECKING:
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
-LEASE_SECONDS = 20.0
-"""After this time a question of a process that died is answered by another one, or by the next start."""
+LEASE_SECONDS = 20.0  # then a question of a process that died is answered by another one, or the next start
 
 
 def open_home(settings: Settings) -> AbstractAsyncContextManager[Stores]:
@@ -222,12 +223,8 @@ async def _open_cross_encoder(settings: BotSettings) -> CrossEncoder:
         raise SettingsError("FOOTNOTE_RERANK_FOLDER: name the folder with model.onnx and tokenizer.json")
     from bot.rerankers.cross_encoder import CrossEncoder
 
-    return await asyncio.to_thread(
-        CrossEncoder.load,
-        settings.rerank_folder,
-        window=settings.rerank_window,
-        threads=settings.rerank_threads,
-    )
+    window, threads = settings.rerank_window, settings.rerank_threads
+    return await asyncio.to_thread(CrossEncoder.load, settings.rerank_folder, window=window, threads=threads)
 
 
 def _open_endpoint(settings: BotSettings) -> ApiReranker:
@@ -389,6 +386,7 @@ def build_conversation(
         limits=QuestionLimits(*limits),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
+        may_have_work=PollGate(stores.database.changes, InboxRow).opens,
     )
 
 
@@ -499,15 +497,13 @@ async def build_notifier(
     """What tells channels and admins of their files; nothing runs yet."""
     bot = settings.bot
     admin = bot.admin_channel
-    suggested = SuggestedQuestions(answering, stores.readings)
-    citations = CitationService(stores.citations, links, stores.catalog)
     record_week = partial(record_digests, stores.database)
     digest = GapDigest(record_week, stores.channels, stores.records, to=bot.gap_digest)
     receipts = ReceiptBuilder(
         stores.notices,
         stores.channels,
-        suggested,
-        citations,
+        SuggestedQuestions(answering, stores.readings),
+        CitationService(stores.citations, links, stores.catalog),
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),
         digest=digest,
@@ -523,6 +519,7 @@ async def build_notifier(
         else announcers,
         digest=digest,
         uploads=Uploads(stores.database),
+        may_have_work=PollGate(stores.database.changes, NoticeRow).opens,
     )
 
 
@@ -544,6 +541,7 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
         citations=stores.citations,
         locator=PassageLocator(stores.readings),
         links=links,
+        may_have_work=PollGate(stores.database.changes, OutboxRow).opens,
     )
 
 

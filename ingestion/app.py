@@ -53,17 +53,19 @@ from storage.queues.planner import GapFinder, Generations, set_current_generatio
 from storage.queues.publication_queue import PublicationQueue
 from storage.queues.purge import PurgeQueue
 from storage.queues.reading_queue import ReadingQueue
+from storage.sql.changes import FOREIGN_SECONDS, PollGate
 from storage.sql.database import Database
 from storage.sql.leases import MAX_PAUSE_SECONDS, Leases, own_name
+from storage.sql.tables import PublicationRow, ReadingRow
 from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
 WORK_SECONDS = 1.0
-PLAN_SECONDS = 10.0
+PLAN_SECONDS = 15.0
 PURGE_SECONDS = 60.0
 LEFT_SECONDS = 600.0
-VERIFY_SECONDS = 10.0
+VERIFY_SECONDS = 15.0
 WEB_SECONDS = 60.0
 REBUILD_SECONDS = 0.2
 WEB_SOURCES_SECONDS = 2.0
@@ -361,8 +363,16 @@ class Ingestion:
         self._worker = worker = self._make_worker(steps, self._leases, idle, self.on_step)
         self._schedule = schedule = self._make_schedule()
 
+        gate = PollGate(
+            self._database.changes,
+            ReadingRow,
+            PublicationRow,
+            seconds=min(FOREIGN_SECONDS, self._leases.seconds),
+        )
+
         async def wake() -> None:
-            worker.wake()
+            if gate.opens():
+                worker.wake()
 
         worker.start()
         schedule.start()

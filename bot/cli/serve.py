@@ -15,7 +15,10 @@ from bot.console_secret import console_address, read_console_secret
 from bot.server_socket import read_server_url
 from bot.settings import load_settings
 from storage.errors import DatabaseUnavailable, SettingsError, docs_url
+from storage.sql.changes import PollGate
+from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow
 
+FOREIGN_PROGRESS_SECONDS = 60.0
 M_ARENA_MAX = -8
 """As glibc's malloc.h names it."""
 
@@ -78,12 +81,15 @@ async def _report_progress(service: Service) -> None:
     A terminal shows unreadable files by their names; elsewhere the log has them.
     """
     progress_log, quarantined = ProgressLog(), 0
+    changes, tables = service.stores.database.changes, (DocumentRow, ReadingRow, PublicationRow)
+    gate = PollGate(changes, *tables, seconds=FOREIGN_PROGRESS_SECONDS)
     while True:
-        with contextlib.suppress(DatabaseUnavailable):
-            progress = await service.stores.catalog.progress()
-            if progress_log.is_watched and progress.quarantined > quarantined:
-                for channel in await service.stores.channels.all():
-                    progress_log.name_unreadable(await service.stores.catalog.documents(channel.id))
-            quarantined = progress.quarantined
-            progress_log.report(progress)
+        if gate.opens():
+            with contextlib.suppress(DatabaseUnavailable):
+                progress = await service.stores.catalog.progress()
+                if progress_log.is_watched and progress.quarantined > quarantined:
+                    for channel in await service.stores.channels.all():
+                        progress_log.name_unreadable(await service.stores.catalog.documents(channel.id))
+                quarantined = progress.quarantined
+                progress_log.report(progress)
         await asyncio.sleep(LOG_INTERVAL_SECONDS)

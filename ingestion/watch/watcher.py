@@ -24,12 +24,14 @@ from storage.clock import steady_seconds
 from storage.errors import DatabaseUnavailable
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folders
+from storage.sql.changes import PollGate
 from storage.sql.database import Database
 from storage.sql.leases import is_surely_dead
+from storage.sql.tables import FolderRow
 from storage.threads import run_in_thread
 
-PAUSED_SECONDS = 1.0
-"""How late a place may hear that an admin paused it: a thousand places tick hundreds of times meanwhile."""
+PAUSED_SECONDS = 5.0
+"""How late a place may hear that an admin paused it through another process."""
 REST_FACTOR = 10
 """A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""
 
@@ -37,12 +39,11 @@ REST_FACTOR = 10
 class PausedFolders:
     """The folders that an admin paused in a chat, asked once for all places that tick about now."""
 
-    def __init__(self, folders: Folders, seconds: float) -> None:
-        """Ask again after so many seconds."""
+    def __init__(self, folders: Folders, may_have_changed: Callable[[], bool] = lambda: True) -> None:
+        """Ask again when they ``may_have_changed``."""
         self._folders = folders
-        self._seconds = seconds
+        self._may_have_changed = may_have_changed
         self._known: frozenset[int] = frozenset()
-        self._until = 0.0
         self._asking = asyncio.Lock()
 
     async def current(self) -> frozenset[int]:
@@ -52,9 +53,8 @@ class PausedFolders:
             DatabaseUnavailable: the database does not work.
         """
         async with self._asking:
-            if steady_seconds() >= self._until:
+            if self._may_have_changed():
                 self._known = await self._folders.paused()
-                self._until = steady_seconds() + self._seconds
             return self._known
 
 
@@ -76,7 +76,7 @@ class WatchedPlace:
         self.tick_seconds = 0.0
         """Seconds between two ticks; a tick may find that it is too early for a scan."""
         self._folders = folders
-        self._paused = paused or PausedFolders(folders, 0)
+        self._paused = paused or PausedFolders(folders)
         self._intake = intake
         self._settings = settings
         self._make_source = make_source
@@ -250,7 +250,8 @@ class Watcher:
         self._database = database
         self._channels = channels
         self._folders = Folders(database, owner)
-        self._paused = PausedFolders(self._folders, PAUSED_SECONDS)
+        gate = PollGate(database.changes, FolderRow, seconds=PAUSED_SECONDS)
+        self._paused = PausedFolders(self._folders, gate.opens)
         self._intake = intake
         self._owner = owner
         self._places: WatchedPlaces | None = None

@@ -89,6 +89,7 @@ class AnswerSources:
                 return None
             reply, item = row
             reply.changed_at = now + timedelta(seconds=seconds)
+            self._database.changes.expect(OutboxRow, reply.changed_at)
             return PostedAnswer(
                 item.id,
                 reply.changed_at,
@@ -136,6 +137,7 @@ class AnswerSources:
         async with self._database.transaction(exclusive=False) as session:
             unchanged = row.where(col(OutboxRow.changed_at) == posted.claimed_until)
             await session.execute(unchanged.values(changed_at=until))
+        self._database.changes.expect(OutboxRow, until)
 
 
 def _is_recent() -> ColumnElement[bool]:

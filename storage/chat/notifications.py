@@ -395,6 +395,8 @@ class Notices:
 
     async def _run(self, statement: Update, **values: Any) -> int:
         """Change notices; returns how many."""
+        if until := values.get("lease_until"):
+            self._database.changes.expect(NoticeRow, until)
         async with self._database.transaction(exclusive=False) as session:
             changed = await session.scalars(statement.values(**values).returning(col(NoticeRow.id)))
             return len(changed.all())

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import SQLModel
 
 from storage.errors import DatabaseUnavailable, SettingsError
+from storage.sql.changes import Changes, changed_tables
 from storage.sql.dialect import Dialect, SqlStatus
 from storage.sql.postgres import PostgresDialect
 from storage.sql.sqlite import SqliteDialect
@@ -35,6 +36,7 @@ class Database:
     def __init__(self, dialect: Dialect) -> None:
         """Use a dialect; ``open`` is the way in, because the schema must be current first."""
         self._dialect = dialect
+        self.changes = Changes()
 
     @classmethod
     async def open(cls, url: str, *, busy_seconds: float = BUSY_SECONDS, revision: str | None = None) -> Self:
@@ -106,6 +108,7 @@ class Database:
         with self._translated_errors():
             async with self._dialect.transaction(exclusive=exclusive, brief=brief) as session:
                 yield session
+        self.changes.note(changed_tables(session))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
@@ -185,6 +188,7 @@ class Database:
         try:
             yield
         except PoolTimeoutError as error:
+            self.changes.note_outage()
             raise DatabaseUnavailable("too much work is waiting for the database") from error
         except DBAPIError as error:
             cause = self._dialect.cause(error)
@@ -192,6 +196,7 @@ class Database:
                 cause = "the connection to the database is gone"
             if cause is None:
                 raise
+            self.changes.note_outage()
             raise DatabaseUnavailable(cause) from error
 
 

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -115,11 +115,17 @@ class Leases:
     async def take(
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any]
     ) -> tuple[WorkRow, bool] | None:
-        """Lease the first free row of ``query``: (row, whether a dead worker held it), or None."""
+        """Lease the first free row of ``query``: (row, whether a dead worker held it), or None.
+
+        Without one, lanes that wait for the table query again when the next lease ends or retry is due.
+        """
         for row in await self.free(session, table, query, 1):
             was_abandoned = row.lease_owner is not None
             self.lease(row)
             return row, was_abandoned
+        next_free = func.min(func.coalesce(col(table.lease_until), col(table.next_attempt_at)))
+        if at := await session.scalar(query.with_only_columns(next_free).order_by(None)):
+            self._database.changes.expect(table, at)
         return None
 
     async def free(

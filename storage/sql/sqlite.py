@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from storage.errors import DatabaseUnavailable, SettingsError
 from storage.mounts import is_network_share
 from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, refuse_other_schema
 from storage.sql.group_commit import GroupCommit, brief_statements, connect
-from storage.sql.vacuum import vacuum
 
 _CAUSES = {
     sqlite3.SQLITE_BUSY: "another program keeps the database locked",
@@ -37,6 +37,8 @@ _CAUSES = {
     sqlite3.SQLITE_NOTADB: "the database file is not a database: restore it from a backup",
 }
 """What an admin should check, by SQLite's primary result code; all else is a mistake of ours."""
+
+JOURNAL_POLL_SECONDS = 0.05
 
 _WITHOUT_BEGIN = "without_begin"
 """Marks an engine whose statements each see a moment of their own."""
@@ -163,3 +165,27 @@ def _file_of(url: URL) -> Path:
     except OSError as error:
         raise DatabaseUnavailable(f"{file.parent} cannot be made: {error.strerror}") from error
     return file
+
+
+def vacuum(file: Path, busy_seconds: float) -> None:
+    """VACUUM, then empty the write-ahead log: until a reader of the old pages ends, it keeps them.
+
+    ``secure_delete`` alone does not do: rows that moved to another page leave a copy on the old one.
+
+    Args:
+        file: of a database in WAL mode; other processes may use it.
+        busy_seconds: how long to wait for a writer, and then for the readers.
+
+    Raises:
+        sqlite3.Error: the file is locked for longer, the disk is full, or a reader does not end.
+    """
+    uri = f"{file.as_uri()}?mode=rw"
+    with closing(sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None)) as connection:
+        connection.execute("VACUUM")
+        deadline = time.monotonic() + busy_seconds
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > deadline:
+                error = sqlite3.OperationalError("a reader keeps the journal")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise error
+            time.sleep(JOURNAL_POLL_SECONDS)

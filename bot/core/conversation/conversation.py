@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -79,6 +79,7 @@ class Conversation:
         concurrency: int = 4,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
+        may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
         """Nothing runs before ``run``.
 
@@ -97,6 +98,7 @@ class Conversation:
             concurrency: questions answered at the same time.
             lease_seconds: after this time a dead worker's question is taken over.
             poll_seconds: how often to ask for questions that nobody announced.
+            may_have_work: False while asking for them would find none.
         """
         self._inbox = inbox
         self._channels = channels
@@ -111,6 +113,8 @@ class Conversation:
         )
         self._lease_seconds = lease_seconds
         self._poll_seconds = poll_seconds
+        self._may_have_work = may_have_work
+        self._is_any_closed = False
         self._owner = uuid4().hex
         self._rates = QuestionRates(limits or QuestionLimits())
         self._waits = QueueWaits(concurrency)
@@ -300,12 +304,14 @@ class Conversation:
             self._arrived.set()  # it may have taken the last slot
             return
         self._slots.release()
-        if not self._is_stopping:
-            await _wait(self._wakeup, self._poll_seconds)
+        while not self._is_stopping and not await _wait(self._wakeup, self._poll_seconds):
+            if self._may_have_work() or self._is_any_closed:  # a channel opens again without a commit
+                return
 
     async def _claim(self) -> InboxItem | None:
         await self._first_signs_first()
         platforms, closed = tuple(self._messengers), self._placeholders.pace.closed_channels()
+        self._is_any_closed = bool(closed)
         try:
             return await self._inbox.claim(
                 self._owner, self._lease_seconds, platforms, closed_channels=closed

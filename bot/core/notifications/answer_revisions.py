@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -64,8 +64,9 @@ class AnswerReviser:
         locator: PassageLocator,
         links: Links,
         timing: RevisionTiming | None = None,
+        may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Nothing runs before ``run``."""
+        """Nothing runs before ``run``; ``may_have_work`` is False while a tick would find none."""
         self._sources = sources
         self._messengers = messengers
         self._channels = channels
@@ -74,15 +75,18 @@ class AnswerReviser:
         self._locator = locator
         self._links = links
         self._timing = timing or RevisionTiming()
+        self._may_have_work = may_have_work
         self._refused: Counter[int] = Counter()
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
         """Update until ``stop``; whatever fails, the next try may do better."""
+        wait = 0.0
         while not self._stopping.is_set():
+            is_due = wait < self._timing.poll or self._may_have_work()  # there may be more after one
             wait = self._timing.poll
             try:
-                if (was_updated := await self.tick()) is not None:
+                if is_due and (was_updated := await self.tick()) is not None:
                     wait = self._timing.pace if was_updated else 0
             except Exception as error:  # the loop serves all messages: no one's fault may end it
                 _log.warning("posted answers have to wait: %s", raised_at(error))

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -116,10 +116,12 @@ class Notifier:
         pace: NotificationTiming | None = None,
         digest: GapDigest | None = None,
         uploads: Uploads | None = None,
+        may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
         """Nothing runs before ``run``; notices of a platform without an announcer wait for one.
 
         ``uploads`` know where each was uploaded; None: their receipts stand in the channel at large.
+        ``may_have_work`` is False while a tick would find none.
         """
         self._uploads = uploads
         self._digest = digest
@@ -130,13 +132,16 @@ class Notifier:
         self._announcers = announcers
         self._pace = pace or NotificationTiming()
         self._held_until: dict[int, float] = {}
+        self._may_have_work = may_have_work
+        self._is_unfinished = False
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
         """Announce until ``stop``; whatever fails, the next tick may do better."""
         while not self._stopping.is_set():
             try:
-                await self.tick()
+                if self._may_have_work() or self._is_unfinished:
+                    await self.tick()
             except Exception as error:  # the loop serves all channels: no one's fault may end it
                 _log.warning("announcements have to wait: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
@@ -148,14 +153,22 @@ class Notifier:
 
     async def tick(self) -> None:
         """Announce what is due, and see to the end what another process left in the middle."""
-        await self._notices.expire(utc_now() - NOTICE_EXPIRY)
+        self._is_unfinished = True
         if self._digest:
             await self._digest.record()
         while (batch := await self._notices.take_over(self._pace.lease)) is not None:
             await self._resume(batch)
-        for route, groups in self._routes.sort(await self._notices.waiting()):
-            if not self._stopping.is_set() and self._is_due(route, groups):
+        waiting, expired = await self._notices.waiting(), utc_now() - NOTICE_EXPIRY
+        if any(group.oldest < expired for group in waiting):
+            await self._notices.expire(expired)
+            waiting = await self._notices.waiting()
+        is_collecting = False
+        for route, groups in self._routes.sort(waiting):
+            if not self._is_due(route, groups):
+                is_collecting = True
+            elif not self._stopping.is_set():
                 await self._notify(route, groups)
+        self._is_unfinished = is_collecting
 
     def _is_due(self, route: Route, groups: Sequence[NoticeGroup]) -> bool:
         if time.monotonic() < self._held_until.get(route.channel_id, 0):

@@ -23,7 +23,7 @@ from typing import Any, TextIO
 
 from storage.errors import IndexUnavailable, UnknownTenant
 from storage.models import TenantName
-from storage.sql.vacuum import vacuum
+from storage.sql.sqlite import vacuum
 
 _log = logging.getLogger(__name__)
 

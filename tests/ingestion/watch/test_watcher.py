@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,12 +24,13 @@ from ingestion.sources.local import LocalSource
 from ingestion.watch.intake import Intake
 from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from ingestion.watch.watcher import PausedFolders, WatchedPlace, WatchedPlaces
-from storage.clock import time_passed
 from storage.documents.arrivals import Arrivals
 from storage.files.blobs import Blobs
 from storage.folders.folder_leases import FolderLeases
 from storage.folders.folders import Folder, Folders
 from storage.sql.audit import AuditedAction
+from storage.sql.changes import PollGate
+from storage.sql.tables import FolderRow
 
 SETTINGS = IngestionSettings(scan_seconds=0.2)
 
@@ -131,26 +131,21 @@ async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Ho
     assert list(await folders.documents(folder.id)) == ["a.pdf"]
 
 
-class CountedFolders(Folders):
-    """Counts how often it is asked who is paused."""
+async def test_many_places_share_one_query_for_paused_folders(home: Home, tmp_path: Path) -> None:
+    """Shows that places query only after a change, and that they hear of a pause at once then."""
+    folder, other = await folder_at(home, tmp_path / "hr"), Folders(home.database)
+    gate = PollGate(home.database.changes, FolderRow, seconds=3600)
+    asked = list[bool]()
 
-    asked = 0
+    def may_have_changed() -> bool:
+        asked.append(gate.opens())
+        return asked[-1]
 
-    async def paused(self) -> frozenset[int]:
-        """Their ids."""
-        self.asked += 1
-        return await super().paused()
-
-
-async def test_many_places_ask_once_who_is_paused(home: Home) -> None:
-    """Shows that ticks of a minute share one answer, and that the next one is asked for anew."""
-    folders = CountedFolders(home.database)
-    paused = PausedFolders(folders, 60)
+    paused = PausedFolders(other, may_have_changed)
     assert await asyncio.gather(*(paused.current() for _ in range(100))) == [frozenset()] * 100
-    assert folders.asked == 1
-    with time_passed(timedelta(seconds=60)):
-        await paused.current()
-    assert folders.asked == 2
+    await other.pause(None, AuditedAction("local", "pause", ""), is_paused=True)
+    assert await paused.current() == {folder.id}
+    assert sum(asked) == 2
 
 
 async def test_the_most_eager_channel_of_a_place_sets_its_rhythm(home: Home, tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Spares idle lanes their queries: what this process committed, by table, and when resting rows become due.
+
+Commits of other processes go unseen here: each lane queries every few seconds in any case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import TableClause, UpdateBase, event
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
+from sqlmodel import SQLModel
+
+from storage.clock import steady_seconds, utc_now
+
+# Shorter than the leases of questions: who saw one begins to answer at its end.
+FOREIGN_SECONDS = 15.0
+_CHANGED = "changed tables"
+
+
+class Changes:
+    """Commits of this process by table, and the next time at which a resting row of a table is due."""
+
+    def __init__(self) -> None:
+        self._commits: Counter[str] = Counter()
+        self._outages = 0
+        self._due_at: dict[str, float] = {}
+
+    def note(self, tables: Iterable[str]) -> None:
+        """Count a commit that changed these tables."""
+        self._commits.update(tables)
+
+    def note_outage(self) -> None:
+        """Have every lane query again: its last query, or a commit that it waits for, may have failed."""
+        self._outages += 1
+
+    def expect(self, table: type[SQLModel], at: datetime) -> None:
+        """Count a change of the table at this time: a lease ends then, or a retry is due."""
+        seconds = (at - utc_now()).total_seconds()
+        name = str(table.__tablename__)
+        self._due_at[name] = min(steady_seconds() + seconds, self._due_at.get(name, math.inf))
+
+    def count(self, tables: Iterable[str]) -> int:
+        """The changes of these tables so far."""
+        for name in tables:
+            if self._due_at.get(name, math.inf) <= steady_seconds():
+                del self._due_at[name]
+                self._commits[name] += 1
+        return self._outages + sum(self._commits[name] for name in tables)
+
+
+class PollGate:
+    """Decides whether a lane has to query."""
+
+    def __init__(self, changes: Changes, *tables: type[SQLModel], seconds: float = FOREIGN_SECONDS) -> None:
+        """Let a lane query after each change of these tables, and every ``seconds`` seconds in any case."""
+        self._changes = changes
+        self._tables = [str(table.__tablename__) for table in tables]
+        self._seconds = seconds
+        self._seen = -1
+        self._shut_until = -math.inf
+
+    def opens(self) -> bool:
+        """Return True if something changed, or enough time went by, since this was True last."""
+        seen, now = self._changes.count(self._tables), steady_seconds()
+        if seen == self._seen and now < self._shut_until:
+            return False
+        self._seen, self._shut_until = seen, now + self._seconds
+        return True
+
+
+def changed_tables(session: AsyncSession) -> set[str]:
+    """Names of the tables that statements and flushes of a session wrote to."""
+    tables: set[str] = session.info.get(_CHANGED, set())
+    return tables
+
+
+@event.listens_for(Session, "do_orm_execute")
+def _note_statement(state: ORMExecuteState) -> None:
+    statement = state.statement
+    if isinstance(statement, UpdateBase) and isinstance(statement.table, TableClause):
+        state.session.info.setdefault(_CHANGED, set()).add(statement.table.name)
+
+
+@event.listens_for(Session, "after_flush")
+def _note_flush(session: Session, _context: UOWTransaction) -> None:
+    rows = (*session.new, *session.dirty, *session.deleted)
+    session.info.setdefault(_CHANGED, set()).update(row.__tablename__ for row in rows)

@@ -1,0 +1,44 @@
+"""A service at rest: its lanes wait for work without asking the database for it all the time."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from engines.support.ports import free_port
+from harness.waiting import until
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from bot.app import open_service
+from bot.settings import load_settings
+
+SECONDS, PER_SECOND = 10, 2
+
+
+async def test_an_idle_service_opens_few_transactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that a whole service with a chat comes to rest: at most two transactions a second.
+
+    A slow machine opens fewer in the same time; one that is still starting gets more windows.
+    """
+    monkeypatch.setenv("FOOTNOTE_HOME", str(tmp_path))
+    monkeypatch.setenv("FOOTNOTE_TEAMS_DEVELOPMENT", "true")
+    monkeypatch.setenv("FOOTNOTE_READ_WORKERS", "1")
+    begun = list[object]()
+    count = begun.append
+    event.listen(Engine, "begin", count)
+
+    async def is_quiet() -> bool:
+        before = len(begun)
+        await asyncio.sleep(SECONDS)
+        return len(begun) - before <= PER_SECOND * SECONDS
+
+    try:
+        async with open_service(load_settings(port=free_port())):
+            await until(is_quiet, seconds=6 * SECONDS)
+    finally:
+        event.remove(Engine, "begin", count)
+    assert begun

@@ -1,0 +1,95 @@
+"""Poll gates: a lane queries after a commit that concerns it, when a row is due, and now and then."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import aclosing, closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from harness.empty_homes import make_sqlite
+from sqlalchemy import select, update
+from sqlmodel import col
+
+from storage.clock import time_passed
+from storage.errors import DatabaseUnavailable
+from storage.sql.changes import PollGate
+from storage.sql.database import Database
+from storage.sql.leases import Leases
+from storage.sql.tables import BlobRow, FactRow, InboxRow, ReadingRow
+
+
+async def test_a_gate_opens_for_its_tables_alone(database: Database) -> None:
+    """Shows that a commit opens the gates of its tables, by a flush and by a statement, and once."""
+    facts = PollGate(database.changes, FactRow, seconds=3600)
+    readings = PollGate(database.changes, ReadingRow, seconds=3600)
+    assert facts.opens()
+    assert readings.opens()
+    async with database.transaction() as session:
+        session.add(FactRow(name="one", value="1"))
+        await session.flush()
+        assert not facts.opens()
+    assert facts.opens()
+    assert not facts.opens()
+    async with database.transaction() as session:
+        await session.execute(update(FactRow).where(col(FactRow.name) == "one").values(value="2"))
+    assert facts.opens()
+    assert not readings.opens()
+
+
+async def test_what_is_rolled_back_opens_no_gate(database: Database) -> None:
+    """Shows that only commits count."""
+    facts = PollGate(database.changes, FactRow, seconds=3600)
+    assert facts.opens()
+
+    async def fail() -> None:
+        async with database.transaction() as session:
+            session.add(FactRow(name="one", value="1"))
+            await session.flush()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
+    assert not facts.opens()
+
+
+async def test_a_gate_opens_when_another_process_may_have_committed(database: Database) -> None:
+    """Shows the slow look, which needs no commit of this process."""
+    gate = PollGate(database.changes, FactRow, seconds=5)
+    assert gate.opens()
+    assert not gate.opens()
+    with time_passed(timedelta(seconds=5)):
+        assert gate.opens()
+
+
+async def test_a_gate_opens_when_a_lease_ends(database: Database) -> None:
+    """Shows that a claim which found a held row has its lane query at the end of the lease, not before."""
+    async with database.transaction() as session:
+        session.add(BlobRow(sha256="0" * 64, size=1))
+        await session.flush()
+        session.add(ReadingRow(sha256="0" * 64, generation="g", rung="quick"))
+    dead, living = (Leases(database, name, 30) for name in ("dead", "living"))
+    query = select(ReadingRow)
+    gate = PollGate(database.changes, ReadingRow, seconds=3600)
+    for leases in (dead, living):
+        async with database.transaction() as session:
+            await leases.take(session, ReadingRow, query)
+    assert gate.opens()
+    assert not gate.opens()
+    with time_passed(timedelta(seconds=31)):
+        assert gate.opens()
+
+
+async def test_an_outage_opens_every_gate(tmp_path: Path) -> None:
+    """Shows that a lane whose query failed asks again at its next turn."""
+    url = make_sqlite(tmp_path)
+    async with aclosing(await Database.open(url, busy_seconds=0.1)) as database:
+        gate = PollGate(database.changes, InboxRow, seconds=3600)
+        assert gate.opens()
+        assert not gate.opens()
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(DatabaseUnavailable):
+                await database.ping()
+        assert gate.opens()
