@@ -29,7 +29,7 @@ demo: install ## try it: [DOCS=folder] [WEAVIATE_URL=embedded|http://...] [PORT=
 	@$(if $(filter embedded,$(WEAVIATE_URL)),deploy/weaviate.sh >/dev/null)
 	@exec $(BIN)/footnote demo $(if $(DOCS),--docs "$(DOCS)") --port "$(PORT)" --weaviate "$(WEAVIATE_URL)"
 
-wheel: install ## build dist/footnote_bot-*.whl, the model inside; pip and pipx install it anywhere
+wheel: install ## build dist/footnote_bot-*, wheel and sdist, the model inside; pip and pipx install them anywhere
 	@$(BIN)/python deploy/fetch_data.py
 	@$(BIN)/python deploy/make_wheel.py
 

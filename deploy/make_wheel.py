@@ -1,4 +1,4 @@
-"""Builds the wheel with the model and the vocabularies in it: ``python deploy/make_wheel.py [FOLDER]``.
+"""Builds wheel and sdist with model and vocabularies in them: ``python deploy/make_wheel.py [FOLDER]``.
 
 ``make wheel`` runs it after ``fetch_data.py``. It builds in a copy of the tree, because setuptools puts what
 an earlier build left in ``build/`` into the wheel. Nothing is fetched: setuptools is locked with the rest.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -19,23 +20,36 @@ BESIDE = ("pyproject.toml", "README.md", "LICENSE")
 
 
 def main(target: Path) -> None:
-    """Build into ``target`` and print where the wheel is; exit with a sentence when a file is not in it."""
+    """Build into ``target`` and print both paths; exit with a sentence when a file is in neither."""
     with tempfile.TemporaryDirectory() as folder:
         tree, built = Path(folder) / "tree", Path(folder) / "built"
+        built.mkdir()
         wanted = copy_tree(tree)
-        command = [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*command, "--no-build-isolation", "-w", str(built), str(tree)], check=True)
-        (wheel,) = built.glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            missing = wanted - set(archive.namelist())
+        # The sdist first: the wheel's build leaves its own files in the tree.
+        for build in ("build_sdist", "build_wheel"):
+            code = f"import sys; from setuptools import build_meta; build_meta.{build}(sys.argv[1])"
+            subprocess.run(
+                [sys.executable, "-c", code, built], cwd=tree, check=True, stdout=subprocess.DEVNULL
+            )
+        (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
+        missing = wanted - contents_of(sdist) | wanted - contents_of(wheel)
         if missing:
-            sys.exit(f"not in the wheel: {', '.join(sorted(missing))}")
+            sys.exit(f"not in wheel and sdist: {', '.join(sorted(missing))}")
         target.mkdir(parents=True, exist_ok=True)
-        print(shutil.move(wheel, target / wheel.name))
+        for made in (sdist, wheel):
+            print(shutil.move(made, target / made.name))
+
+
+def contents_of(archive: Path) -> set[str]:
+    """Names of an archive's files, as they stand in the tree."""
+    if archive.suffix == ".whl":
+        return set(zipfile.ZipFile(archive).namelist())
+    with tarfile.open(archive) as packed:
+        return {name.partition("/")[2] for name in packed.getnames()}
 
 
 def copy_tree(tree: Path) -> set[str]:
-    """Copy what a wheel is made of; returns the names of the packages' files."""
+    """Copy what both are made of; returns the names of the packages' files."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in BESIDE:

@@ -25,12 +25,6 @@ require_clean_tree
 
 rm -rf dist
 make --no-print-directory wheel
-# From the commit: setuptools would also pack what lies beside it in the work tree, such as the models.
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
-git archive HEAD | tar -x -C "$tree"
-(cd "$tree" && "$OLDPWD/.venv/bin/python" -c 'import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])' \
-    "$OLDPWD/dist") >/dev/null
 (cd dist && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)
 
 git tag -a "v$version" -m "Footnote $version"

@@ -6,23 +6,15 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from sources import ROOT
 
-MAKEFILE = "checks:\n\t@touch checked\nwheel:\n\t@mkdir dist && echo wheel >dist/it-0.1.0.whl\n"
-IGNORED = "checked\ndist/\n.venv/\n"
-PROJECT = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "it"
-version = "0.1.0"
-"""
+MAKEFILE = (
+    "checks:\n\t@touch checked\nwheel:\n\t@mkdir dist && touch dist/it-0.1.0.whl dist/it-0.1.0.tar.gz\n"
+)
+IGNORED = "checked\ndist/\n"
 AUTHOR = {
     f"GIT_{who}_{what}": "it@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 }
@@ -34,17 +26,13 @@ def tree(tmp_path: Path) -> Path:
     files = {
         "Makefile": MAKEFILE,
         ".gitignore": IGNORED,
-        "pyproject.toml": PROJECT,
+        "pyproject.toml": 'version = "0.1.0"\n',
         "CHANGELOG.md": "## 0.1.0 - 2026-11-28\n",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "deploy").mkdir()
     shutil.copy2(ROOT / "deploy" / "release.sh", tmp_path / "deploy")
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
     git(tmp_path, "init", "--quiet")
     commit(tmp_path)
     return tmp_path

@@ -33,7 +33,7 @@ WAIT_SECONDS = 180
 def programs(tmp_path: Path) -> Path:
     """The programs of an environment with the wheel; its dependencies are the tests' own."""
     maker = [sys.executable, ROOT / "deploy" / "make_wheel.py", tmp_path / "dist"]
-    wheel = subprocess.run(maker, check=True, capture_output=True, text=True).stdout.strip()
+    wheel = subprocess.run(maker, check=True, capture_output=True, text=True).stdout.split()[-1]
     venv.create(tmp_path / "venv", symlinks=True)
     (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
     # Behind the environment's own packages; .pth files there, such as that of the checkout, are not read.
