@@ -77,9 +77,9 @@ def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
         print(f"Copying {len(changed)} PDFs into the watched folder…", file=sys.stderr)
     for pdf, target in changed:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside the inbox and moved in whole, with its time: the next run sees it unchanged.
-        shutil.copy2(pdf, home / "arriving")
-        (home / "arriving").replace(target)
+        # Moved in whole, and with its time: the next run sees it unchanged.
+        shutil.copy2(pdf, inbox.parent / ".arriving")
+        (inbox.parent / ".arriving").replace(target)
     return len(changed)
 
 
