@@ -28,8 +28,8 @@ _BESIDE = (
     "deploy/Apache-2.0.txt",
 )
 """What makes a wheel, or an installation, of them."""
+# As in pyproject.toml, without the models: their source is not ours.
 _PACKAGE_DATA = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".typed", ".pdf"}
-"""What the wheel takes of the packages, as pyproject.toml says, but for models: whose source is not ours."""
 GIT_SECONDS = 20
 
 
@@ -57,7 +57,7 @@ def _tracked(root: Path) -> list[Path]:
 
 
 def _installed(root: Path) -> list[Path]:
-    """Of an installed wheel: its modules and pages as they run, with the licence and the project's addresses.
+    """Pack an installed wheel: modules and pages as they run, the licence, the project's addresses.
 
     The wheel's own builder is not part of it; METADATA says where the project is.
     """

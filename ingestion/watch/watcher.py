@@ -30,8 +30,8 @@ from storage.sql.leases import is_surely_dead
 from storage.sql.tables import FolderRow
 from storage.threads import run_in_thread
 
+# A pause given through another process is noticed within this time.
 PAUSED_SECONDS = 5.0
-"""How late a place may hear that an admin paused it through another process."""
 REST_FACTOR = 10
 """A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""
 

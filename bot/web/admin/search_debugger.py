@@ -124,7 +124,7 @@ class SearchDebugger:
 
 
 def search_view(search: Json) -> Json:
-    """One search as its table has it."""
+    """Read one search from its stored table."""
     ordered = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
     return {
         **search,

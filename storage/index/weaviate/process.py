@@ -25,7 +25,7 @@ _MIN_MEMORY = 1 << 30
 
 
 def default_binary() -> Path:
-    """Where `make weaviate` of a checkout puts the server."""
+    """Return the path to which `make weaviate` in a checkout builds the server."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "footnote" / f"weaviate-{WEAVIATE_VERSION}" / "weaviate-server"
 

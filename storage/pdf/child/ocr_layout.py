@@ -37,12 +37,11 @@ SAME_SIZE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SeenLine:
-    """One piece of text that stands in a row, as OCR saw it."""
+    """Piece of text in one row, as OCR saw it."""
 
     words: tuple[tuple[str, Quad], ...]
     quad: Quad
-    score: float
-    """How sure the model is, from MIN_SCORE to 1."""
+    score: float  # confidence of the model, from MIN_SCORE to 1
 
     def turned_back(self, width: int) -> SeenLine:
         """The same line in the picture before it was turned to the left, which was so many pixels wide."""
