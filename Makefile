@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8765
-JOBS ?= 4
+JOBS ?= 3
 SEED ?= $(shell date +%s)
 VENV := .venv
 BIN := $(VENV)/bin

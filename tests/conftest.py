@@ -20,6 +20,8 @@ from engines import MODULES, Absence, absence, load, require_fetched_engines
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+import storage.pdf.child.mupdf  # noqa: F401 (before anything imports PyMuPDF with its models: a second, 90 MB)
+
 pytest_plugins = [f"engines.{name}" for name in MODULES]
 
 gc.disable()  # nothing that collecting loads is garbage; on again when it is done

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import jsonschema
 import pytest
 import yaml
 from engines.images import COMPOSE, BuiltImage
+from engines.support.json_schemas import validator
 from engines.support.ports import free_port
 from harness.waiting import until
 from sources import ROOT
@@ -93,7 +93,7 @@ def test_systemd_knows_every_line_of_the_unit_and_calls_it_hardened(tmp_path: Pa
 def test_the_compose_file_is_one_by_its_schema(compose: Any) -> None:
     """Shows that every key is known to compose."""
     schema = json.loads((COMPOSE.folder / "schema" / "compose-spec.json").read_text(encoding="utf-8"))
-    jsonschema.validate(compose, schema)
+    validator(schema, draft=7).validate(compose)
 
 
 @pytest.mark.long

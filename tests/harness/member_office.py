@@ -244,10 +244,16 @@ def _block_of(blocks: list[dict[str, Any]], action: str) -> dict[str, Any]:
     )
 
 
+async def make_home(path: Path) -> None:
+    """Make a home whose channels have been read, for offices on copies of it."""
+    make_sqlite(path)
+    async with open_office(path) as office:
+        await office.read(*ROOMS)
+
+
 @asynccontextmanager
 async def open_office(path: Path) -> AsyncIterator[MemberOffice]:
-    """An office on a home of its own, whose channels have been read."""
-    make_sqlite(path)
+    """An office on the home at ``path``."""
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(
             serve_members(MemberSlack({}, {one.id: one.name for one in ROOMS}))
@@ -270,9 +276,7 @@ async def open_office(path: Path) -> AsyncIterator[MemberOffice]:
         await platforms.start()
         stack.push_async_callback(platforms.stop)
         signed = Signed(session, str(server.make_url("/")).rstrip("/"), SECRET)
-        office = MemberOffice(slack, signed, stores, ingestion, platforms, links, path / "inbox")
-        await office.read(*ROOMS)
-        yield office
+        yield MemberOffice(slack, signed, stores, ingestion, platforms, links, path / "inbox")
 
 
 def _settings(path: Path, api_url: str) -> Settings:

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
+from engines.support.json_schemas import validator
 from engines.support.teams_schemas import faults_of, manifest_schema
 from fakes.core import WORDS
 
@@ -108,8 +108,8 @@ def test_the_manifest_satisfies_microsofts_schema_and_faults_do_not() -> None:
     """Of the very version that it names; a wrong scope, a long name and an unknown key are refused."""
     made = manifest()
     schema = manifest_schema(made["manifestVersion"])
-    validator = jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
-    assert [error.message for error in validator.iter_errors(made)] == []
+    judge = validator(schema, draft=4, formats=True)
+    assert [error.message for error in judge.iter_errors(made)] == []
     assert made["$schema"].endswith(f"/v{made['manifestVersion']}/MicrosoftTeams.schema.json")
     for fault in (
         {"bots": [made["bots"][0] | {"scopes": ["groupchats"]}]},
@@ -118,4 +118,4 @@ def test_the_manifest_satisfies_microsofts_schema_and_faults_do_not() -> None:
         {"permisions": []},
         {"validDomains": ["x"] * 17},
     ):
-        assert not validator.is_valid(made | fault), fault
+        assert not judge.is_valid(made | fault), fault

@@ -14,17 +14,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import jsonschema
 from slack_sdk.errors import SlackObjectFormationError
 from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
 from engines import cache as engine_cache
 from engines import run_fetching
+from engines.support.json_schemas import validator
 from engines.support.npm import install
+
+if TYPE_CHECKING:
+    import jsonschema
+    import jsonschema.protocols
 
 Json = Mapping[str, Any]
 
@@ -128,10 +132,10 @@ def schema_faults(method: str, payload: Json) -> list[str]:
         method, payload = "chat.postMessage", {"channel": "C1"} | _without(payload, _REPLY)
     if method in _WITHOUT_SCHEMA:
         return []
-    if (validator := _validators().get(method)) is None:
+    if (judge := _validators().get(method)) is None:
         return [f"{method}: make_schemas.mjs does not name it"]
-    typed = _typed(validator.schema, _without(payload, _UNTYPED.get(method, set())))
-    errors = [leaf for error in validator.iter_errors(typed) for leaf in _leaves(error)]
+    typed = _typed(judge.schema, _without(payload, _UNTYPED.get(method, set())))
+    errors = [leaf for error in judge.iter_errors(typed) for leaf in _leaves(error)]
     if not errors:
         return []
     nearest = max(errors, key=lambda one: (len(one.absolute_path), one.validator != "const"))
@@ -273,6 +277,6 @@ def _read(value: Any, kind: Any) -> Any:
 
 
 @cache
-def _validators() -> dict[str, jsonschema.Draft7Validator]:
+def _validators() -> dict[str, jsonschema.protocols.Validator]:
     schemas = json.loads(_schemas().read_text(encoding="utf-8"))
-    return {method: jsonschema.Draft7Validator(schema) for method, schema in schemas.items()}
+    return {method: validator(schema, draft=7) for method, schema in schemas.items()}

@@ -5,12 +5,14 @@ Each channel has one real PDF with words that stand nowhere else; Slack says at 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from shutil import copytree
 
 import pytest
-from harness.member_office import ROOMS, MemberOffice, Room, open_office
+from harness.member_office import ROOMS, MemberOffice, Room, make_home, open_office
 
 from bot.bootstrap import build_reviser
 from bot.core.models import Language
@@ -30,10 +32,18 @@ MEMBERS: dict[str, tuple[Room, ...]] = {
 ENGLISH = reply_words(Language.ENGLISH)
 
 
+@pytest.fixture(scope="module")
+def read_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with five channels."""
+    home = tmp_path_factory.mktemp("read") / "home"
+    asyncio.run(make_home(home))
+    return home
+
+
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[MemberOffice]:
+async def office(read_home: Path, tmp_path: Path) -> AsyncIterator[MemberOffice]:
     """A bot with five channels."""
-    async with open_office(tmp_path / "home") as made:
+    async with open_office(Path(copytree(read_home, tmp_path / "home"))) as made:
         yield made
 
 
