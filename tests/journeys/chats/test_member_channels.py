@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 from harness.member_office import ROOMS, MemberOffice, Room, make_home, open_office
@@ -34,17 +34,19 @@ ENGLISH = reply_words(Language.ENGLISH)
 
 @pytest.fixture(scope="module")
 def read_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with five channels."""
-    home = tmp_path_factory.mktemp("read") / "home"
-    asyncio.run(make_home(home))
-    return home
+    """A copy of a home with five channels, which knows its place as ``home`` beside it."""
+    folder = tmp_path_factory.mktemp("office")
+    asyncio.run(make_home(folder / "home"))
+    return Path(shutil.move(folder / "home", folder / "read"))
 
 
 @pytest.fixture
-async def office(read_home: Path, tmp_path: Path) -> AsyncIterator[MemberOffice]:
+async def office(read_home: Path) -> AsyncIterator[MemberOffice]:
     """A bot with five channels."""
-    async with open_office(Path(copytree(read_home, tmp_path / "home"))) as made:
+    home = Path(shutil.copytree(read_home, read_home.with_name("home")))
+    async with open_office(home) as made:
         yield made
+    shutil.rmtree(home)
 
 
 async def test_each_canary_is_found_by_members_and_by_nobody_else(
