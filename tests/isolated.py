@@ -40,11 +40,10 @@ def main(command: list[str]) -> int:
     """Run the command; return its exit status, or 128 plus the signal that ended it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     end_with_parent(signal.SIGTERM)  # SIGKILL of `make`
-    # Ctrl-C reaches all processes of a terminal. Only the command answers it, and pytest prints its summary.
-    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answer = signal.getsignal(signal.SIGINT)
 
     def become_command() -> int:
-        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGINT, answer)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ignored by Python, and what is ignored is inherited
         os.execvp(command[0], command)  # noqa: S606 - becoming the command is the point
 
@@ -80,6 +79,10 @@ def run(flags: int, work: Callable[[], int]) -> int:
         unshare(flags)
 
     def first() -> int:
+        # Linux divides the processors among sessions before it looks at niceness: the Makefile's, which makes
+        # all of ours equal, would leave us nothing beside a busy program of the same terminal.
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         end_with_parent(signal.SIGKILL)
         if flags:
             set_up(flags)
@@ -91,12 +94,20 @@ def run(flags: int, work: Callable[[], int]) -> int:
         return exit_status(ended[1])
 
     child = fork(first)
+    # Ctrl-C of the terminal reaches us. Only the command answers it, and pytest prints its summary.
+    signal.signal(signal.SIGINT, lambda *_: interrupt(child))
     try:
         return exit_status(os.waitpid(child, 0)[1])
     except SystemExit:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
+
+
+def interrupt(child: int) -> None:
+    """Send SIGINT to the session of a child."""
+    with suppress(ProcessLookupError):  # it has ended, or is not one yet
+        os.killpg(child, signal.SIGINT)
 
 
 def fork(work: Callable[[], int]) -> int:
