@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import grpc
 import pytest
+import pytest_asyncio
 from harness.waiting import PATIENCE
 from samples.indexes import chunk, new_tenant
 
@@ -42,10 +43,18 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[WeaviateServer]:
-    """The server of a home of its own."""
-    started = await WeaviateServer.start_or_attach(tmp_path)
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of ``server``."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(home: Path) -> AsyncIterator[WeaviateServer]:
+    """A server for the tests that only look at it, started while our environment holds a secret."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "a-secret-of-ours")
+        started = await WeaviateServer.start_or_attach(home)
     yield started
     await started.stop()
 
@@ -53,7 +62,7 @@ async def server(tmp_path: Path) -> AsyncIterator[WeaviateServer]:
 @asynccontextmanager
 async def connected(server: WeaviateServer) -> AsyncIterator[WeaviateIndex]:
     """An index on it."""
-    index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, 5)
+    index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, PATIENCE)
     try:
         yield index
     finally:
@@ -88,7 +97,7 @@ def is_running(pid: int) -> bool:
 
 def status_of(port: int, path: str, authorization: str | None) -> int:
     """The HTTP status of a GET."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     connection.request("GET", path, headers={"Authorization": authorization} if authorization else {})
     status = connection.getresponse().status
     connection.close()
@@ -100,7 +109,9 @@ async def grpc_refusal(port: int, key: str | None) -> str:
     metadata = (("authorization", f"Bearer {key}"),) if key else ()
     async with grpc.aio.insecure_channel(f"{HOST}:{port}") as channel:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await channel.unary_unary("/weaviate.v1.Weaviate/Search")(b"", metadata=metadata, timeout=5)
+            await channel.unary_unary("/weaviate.v1.Weaviate/Search")(
+                b"", metadata=metadata, timeout=PATIENCE
+            )
     return refused.value.details() or ""
 
 
@@ -120,6 +131,7 @@ def environment_of(pid: int | None) -> str:
 
 
 @needs_weaviate
+@pytest.mark.asyncio(loop_scope="module")
 async def test_every_port_wants_its_credentials(server: WeaviateServer) -> None:
     """Shows REST and gRPC refused without the key and the cluster's data port without its password."""
     tenant, ports = new_tenant(), server.identity.ports
@@ -139,7 +151,7 @@ async def test_every_port_wants_its_credentials(server: WeaviateServer) -> None:
 
 
 @needs_weaviate
-async def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> None:
+def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> None:
     """Shows REST, gossip and Raft on 127.0.0.1; gRPC and cluster data are known to bind everywhere."""
     ports = server.identity.ports
     for port in (ports.rest, ports.gossip, ports.raft, ports.raft_rpc):
@@ -148,9 +160,9 @@ async def test_what_can_listen_on_loopback_only_does(server: WeaviateServer) -> 
 
 
 @needs_weaviate
-async def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, tmp_path: Path) -> None:
+def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, home: Path) -> None:
     """Shows the key, port and pid kept with mode 0600 in a folder with mode 0700."""
-    folder = tmp_path / "weaviate"
+    folder = home / "weaviate"
     assert (folder / "server.json").stat().st_mode & 0o777 == 0o600
     assert (folder / "log.txt").stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -158,82 +170,46 @@ async def test_the_state_file_is_for_this_user_alone(server: WeaviateServer, tmp
 
 
 @needs_weaviate
-async def test_the_child_gets_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_gets_none_of_our_secrets(server: WeaviateServer) -> None:
     """Shows that its environment is made for it alone."""
-    monkeypatch.setenv("OPENAI_API_KEY", "a-secret-of-ours")
-    server = await WeaviateServer.start_or_attach(tmp_path)
     environment = environment_of(server.pid)
-    await server.stop()
     assert "a-secret-of-ours" not in environment
     assert "DISABLE_TELEMETRY=true" in environment
 
 
 @needs_weaviate
-async def test_a_second_command_attaches_and_data_outlives_a_restart(tmp_path: Path) -> None:
-    """Shows one server for two commands, the same ports and key next time, and nothing lost."""
-    first, tenant = await WeaviateServer.start_or_attach(tmp_path), new_tenant()
-    async with connected(first) as index:
-        await index.ensure_tenant(tenant)
-        await index.write(tenant, [chunk(uuid4(), 0, "backup")])
-        command, pid, is_owner = await start_command(tmp_path)
-        assert (pid, is_owner) == (first.pid, False)
-        command.kill()
-        await command.wait()
-        await index.ping()
-    await first.stop()
-    assert not is_running(pid)
-    second = await WeaviateServer.start_or_attach(tmp_path)
-    assert (second.url, second.grpc_port, second.api_key) == (first.url, first.grpc_port, first.api_key)
-    async with connected(second) as index:
-        assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
-    await second.stop()
-
-
-@needs_weaviate
-async def test_the_child_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    """Shows that ``kill -9`` of the parent ends the server, and that the next start works."""
+async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_path: Path) -> None:
+    """Shows that commands attach; that ``kill -9`` of the owner ends the server; that one of those attached
+    starts it again on the same ports, with the same key and nothing lost; and that stopping is final.
+    """
     command, pid, is_owner = await start_command(tmp_path)
     assert is_owner
-    command.kill()
-    await command.wait()
-    await until(lambda: not is_running(pid))
-    server = await WeaviateServer.start_or_attach(tmp_path)
-    assert server.is_owner
-    await server.stop()
-
-
-@needs_weaviate
-async def test_an_attached_command_takes_over_when_the_owner_ends(tmp_path: Path) -> None:
-    """Shows that a service attached to a short command's server has its own after that command."""
-    owner = await WeaviateServer.start_or_attach(tmp_path)
-    attached = await WeaviateServer.start_or_attach(tmp_path)
-    assert (owner.is_owner, attached.is_owner) == (True, False)
+    attached, brief = [await WeaviateServer.start_or_attach(tmp_path) for _ in range(2)]
+    assert {(one.pid, one.is_owner) for one in (attached, brief)} == {(pid, False)}
+    await brief.stop()
+    known, tenant, publication = attached.identity, new_tenant(), uuid4()
     async with connected(attached) as index:
-        await owner.stop()
+        await index.ensure_tenant(tenant)
+        await index.write(tenant, [chunk(publication, 0, "backup")])
+        await index.seal(tenant, publication, chunks=1, vectors=0)
+        command.kill()
+        await command.wait()
         await until(lambda: attached.is_owner and attached.problem is None)
-        await index.ping()
-    await attached.stop()
+        assert not is_running(pid)
+        assert (attached.identity.ports, attached.api_key) == (known.ports, known.api_key)
+        assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
+        await attached.stop()
+        assert not is_running(attached.pid or 0)
+        assert not [one for one in asyncio.all_tasks() if one.get_name() == "weaviate-watch"]
+        with pytest.raises(IndexUnavailable):
+            await index.ping()
 
 
 @needs_weaviate
-async def test_a_child_that_dies_under_us_is_reported_and_comes_back(server: WeaviateServer) -> None:
-    """Shows that a killed server is named as the problem, is back on the same ports, and that we are told."""
-    pid = server.pid
-    assert pid is not None
-    async with connected(server) as index:
-        server.on_return = index.note_outage
-        os.kill(pid, signal.SIGKILL)
-        await until(lambda: server.problem is not None)
-        assert f"process {pid}" in str(server.problem)
-        await until(lambda: server.problem is None)
-        assert server.pid != pid
-        assert index.outages == 1
-        await index.ping()
-
-
-@needs_weaviate
-async def test_an_orphan_is_ended_and_its_data_taken_over(tmp_path: Path) -> None:
-    """Shows that a server whose owner is gone does not block the next start."""
+async def test_an_orphan_is_ended_and_a_child_that_dies_under_us_comes_back(tmp_path: Path) -> None:
+    """Shows that a server whose owner is gone does not block the next start, which takes over its data,
+    ports and key; that a killed server is named as the problem, is back, and that we are told.
+    """
     folder = tmp_path / "weaviate"
     folder.mkdir()
     identity = new_identity()
@@ -241,8 +217,23 @@ async def test_an_orphan_is_ended_and_its_data_taken_over(tmp_path: Path) -> Non
     weaviate_server_module.write_identity(folder, identity.of_process(orphan.pid))
     server = await WeaviateServer.start_or_attach(tmp_path)
     assert not is_running(orphan.pid)
-    assert (server.is_owner, server.api_key, server.pid != orphan.pid) == (True, identity.api_key, True)
     await orphan.wait()
+    pid = server.pid
+    assert pid not in (None, orphan.pid)
+    assert (server.is_owner, server.api_key, server.identity.ports) == (
+        True,
+        identity.api_key,
+        identity.ports,
+    )
+    async with connected(server) as index:
+        server.on_return = index.note_outage
+        os.kill(pid or 0, signal.SIGKILL)
+        await until(lambda: server.problem is not None)
+        assert f"process {pid}" in str(server.problem)
+        await until(lambda: server.problem is None)
+        assert server.pid != pid
+        assert index.outages == 1
+        await index.ping()
     await server.stop()
 
 
@@ -252,7 +243,7 @@ async def test_a_stranger_with_the_orphans_pid_is_left_alone() -> None:
     ours = new_identity().of_process(stranger.pid)
     await end(type(ours)(ours.ports, "", "", stranger.pid, "another birth"), 1)
     assert stranger.returncode is None
-    await end(ours, 5)
+    await end(ours, PATIENCE)
     assert await stranger.wait() == -signal.SIGTERM
 
 
@@ -269,15 +260,3 @@ async def test_a_binary_that_ends_at_once_says_so_at_once(tmp_path: Path) -> Non
     with pytest.raises(EngineStartError, match=r"ended with status 1 .* log"):
         await WeaviateServer.start_or_attach(tmp_path, Path("/bin/false"))
     assert time.monotonic() - started < 30
-
-
-@needs_weaviate
-async def test_a_stopped_server_stays_stopped(tmp_path: Path) -> None:
-    """Shows that stopping is final, and that an index on it says so."""
-    server = await WeaviateServer.start_or_attach(tmp_path)
-    async with connected(server) as index:
-        await server.stop()
-        await asyncio.sleep(1)
-        assert not is_running(server.pid or 0)
-        with pytest.raises(IndexUnavailable):
-            await index.ping()
