@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -13,7 +14,7 @@ import httpx
 import numpy as np
 import pytest
 from engines.weaviate import RealWeaviate
-from harness.waiting import PATIENCE
+from harness.waiting import PATIENCE, until
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IncompletePublication, IndexUnavailable, SettingsError
@@ -42,12 +43,14 @@ CALLS: dict[str, Call] = {
 
 
 async def all_calls_are_refused_in_time(index: Index, tenant: TenantName) -> None:
-    """Make every call; each must end as IndexUnavailable soon after its deadline."""
-    for name, call in CALLS.items():
-        started = time.monotonic()
+    """Make all calls at once; each must end as IndexUnavailable, long before the client would give up."""
+
+    async def refused(call: Call) -> None:
         with pytest.raises(IndexUnavailable):
             await call(index, tenant)
-        assert time.monotonic() - started < SECONDS + 20, name
+
+    async with asyncio.timeout(SECONDS + 20):
+        await asyncio.gather(*map(refused, CALLS.values()))
 
 
 async def until_up(index: Index) -> None:
@@ -60,37 +63,27 @@ async def until_up(index: Index) -> None:
                 await asyncio.sleep(0.1)
 
 
+async def connect_hastily(weaviate: RealWeaviate) -> WeaviateIndex:
+    """An index whose deadline is short: a busy machine may miss it, so it is tried again."""
+
+    async def connect() -> WeaviateIndex | None:
+        with suppress(IndexUnavailable):
+            return await weaviate.connect(SECONDS)
+        return None
+
+    return await until(connect)
+
+
 @pytest.mark.engine("weaviate")
 async def test_a_weaviate_that_hangs_is_unavailable_within_the_deadline(weaviate: RealWeaviate) -> None:
     """Shows that no call outlasts its deadline, and that the same index works once the server goes on."""
-    index, tenant = await weaviate.connect(SECONDS), new_tenant()
-    await index.ensure_tenant(tenant)
+    index, tenant = await connect_hastily(weaviate), new_tenant()
     weaviate.pause()
     try:
         await all_calls_are_refused_in_time(index, tenant)
     finally:
         weaviate.resume()
     await until_up(index)
-    await index.aclose()
-
-
-@pytest.mark.engine("weaviate")
-async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_written(
-    weaviate: RealWeaviate,
-) -> None:
-    """Shows that the client's minute of retries is cut, and that it reconnects by itself."""
-    index, tenant, publication = await weaviate.connect(SECONDS), new_tenant(), uuid4()
-    await index.ensure_tenant(tenant)
-    await index.write(tenant, [chunk(publication, 0, "backup")])
-    await index.seal(tenant, publication, chunks=1, vectors=0)
-    weaviate.kill()
-    try:
-        await all_calls_are_refused_in_time(index, tenant)
-    finally:
-        weaviate.start()
-    assert index.outages > 0
-    await until_up(index)
-    assert len(await index.find_by_words(tenant, ["backup"], Filters(), 5)) == 1
     await index.aclose()
 
 
@@ -111,18 +104,39 @@ async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
     return all(sum(hit.publication == publication for hit in leg) == 100 for leg in (by_words, by_vector))
 
 
-@pytest.mark.engine("weaviate")
-async def test_a_kill_before_the_seal_shows_as_incomplete_or_lost_nothing(weaviate: RealWeaviate) -> None:
-    """Shows that an acknowledged write whose vectors died is never sealed, and that a new id repairs it."""
-    index = await weaviate.connect()
-    written = {new_tenant(): uuid4() for _ in range(10)}
+async def write_three(index: Index, *, seal: bool) -> dict[TenantName, UUID]:
+    """A publication in each of three new tenants."""
+    written = {new_tenant(): uuid4() for _ in range(3)}
     for tenant, publication in written.items():
         await index.ensure_tenant(tenant)
         await index.write(tenant, readings(publication))
+        if seal:
+            await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
+    return written
+
+
+@pytest.mark.engine("weaviate")
+async def test_a_killed_weaviate_is_unavailable_and_comes_back_with_what_was_written(
+    weaviate: RealWeaviate,
+) -> None:
+    """Shows that the client's minute of retries is cut, and that it reconnects without help; that what was
+    sealed is whole after ``kill -9``, since the seal flushes what a write alone leaves; and that an
+    acknowledged write whose vectors died is never sealed, and a new id repairs it.
+    """
+    index, hasty = await weaviate.connect(PATIENCE), await connect_hastily(weaviate)
+    sealed, unsealed = await write_three(index, seal=True), await write_three(index, seal=False)
     weaviate.kill()
-    weaviate.start()
+    try:
+        await all_calls_are_refused_in_time(hasty, new_tenant())
+    finally:
+        weaviate.start()
+    assert hasty.outages > 0
+    await until_up(hasty)
     await until_up(index)
-    for tenant, publication in written.items():
+    for tenant, publication in sealed.items():
+        await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
+        assert await whole(index, tenant, publication)
+    for tenant, publication in unsealed.items():
         try:
             await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
         except IncompletePublication:
@@ -130,28 +144,11 @@ async def test_a_kill_before_the_seal_shows_as_incomplete_or_lost_nothing(weavia
             await index.write(tenant, readings(again))
             await index.seal(tenant, again, chunks=100, vectors=100, space=SPACE)
             await index.remove(tenant, publication, 100)
-            written[tenant] = again
-        assert await whole(index, tenant, written[tenant])
-        assert await index.publications(tenant) == {written[tenant]: 100}
+            unsealed[tenant] = again
+        assert await whole(index, tenant, unsealed[tenant])
+        assert await index.publications(tenant) == {unsealed[tenant]: 100}
     await index.aclose()
-
-
-@pytest.mark.engine("weaviate")
-async def test_a_kill_after_the_seal_loses_nothing(weaviate: RealWeaviate) -> None:
-    """Shows that what was sealed is whole after ``kill -9``: the seal flushes what a write alone leaves."""
-    index = await weaviate.connect()
-    written = {new_tenant(): uuid4() for _ in range(10)}
-    for tenant, publication in written.items():
-        await index.ensure_tenant(tenant)
-        await index.write(tenant, readings(publication))
-        await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
-    weaviate.kill()
-    weaviate.start()
-    await until_up(index)
-    for tenant, publication in written.items():
-        await index.seal(tenant, publication, chunks=100, vectors=100, space=SPACE)
-        assert await whole(index, tenant, publication)
-    await index.aclose()
+    await hasty.aclose()
 
 
 @pytest.mark.engine("weaviate")
