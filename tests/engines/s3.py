@@ -143,8 +143,8 @@ class Bucket:
         return AwsSettings(**self.server.settings)
 
     def store(self) -> ObjectStore:
-        """What keeps blobs in it."""
-        return ObjectStore(self.location, BlobsUnavailable, "the blob store", self.account, is_impatient=True)
+        """What keeps blobs in it, and is not away when a busy machine makes it slow."""
+        return ObjectStore(self.location, BlobsUnavailable, "the blob store", self.account)
 
     def keys(self) -> list[str]:
         """Names of what is there."""
