@@ -25,7 +25,6 @@ from storage.models import Box
 from storage.pdf import protocol
 from storage.pdf.child.ocr_layout import Quad, SeenLine, page_of
 from storage.pdf.models import OcrPage, ReadPdf
-from storage.pdf.pdf_process import PdfProcess
 from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.timeout(900)
@@ -77,11 +76,13 @@ def seen(scans: Path, pdfs: Path, pytestconfig: pytest.Config) -> Seen:
 
 
 async def read_all(paths: list[Path]) -> Seen:
-    process, seen = PdfProcess(StorageSettings(ocr_seconds=60)), Seen()
+    """The first page of each, with little memory: the sooner a bomb has none left, the less it computes."""
+    process, seen = LastingPdf(StorageSettings(ocr_seconds=60, ocr_memory_mb=1024)), Seen()
     watching = asyncio.create_task(watch_memory(seen))
     for path in paths:
         try:
-            seen.pages[path.stem] = protocol.ocr_page(await process.fetch_ocr(path, 1))
+            clip = Box(0, 0, 1, 0.25) if path.stem == "blank" else None  # white is white
+            seen.pages[path.stem] = protocol.ocr_page(await process.fetch_ocr(path, 1, clip))
         except DocumentError as error:
             seen.faults[path.stem] = error
     (program,) = programs()
@@ -91,7 +92,6 @@ async def read_all(paths: list[Path]) -> Seen:
     watching.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await watching
-    await process.aclose()
     return seen
 
 
@@ -223,11 +223,11 @@ def test_the_program_has_one_thread_no_network_and_no_files(seen: Seen) -> None:
     assert seen.niceness >= 15
 
 
-def test_a_page_stays_within_a_gigabyte_and_a_bomb_within_its_limit(seen: Seen) -> None:
+def test_a_page_and_a_bomb_stay_within_a_gigabyte(seen: Seen) -> None:
     """A picture that unpacks to more than is allowed ends with a sentence."""
     assert isinstance(seen.faults["forms"], ReaderKilled)
     assert "more memory than is allowed" in str(seen.faults["forms"])
-    assert 200 < seen.peak_mb < 1536
+    assert 200 < seen.peak_mb < 1024
 
 
 @pytest.mark.long
