@@ -1,12 +1,10 @@
 """Several workers on one home, each in a process of its own: every row is taken once and planned once."""
 
-import asyncio
-import json
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from samples.databases import start
+from samples.databases import run_at_once
 from sqlalchemy import func, select
 
 from storage.chat.channels import Channels
@@ -18,42 +16,27 @@ from storage.sql.database import Database
 from storage.sql.leases import Leases
 from storage.sql.tables import BlobRow, DocumentRow, FolderRow, PublicationRow, ReadingRow, VersionRow
 
-CLAIMING = """
-import asyncio, json, sys
+WORKING = """
+import asyncio, os, sys
 from storage.sql.database import Database
 from storage.sql.leases import Leases
 from storage.models import Rung
-from storage.queues.planner import Generations
+from storage.queues.planner import Generations, plan
 from storage.queues.reading_queue import ReadingQueue
 
 async def main():
-    database = await Database.open(sys.argv[1], busy_seconds=60)
-    work = ReadingQueue(database, Leases(database, sys.argv[2], 600), Generations("q1", None))
+    url, number = sys.argv[1:]
+    database = await Database.open(url, busy_seconds=300)
+    generations = Generations("q1", None)
+    work = ReadingQueue(database, Leases(database, f"worker {number}", 600), generations)
 
     async def claim_all():
-        claims = []
         while claim := await work.claim(Rung.QUICK):
-            claims.append(str(claim.id))
-        return claims
+            os.write(1, f"claimed {claim.id}\\n".encode())
 
-    sys.stdin.readline()
-    taken = await asyncio.gather(*(claim_all() for _ in range(3)))
-    print(json.dumps(sum(taken, [])))
-    await database.aclose()
-
-asyncio.run(main())
-"""
-
-PLANNING = """
-import asyncio, sys
-from storage.sql.database import Database
-from storage.queues.planner import Generations, plan
-
-async def main():
-    database = await Database.open(sys.argv[1], busy_seconds=60)
-    sys.stdin.readline()
     async with database.transaction() as session:
-        print(await plan(session, Generations("q1", None)))
+        os.write(1, f"planned {await plan(session, generations)}\\n".encode())
+    await asyncio.gather(*(claim_all() for _ in range(3)))
     await database.aclose()
 
 asyncio.run(main())
@@ -75,37 +58,22 @@ async def fill(database: Database, count: int) -> None:
         session.add_all(VersionRow(document_id=row.id, number=1, sha256=row.id.hex) for row in documents)
 
 
-async def run_at_once(count: int, program: str, url: str) -> list[str]:
-    """What so many processes print that begin their work together."""
-    workers = [await start(program, url, f"worker {number}") for number in range(count)]
-    ended = await asyncio.gather(*(worker.communicate(b"go\n") for worker in workers))
-    assert [worker.returncode for worker in workers] == [0] * count, ended
-    return [output.decode() for output, _ in ended]
-
-
-async def test_three_processes_take_two_hundred_readings_and_none_twice(
+async def test_three_processes_plan_and_take_two_hundred_readings_once(
     database: Database, database_url: str
 ) -> None:
-    """Shows that whoever takes a row takes it alone, and that no free row is passed over."""
+    """Shows that of three plans made together one finds the gaps and the others nothing to add; that whoever
+    takes a row takes it alone, and that no free row is passed over.
+    """
     await fill(database, 200)
-    async with database.transaction() as session:
-        for sha256 in await session.scalars(select(BlobRow.sha256)):
-            session.add(ReadingRow(sha256=sha256, generation="q1", rung="quick"))
-    taken = [UUID(one) for line in await run_at_once(3, CLAIMING, database_url) for one in json.loads(line)]
+    told = [line.split() for line in await run_at_once(3, WORKING, database_url)]
+    assert sorted(int(added) for what, added in told if what == "planned") == [0, 0, 200]
+    taken = [UUID(one) for what, one in told if what == "claimed"]
     assert len(taken) == len(set(taken)) == 200
     async with database.snapshot() as session:
         fences = (await session.execute(select(ReadingRow.fence, ReadingRow.attempts).distinct())).all()
-    assert [tuple(row) for row in fences] == [(1, 1)]
-
-
-async def test_planners_at_once_add_every_row_once(database: Database, database_url: str) -> None:
-    """Shows that of three plans made together one finds the gaps and the others nothing to add."""
-    await fill(database, 50)
-    added = [int(line) for line in await run_at_once(3, PLANNING, database_url)]
-    assert sorted(added) == [0, 0, 50]
-    async with database.snapshot() as session:
-        assert await session.scalar(select(func.count()).select_from(ReadingRow)) == 50
+        assert await session.scalar(select(func.count()).select_from(ReadingRow)) == 200
         assert await session.scalar(select(func.count()).select_from(PublicationRow)) == 0
+    assert [tuple(row) for row in fences] == [(1, 1)]
 
 
 @pytest.mark.parametrize("resting", [False, True])

@@ -6,7 +6,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from harness.waiting import PATIENCE
-from samples.databases import keep, names_in, start
+from samples.databases import keep, names_in, run_at_once, start
 from sqlalchemy import bindparam, create_engine, select, text, update
 from sqlmodel import SQLModel
 
@@ -159,9 +159,7 @@ asyncio.run(main())
 
 async def test_processes_that_open_a_fresh_home_at_once_all_succeed(database_url: str) -> None:
     """Six processes start on no database at all; one makes the tables, each writes its row."""
-    processes = [await start(OPENING, database_url, str(number)) for number in range(6)]
-    errors = [(await process.communicate())[1].decode() for process in processes]
-    assert [process.returncode for process in processes] == [0] * 6, "".join(errors)
+    await run_at_once(6, OPENING, database_url)
     database = await Database.open(database_url)
     assert len(await names_in(database)) == 6
     await database.aclose()
