@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from fakes.faulty_index import FaultyIndex
-from harness.waiting import ready
+from harness.waiting import PATIENCE, ready
 from samples.indexes import SPACE, axis, chunk, new_tenant
 
 from storage.errors import IndexUnavailable
@@ -19,6 +19,7 @@ from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
 ASKERS = 4
+QUESTIONS = 50
 """How many ask at the same time."""
 
 
@@ -171,7 +172,7 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
 
     async def replace_again_and_again() -> int:
         current, flips = live_now, 0
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE):
             while not ended.is_set() or flips < 20:
                 new = uuid4()
                 states.states[new] = "pending"
@@ -185,7 +186,7 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
     async def ask_again_and_again() -> list[set[tuple[UUID, int]]]:
         nonlocal answered
         found = []
-        for _ in range(100):
+        for _ in range(QUESTIONS):
             found.append(shown(await live.find(channel, ["backup"], ready(axis(0)), limit=50)))
             answered += 1
         return found
@@ -198,7 +199,7 @@ async def test_no_question_sees_both_neither_or_half_of_a_document_under_constan
     ]
     ended.set()
     assert await flipping >= 20
-    assert [len(one) for one in seen] == [1] * 100 * ASKERS
+    assert [len(one) for one in seen] == [1] * QUESTIONS * ASKERS
     assert {count for one in seen for _, count in one} == {4}
 
 
