@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from harness.waiting import PATIENCE
 from samples.databases import keep, names_in
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import IntegrityError
@@ -63,10 +64,14 @@ def counted_commits() -> Iterator[list[Connection]]:
 
 async def test_writers_that_wait_together_share_a_commit(database: Database) -> None:
     """Shows that thirty-two writers need a few commits, not thirty-two."""
-    with counted_commits() as commits:
-        await asyncio.gather(*(keep(database, str(number)) for number in range(32)))
-    assert len(await names_in(database)) == 32
-    assert 1 <= len(commits) < 16
+    async with asyncio.timeout(PATIENCE):  # on a busy machine a group's time is over sooner
+        for attempt in count():
+            with counted_commits() as commits:
+                await asyncio.gather(*(keep(database, f"{attempt} {number}") for number in range(32)))
+            assert len(await names_in(database)) == 32 * (attempt + 1)
+            assert commits
+            if len(commits) < 16:
+                break
 
 
 async def test_a_lone_writer_waits_for_nobody(database: Database) -> None:
@@ -104,7 +109,7 @@ async def test_a_writer_that_takes_longer_than_others_wait_is_committed_all_the_
     engine = create_async_engine(f"sqlite+aiosqlite:///{file}", async_creator=partial(connect, file, 10))
     event.listen(engine.sync_engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
     writer = GroupCommit(engine, timeout_seconds=0.01)
-    async with asyncio.timeout(20), writer.transaction() as session:
+    async with asyncio.timeout(PATIENCE), writer.transaction() as session:
         await session.execute(text("CREATE TABLE slow (id)"))
         with pytest.raises(DatabaseUnavailable):
             async with writer.transaction():
@@ -162,15 +167,15 @@ async def test_cancelled_neighbours_change_nothing_for_the_others(database: Data
             await asyncio.sleep(0)
             session.add(FactRow(name=f"{name}b", value=""))
 
-    for number in range(80):
+    for number in range(40):
         victim = asyncio.create_task(write_pair(f"victim {number} "))
         others = [asyncio.create_task(write_pair(f"{number}-{n} ")) for n in range(3)]
-        await asyncio.sleep(number * 0.0001)
+        await asyncio.sleep(number * 0.0002)
         victim.cancel()
         await asyncio.gather(victim, return_exceptions=True)
         await asyncio.gather(*others)
     names = await names_in(database)
-    assert {f"{number}-{n} {half}" for number in range(80) for n in range(3) for half in "ab"} <= names
+    assert {f"{number}-{n} {half}" for number in range(40) for n in range(3) for half in "ab"} <= names
     assert {name[:-1] for name in names if name[-1] == "a"} == {
         name[:-1] for name in names if name[-1] == "b"
     }
@@ -193,7 +198,7 @@ async def test_a_writer_that_is_cancelled_while_it_waits_leaves_no_group_open(da
     for task in waiting:
         task.cancel()
     go_on.set()
-    await asyncio.wait_for(slow, 30)
+    await asyncio.wait_for(slow, PATIENCE)
     await asyncio.gather(*waiting, return_exceptions=True)
     assert await names_in(database) == {"slow"}
 
@@ -248,7 +253,7 @@ async def test_a_commit_that_fails_fails_all_of_its_group(database: Database) ->
         assert await names_in(database) == kept
         return [type(one) for one in ended]
 
-    async with asyncio.timeout(20):  # on a busy machine they are not always of one group
+    async with asyncio.timeout(PATIENCE):  # on a busy machine they are not always of one group
         for number in count():
             if await write_three(number) == [IntegrityError] * 3:
                 break
