@@ -39,10 +39,12 @@ def patches(tree: ast.Module) -> Iterator[ast.expr]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name) and node.args:
             is_method = isinstance(node.func, ast.Attribute)
             setter = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if setter not in SETTERS:
+                continue
             root = root_of(node.args[0])
             is_known = root in names or isinstance(node.args[0], ast.Constant)
             # a fixture's setattr is there to replace what others made: they have to be named
-            if setter in SETTERS and (is_ours(names.get(root, root)) or (is_method and not is_known)):
+            if is_ours(names.get(root, root)) or (is_method and not is_known):
                 yield node
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
             root, is_private = root_of(node), re.search(r"\._(?!_)", ast.unparse(node))
