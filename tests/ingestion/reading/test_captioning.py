@@ -73,7 +73,7 @@ async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_pa
         vision, calls = VisionEndpoint(eye.url, "eye-1", "secret"), list[bool]()
         serving = await home.serve(layout=True, ocr=False, vision=vision)
         serving.watch_vision(calls.append)
-        live = await home.until_found("green", "Zinnober", "report.pdf", Rung.FULL, 120)
+        live = await home.until_found("green", "Zinnober", "report.pdf", Rung.FULL)
     figures = await home.files.figures(live.reading_id)
     assert {one.description for one in figures} == {"Zinnober bars that fall."}
     assert not any("Zinnober" in chunk.text for chunk in await home.files.chunks(live.reading_id))
