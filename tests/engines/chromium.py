@@ -1,17 +1,28 @@
 """chromium: Debian's own browser, driven by playwright's Python package.
 
-It starts with a profile of its own, speaks to nobody but the tests, and is closed by the fixture.
+One per test process: starting it and its driver takes longer than most tests that look at a page. Each test
+speaks to it over a WebSocket of its own, sees no context but its own, and leaves none.
 """
 
 from __future__ import annotations
 
-import os
+import asyncio
+import atexit
+import json
 import shutil
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 
+import aiohttp
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright._impl._driver import compute_driver_executable, get_driver_env
+from playwright._impl.browser import Browser as ConnectedBrowser
+from playwright._impl.connection import Connection
+from playwright.async_api import Browser, Page
 
 from engines import apt_install
 
@@ -46,17 +57,68 @@ def fetch() -> None:
         apt_install("chromium")
 
 
+@cache
+def browser_server() -> str:
+    """Start the browser of this test process; return the URL of its WebSocket."""
+    home = Path(tempfile.mkdtemp(prefix="chromium-"))
+    config = {"executablePath": program(), "args": FLAGS, "host": "127.0.0.1", "port": 0}
+    (home / "server.json").write_text(json.dumps(config))
+    command = [*compute_driver_executable(), "launch-server", "--browser", "chromium"]
+    process = subprocess.Popen(
+        [*command, "--config", str(home / "server.json")],
+        env=get_driver_env() | {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def end() -> None:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(home, ignore_errors=True)
+
+    atexit.register(end)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    assert url.startswith("ws://"), "the browser did not start"
+    return url
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Browser]:
+    """Yield the served browser; ``chromium.connect`` would start another driver only to speak to it."""
+    async with aiohttp.ClientSession() as session, session.ws_connect(url, max_msg_size=0) as socket:
+        connection, unsent = Connection(asyncio.get_running_loop()), asyncio.Queue[dict[str, object]]()
+        connection.mark_as_remote()
+        connection.onmessage = unsent.put_nowait
+
+        async def send() -> None:
+            while True:
+                await socket.send_str(json.dumps(await unsent.get()))
+
+        async def receive() -> None:
+            async for message in socket:
+                connection.dispatch(json.loads(message.data))
+            connection.close()  # what still waits for an answer fails
+
+        tasks = [asyncio.create_task(send()), asyncio.create_task(receive())]
+        try:
+            playwright = await connection.initialize_playwright()
+            served = ConnectedBrowser.from_(playwright._initializer["preLaunchedBrowser"])
+            served._connect_to_browser_type(playwright.chromium, {}, None)
+            yield Browser(served)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @pytest.fixture
-async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
-    """A fresh headless browser."""
-    async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(
-            executable_path=program(),
-            args=FLAGS,
-            env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")},
-        )
-        yield started
-        await started.close()
+async def browser() -> AsyncIterator[Browser]:
+    """This process's headless browser, without what other tests opened in it."""
+    async with connected(await asyncio.to_thread(browser_server)) as shared:
+        yield shared
+        for context in shared.contexts:
+            await context.close()
 
 
 @pytest.fixture
