@@ -6,9 +6,10 @@ which costs more than most cases take.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,11 +17,12 @@ import pytest
 
 
 def for_each(
-    names: str | tuple[str, ...], cases: Iterable[Any]
+    names: str | tuple[str, ...], cases: Iterable[Any], *, at_once: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Run a test for each case, and raise what failed together, each failure with its case.
 
-    All cases get the same fixtures: use ``parametrize`` where a case needs fresh ones.
+    All cases get the same fixtures: use ``parametrize`` where a case needs fresh ones. Coroutines that
+    mostly wait may do it ``at_once``.
     """
     fields = tuple(names.replace(" ", "").split(",")) if isinstance(names, str) else names
     listed = list(cases)
@@ -31,9 +33,8 @@ def for_each(
 
             async def run(**fixtures: Any) -> None:
                 failures: list[BaseException] = []
-                for row in rows:
-                    with _collected(failures, row):
-                        await test(**fixtures, **row)
+                cases = [_await_case(test(**fixtures, **row), failures, row) for row in rows]
+                await (asyncio.gather(*cases) if at_once else _await_in_turn(cases))
                 _raise(failures, len(rows))
         else:
 
@@ -51,6 +52,16 @@ def for_each(
         return run
 
     return decorate
+
+
+async def _await_in_turn(cases: Iterable[Awaitable[None]]) -> None:
+    for case in cases:
+        await case
+
+
+async def _await_case(case: Awaitable[None], failures: list[BaseException], row: dict[str, Any]) -> None:
+    with _collected(failures, row):
+        await case
 
 
 @contextmanager

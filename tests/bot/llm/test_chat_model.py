@@ -290,6 +290,7 @@ async def test_a_refused_schema_is_told_from_a_refused_request() -> None:
         (b"", ModelUnavailable),
         (b"not http at all\r\n\r\n", ModelUnavailable),
     ],
+    at_once=True,
 )
 async def test_what_is_no_stream_at_all_ends_in_one_error(raw: bytes, error: type[ModelError]) -> None:
     """Login pages, error statuses and silence are translated as they are without streaming, at once."""
