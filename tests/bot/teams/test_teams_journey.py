@@ -22,7 +22,7 @@ from engines.playground import (
 )
 from engines.support.ports import free_port
 from fakes.core import WORDS
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser
 
 from bot.teams.adapter import TeamsAdapter
 from storage.models import ChannelKey, Platform
@@ -76,20 +76,26 @@ def bodies(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [call["request"]["body"] for call in calls]
 
 
-@pytest.mark.parametrize(
-    ("conversation", "mention"),
-    [(PERSONAL, False), (GROUP, True), (GENERAL, True), (OPERATIONS, True)],
-    ids=["personal", "group chat", "general channel", "channel"],
-)
-async def test_a_question_is_answered_with_citations_and_buttons(
-    tenant: Tenant, conversation: str, mention: bool
-) -> None:
+async def test_a_question_is_answered_with_citations_and_buttons(tenant: Tenant) -> None:
     """A placeholder, the answer in its place with native citations, and its sources' card.
 
     In a personal chat the placeholder is a stream, elsewhere a message after three dots.
     """
-    seen_as = await tenant.teams.say(conversation, "when do backups run?", mention)
-    calls = await tenant.teams.answered()
+    before = 0
+    for cards, conversation in enumerate((PERSONAL, GROUP, GENERAL, OPERATIONS), start=1):
+        seen_as = await tenant.teams.say(conversation, "when do backups run?", conversation != PERSONAL)
+        calls = await tenant.teams.answered(cards)
+        require_answer(calls[before:], conversation)
+        before = len(calls)
+        message = list(tenant.inbox.kept.values())[-1]
+        assert len(tenant.inbox.kept) == cards
+        assert message.key == ChannelKey(Platform.TEAMS, TENANT, conversation)
+        thread = seen_as if ";messageid=" in seen_as else ""
+        assert (message.thread, message.text) == (thread, "when do backups run?")
+
+
+def require_answer(calls: list[dict[str, Any]], conversation: str) -> None:
+    """Check the calls of one answer in order."""
     *typing, placeholder, answer, card = bodies(calls)
     placed = calls[-3]["response"]["body"]["id"]
     assert placeholder["text"] == WORDS.searching
@@ -112,14 +118,22 @@ async def test_a_question_is_answered_with_citations_and_buttons(
     assert [one["actions"][0]["title"] for one in others] == below
     assert row["actions"][0]["type"] == "Action.OpenUrl"
     assert row["actions"][0]["url"] == claim["appearance"]["url"]
-    (message,) = tenant.inbox.kept.values()
-    assert message.key == ChannelKey(Platform.TEAMS, TENANT, conversation)
-    thread = seen_as if ";messageid=" in seen_as else ""
-    assert (message.thread, message.text) == (thread, "when do backups run?")
 
 
 async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(tenant: Tenant) -> None:
-    """Two posts of one channel are two threads of one scope."""
+    """Two posts of one channel are two threads of one scope.
+
+    A message that reaches us by a tenant-wide permission, but is not for us, asks nothing.
+    """
+    await tenant.teams.send(
+        {
+            "type": "message",
+            "id": "overheard",
+            "text": "lunch?",
+            "serviceUrl": f"{tenant.teams.url}/_connector",
+            "conversation": {"conversationType": "channel", "id": OPERATIONS, "tenantId": TENANT},
+        }
+    )
     thread = await tenant.teams.say(OPERATIONS, "first", mention=True)
     await tenant.teams.answered()
     await tenant.teams.say(thread, "second", mention=True)
@@ -127,6 +141,7 @@ async def test_a_reply_in_a_thread_belongs_to_its_channel_and_is_answered_there(
     assert all("messageid" in call["request"]["url"] for call in calls)
     assert {message.key.conversation for message in tenant.inbox.kept.values()} == {OPERATIONS}
     assert {message.thread for message in tenant.inbox.kept.values()} == {thread}
+    assert [message.text for message in tenant.inbox.kept.values()] == ["first", "second"]
 
 
 async def test_four_conversations_at_once_never_share_an_answer(
@@ -144,19 +159,16 @@ async def test_four_conversations_at_once_never_share_an_answer(
         assert not any(name_of(other) in str(mine) for other in others)
 
 
-async def asked(browser: Browser, playground: Playground, question: str) -> Page:
-    """The Playground, in whose personal chat a question was asked."""
-    page = await playground.open(browser)
-    await playground.write(page, question)
-    return page
-
-
 @pytest.mark.engine("chromium")
 async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser(
     tenant: Tenant, browser: Browser, tmp_path: Path
 ) -> None:
-    """Asked in the browser: the words as they are, a citation for each mark, five buttons and the control."""
-    page = await asked(browser, tenant.teams, "show me all the rules")
+    """Asked in the browser: the words as they are, a citation for each mark, five buttons and the control.
+
+    The button of a page on a host of a long name is not clipped before its day.
+    """
+    page = await tenant.teams.open(browser)
+    await tenant.teams.write(page, "show me all the rules")
     await page.get_by_text(WORDS.more_sources(2)).wait_for()
     assert "<b>all</b> *.bak & _old_ files" in await page.inner_text("body")
     assert await page.locator("a.fai-Citation").count() == 7
@@ -165,34 +177,13 @@ async def test_a_person_sees_the_answer_its_citations_and_buttons_in_the_browser
     await page.get_by_text(WORDS.more_sources(2)).click()
     await page.get_by_text("p. 8 · 7.pdf").wait_for()
     await page.screenshot(path=tmp_path / "teams.png")
-
-
-@pytest.mark.engine("chromium")
-async def test_a_web_source_shows_its_host_and_its_day_whole(tenant: Tenant, browser: Browser) -> None:
-    """Shows that the button of a page on a host of a long name is not clipped before its day."""
-    page = await asked(browser, tenant.teams, "on the web?")
+    await tenant.teams.write(page, "on the web?")
     button = page.locator('button[title^="https://www.landlords"]')
     await button.wait_for()
     told = "Web · www.landl…ousing.example.org, read on 2026-03-01"
     assert (await button.inner_text()).replace("\u2060", "").startswith(f"[1] {told} · How dep")
     shown, width = await button.evaluate(WIDTHS)
     assert shown <= width
-
-
-async def test_talk_without_a_mention_is_left_alone(tenant: Tenant) -> None:
-    """A message that reaches us by a tenant-wide permission, but is not for us, asks nothing."""
-    await tenant.teams.send(
-        {
-            "type": "message",
-            "id": "overheard",
-            "text": "lunch?",
-            "serviceUrl": f"{tenant.teams.url}/_connector",
-            "conversation": {"conversationType": "channel", "id": OPERATIONS, "tenantId": TENANT},
-        }
-    )
-    await tenant.teams.say(PERSONAL, "hello")
-    await tenant.teams.answered()
-    assert [message.text for message in tenant.inbox.kept.values()] == ["hello"]
 
 
 def _is_in(call: dict[str, Any], conversation: str) -> bool:

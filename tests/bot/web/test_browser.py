@@ -81,23 +81,29 @@ async def box_of(page: Page, selector: str) -> FloatRect:
     return box
 
 
-@pytest.mark.parametrize("viewport", [(1200, 800), (390, 844), (2400, 1200)])
-async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str, viewport: tuple[int, int]) -> None:
-    """On any screen the rectangle covers the quote's own place on paper and nothing beside it."""
-    await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
-    await page.goto(link, wait_until="load")
-    await page.click("label[for=as-picture]")
-    found = await marked(page)
-    assert found.holds(QUOTED), (found, QUOTED)
-    assert AROUND.holds(found), (found, AROUND)
+async def test_the_mark_lies_over_the_quoted_words(page: Page, link: str) -> None:
+    """On any screen the rectangle covers the quote's own place on paper and nothing beside it.
 
-
-async def test_the_mark_lies_over_dark_ink(page: Page, link: str) -> None:
-    """In the picture that the browser shows there is ink under the mark, and paper to its left and right."""
+    There is ink under it, and paper in the margin; the invisible words lie over the printed ones.
+    """
+    for width, height in ((390, 844), (2400, 1200), (1200, 800)):
+        await page.set_viewport_size({"width": width, "height": height})
+        await page.goto(link, wait_until="load")
+        await page.click("label[for=as-picture]")
+        found = await marked(page)
+        assert found.holds(QUOTED), (width, found, QUOTED)
+        assert AROUND.holds(found), (width, found, AROUND)
     await page.goto(link, wait_until="load")
     under, margin = await darkness(page, QUOTED), await darkness(page, Rectangle(0, QUOTED.y0, 60, QUOTED.y1))
     assert under > 0.05
     assert margin == 0
+    word, picture = page.locator(".words tspan", has_text="daily"), await box_of(page, ".paper img")
+    box = await word.bounding_box()
+    assert box is not None
+    left = (box["x"] - picture["x"]) * WIDTH / picture["width"]
+    assert left == pytest.approx(LEFT + LINES[LINE].index("daily") * ADVANCE, abs=2)
+    await page.keyboard.press("Control+a")
+    assert LINES[LINE] in await page.evaluate("getSelection().toString()")
 
 
 async def darkness(page: Page, place: Rectangle) -> float:
@@ -119,18 +125,6 @@ async def darkness(page: Page, place: Rectangle) -> float:
         [place.x0 / WIDTH, place.y0 / HEIGHT, place.x1 / WIDTH, place.y1 / HEIGHT],
     )
     return float(share)
-
-
-async def test_the_words_of_the_page_can_be_selected_where_they_stand(page: Page, link: str) -> None:
-    """The invisible text layer lies over the picture: a word is where it is printed, and can be copied."""
-    await page.goto(link, wait_until="load")
-    word, picture = page.locator(".words tspan", has_text="daily"), await box_of(page, ".paper img")
-    box = await word.bounding_box()
-    assert box is not None
-    left = (box["x"] - picture["x"]) * WIDTH / picture["width"]
-    assert left == pytest.approx(LEFT + LINES[LINE].index("daily") * ADVANCE, abs=2)
-    await page.keyboard.press("Control+a")
-    assert LINES[LINE] in await page.evaluate("getSelection().toString()")
 
 
 async def test_everything_works_without_javascript(browser: Browser, link: str) -> None:
@@ -342,7 +336,12 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
 async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
     page: Page, client: TestClient, house: House, link: str
 ) -> None:
-    """As text, with the pen still at work; the answer takes its place, and stands there once."""
+    """As text, with the pen still at work; the answer takes its place, and stands there once.
+
+    The next question finds nothing, and the page that came nearest can be opened.
+    """
+    near = NearestPage("SOP-IT-04.pdf", 2, link, "SOP-IT-04.pdf")
+    house.answering.answers["Who am I?"] = Answer(AnswerState.NOT_FOUND, "No.", nearest=near)
     house.answering.beginnings = ("At <b>night</b>. [1]",)
     house.answering.may_end.clear()
     await page.goto(console_of(client))
@@ -355,6 +354,10 @@ async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
     await page.wait_for_selector(".cite")
     assert await page.inner_text(".answer") == "At night.1"
     assert await page.locator(".working").count() == 0
+    await page.fill("#question", "Who am I?")
+    await page.keyboard.press("Enter")
+    await page.click(".source >> text=p. 2 · SOP-IT-04.pdf")
+    await page.frame_locator("#reader-frame").locator(".number").wait_for()
 
 
 async def test_what_a_model_or_a_pdf_says_is_never_markup(
@@ -369,21 +372,6 @@ async def test_what_a_model_or_a_pdf_says_is_never_markup(
     await page.wait_for_selector(".cite")
     assert "<img src=x onerror=alert(1)>1 and [7] **no**" in await page.inner_text(".answer")
     assert await page.locator(".answer img").count() == 0
-
-
-async def test_not_found_offers_the_nearest_page(
-    page: Page, client: TestClient, house: House, link: str
-) -> None:
-    """The page that came nearest can be opened from the answer that found nothing."""
-    near = NearestPage("SOP-IT-04.pdf", 2, link, "SOP-IT-04.pdf")
-    answer = Answer(AnswerState.NOT_FOUND, "No.", nearest=near)
-    house.answering.answers["Who am I?"] = answer
-    await page.goto(console_of(client))
-    await page.wait_for_selector("#documents >> text=Backup policy")
-    await page.fill("#question", "Who am I?")
-    await page.keyboard.press("Enter")
-    await page.click(".source >> text=p. 2 · SOP-IT-04.pdf")
-    await page.frame_locator("#reader-frame").locator(".number").wait_for()
 
 
 async def test_an_empty_console_names_the_folder_to_drop_into(
