@@ -191,22 +191,13 @@ async def test_an_admin_sees_what_vanished_and_gives_a_word_in_the_browser(
 
 
 @pytest.mark.engine("chromium")
-async def test_a_suggestion_is_asked_by_a_click(page: Page, client: TestClient, house: House) -> None:
-    """A question that was tried when its file came is one click away."""
+async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: TestClient, house: House) -> None:
+    """A bar per rung with files and pages while work goes on; a question that was tried is one click away."""
     channel, shelved = await shelve_three(house)
     await on_claim(house, channel, shelved[0], ["How red is <b>it</b>?"])
     citation = await house.cite(channel, shelved[0], 1, "Page of apples")
     cited = (channel, citation, "About apples", "apples.pdf")
     house.answering.answers["How red is <b>it</b>?"] = house.answer("Very. [1]", cited)
-    await page.goto(console_of(client))
-    await page.get_by_role("button", name="How red is <b>it</b>?").click()
-    await page.wait_for_selector(".answer >> text=Very.")
-
-
-@pytest.mark.engine("chromium")
-async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: TestClient, house: House) -> None:
-    """A bar per rung with files and pages while work goes on, and none when it has ended."""
-    channel, _ = await shelve_three(house)
     await wait_in_line(house, channel, 2)
     await page.goto(console_of(client))
     await page.wait_for_selector(".rung")
@@ -216,6 +207,8 @@ async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: Test
     assert meaning.startswith("3 of 5 files")
     bar = page.locator(".rung progress").first
     assert float(await bar.get_attribute("value") or 0) == pytest.approx(3 / 5)
+    await page.get_by_role("button", name="How red is <b>it</b>?").click()
+    await page.wait_for_selector(".answer >> text=Very.")
 
 
 @pytest.mark.engine("chromium")
