@@ -192,18 +192,18 @@ async def test_a_question_that_another_document_answers_is_not_offered(office: O
 async def test_many_files_are_one_message_that_names_five_and_the_failed_ones_first(office: Office) -> None:
     """Shows that a batch is bounded: two failures and three others by name, the rest counted."""
     shelf = await office.shelf()
-    for number in range(40):
+    for number in range(12):
         await shelf.publish(await shelf.add(f"good-{number}.pdf"))
     for number in range(2):
         await shelf.fail(await shelf.add(f"bad-{number}.pdf", state="failed"))
     await (await office.announcing()).tick()
     (words,) = office.slack.words(IT)
     lines = words.splitlines()
-    assert "40 PDFs" in lines[0]
+    assert "12 PDFs" in lines[0]
     assert "2 files could not be read" in lines[0]
     assert lines[1].startswith("bad-0.pdf")
     assert words.count("good-") == 3
-    assert lines[-1] == more_files(37)
+    assert lines[-1] == more_files(9)
 
 
 async def test_files_that_answer_are_named_beside_any_number_of_failures(office: Office) -> None:
