@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-import pytest_asyncio
 from harness.processes import children, is_running, status
 
 from storage.errors import EngineStartError
@@ -30,15 +29,6 @@ from storage.settings import StorageSettings
 HERE = Path(__file__).parent
 PER_LINUX32 = 8
 T = TypeVar("T")
-
-
-@pytest_asyncio.fixture
-async def process() -> AsyncIterator[PdfProcess]:
-    """A PDF process of the test's own, whose program it may end."""
-    process = PdfProcess(StorageSettings(max_pages=50, read_memory_mb=400, read_seconds=5, render_seconds=2))
-    await process.start()
-    yield process
-    await process.aclose()
 
 
 @pytest.fixture
@@ -150,12 +140,19 @@ async def test_the_running_program_has_no_network_and_no_rights(kind: str) -> No
         await program.aclose()
 
 
-async def test_the_process_has_no_secret_and_one_thread(monkeypatch: pytest.MonkeyPatch, pdfs: Path) -> None:
-    """None of our environment reaches the program that opens strangers' files."""
+async def test_one_program_without_secrets_and_with_one_thread_is_started_and_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """None of our environment reaches the program that opens strangers' files; it is one program however
+    often it is asked for, and none after closing.
+    """
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-canary")
     process = PdfProcess(StorageSettings())
-    await process.start()
+    await asyncio.gather(process.start(), process.start())
+    pid = process.pid
     try:
+        await process.start()
+        assert process.pid == pid
         own = Path(f"/proc/{process.pid}")
         assert "Threads:\t1\n" in (own / "status").read_text()
         if os.access(own / "environ", os.R_OK) and os.geteuid() == 0:
@@ -166,15 +163,18 @@ async def test_the_process_has_no_secret_and_one_thread(monkeypatch: pytest.Monk
             }  # fmt: skip
     finally:
         await process.aclose()
+    await _gone(pid)
 
 
 async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
-    process: PdfProcess, pdfs: Path
+    pdfs: Path,
 ) -> None:
     """Killed in the middle of a file, the parent is started again and the file is tried once more.
 
     ``test_hostile_pdfs`` shows how such a reading ends.
     """
+    process = PdfProcess(StorageSettings())
+    await process.start()
     reading = asyncio.create_task(process.read(pdfs / "forms.pdf"))
     first = process.pid
     child = await _child_of(first)
@@ -186,10 +186,12 @@ async def test_a_child_cannot_outlive_a_killed_parent_and_the_next_file_is_read(
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert (await process.read(pdfs / "plain.pdf")).pages
+    await process.aclose()
 
 
 async def test_a_reading_that_nobody_waits_for_is_stopped(process: PdfProcess, pdfs: Path) -> None:
     """Cancelling ends the child at once, not at its time limit; it may call less than its parent."""
+    await _until(lambda: not children(process.pid))  # of other tests
     reading = asyncio.create_task(process.read(pdfs / "forms.pdf"))
     child = await _child_of(process.pid)
     filters = int(status(process.pid)["Seccomp_filters"])
@@ -210,17 +212,6 @@ async def test_nothing_outlives_an_owner_that_is_killed(pdfs: Path) -> None:
     await owner.communicate()
     await _gone(parent)
     await _gone(child)
-
-
-async def test_closing_ends_the_program_and_starting_twice_starts_one(pdfs: Path) -> None:
-    """One program however often it is asked for, and none after closing."""
-    process = PdfProcess(StorageSettings())
-    await asyncio.gather(process.start(), process.start())
-    pid = process.pid
-    await process.start()
-    assert process.pid == pid
-    await process.aclose()
-    await _gone(pid)
 
 
 async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Path) -> None:
