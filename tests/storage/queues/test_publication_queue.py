@@ -111,9 +111,8 @@ def plans() -> Iterator[list[str]]:
         event.remove(Engine, "before_cursor_execute", explain)
 
 
-@pytest.mark.parametrize("rung", list(Rung))
 async def test_a_claim_goes_to_its_row_by_the_queue(
-    request: pytest.FixtureRequest, database: Database, shelf: Shelf, work: PublicationQueue, rung: Rung
+    request: pytest.FixtureRequest, database: Database, shelf: Shelf, work: PublicationQueue
 ) -> None:
     """Shows that a claim of either rung searches the queue's index, and sorts and scans nothing."""
     await shelf.publish(1, Rung.FULL, PENDING)
@@ -121,13 +120,14 @@ async def test_a_claim_goes_to_its_row_by_the_queue(
     if "postgres" in request.node.name:
         async with database.transaction() as session:
             await session.execute(text("ANALYZE publication"))
-    with plans() as steps:
-        claim = await work.claim(rung)
-    assert claim is not None
-    assert claim.rung is rung
-    assert any("ix_publication_queue" in step for step in steps), steps
-    slow = ("TEMP B-TREE", "Sort", "SCAN publication", "Seq Scan on publication")
-    assert not any(word in step for step in steps for word in slow), steps
+    for rung in Rung:
+        with plans() as steps:
+            claim = await work.claim(rung)
+        assert claim is not None
+        assert claim.rung is rung
+        assert any("ix_publication_queue" in step for step in steps), steps
+        slow = ("TEMP B-TREE", "Sort", "SCAN publication", "Seq Scan on publication")
+        assert not any(word in step for step in steps for word in slow), steps
 
 
 @pytest.mark.parametrize(
