@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 import bot.cli
 from bot.cli.main import main as run_command
@@ -87,6 +87,7 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    sys.stdin, sys.stdout, sys.stderr = _standard_streams()
     os.environ.clear()
     os.environ.update(job["environment"])
     try:
@@ -101,6 +102,16 @@ def _run(job: dict[str, Any], files: Sequence[int]) -> int:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _standard_streams() -> tuple[TextIO, TextIO, TextIO]:
+    """Standard input, output and error as Python opens them: those of the server remember its own files."""
+    lines = os.isatty(1)
+    return (
+        open(0, closefd=False, encoding="utf-8"),
+        open(1, "w", closefd=False, buffering=1 if lines else -1, encoding="utf-8"),
+        open(2, "w", closefd=False, buffering=1, encoding="utf-8", errors="backslashreplace"),
+    )
 
 
 def _run_life(name: str, arguments: list[str]) -> int:

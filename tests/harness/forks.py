@@ -26,11 +26,24 @@ class Fork:
     """A running program in a session of its own; much as ``subprocess.Popen``. Any thread may use it."""
 
     def __init__(
-        self, program: str, arguments: Sequence[str], environment: Mapping[str, str], *outputs: IO[bytes]
+        self,
+        program: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        *outputs: IO[bytes],
+        terminal: int | None = None,
     ) -> None:
-        """Start ``footnote`` or a life; ``outputs``: standard output and standard error, or one for both."""
+        """Start ``footnote`` or a life.
+
+        Args:
+            program: see ``fork_server.PROGRAMS``.
+            arguments: of its command line.
+            environment: all of its variables.
+            outputs: standard output and standard error, or one for both.
+            terminal: instead of them and of standard input.
+        """
         theirs, ours = os.pipe()
-        files = [theirs, *(one.fileno() for one in (outputs * 2)[:2])]
+        files = [theirs, *(one.fileno() for one in (outputs * 2)[:2])] if terminal is None else [terminal] * 3
         job = {"program": program, "arguments": list(arguments), "environment": dict(environment)}
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(_server())

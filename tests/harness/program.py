@@ -115,19 +115,9 @@ class Program:
         with (self.home / "serve.out").open("ab") as output:
             return Fork("footnote", ["serve", "--port", str(self.port)], self._environment(), output)
 
-    def start_on(self, terminal: int, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start one command on a terminal, which a person watches.
-
-        Ctrl-C ends it, even when the tests themselves run in the background, where shells ignore it.
-        """
-        return subprocess.Popen(
-            ["env", "--default-signal=INT", FOOTNOTE, *arguments],
-            env=self._environment(),
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            start_new_session=True,
-        )
+    def start_on(self, terminal: int, *arguments: str) -> Fork:
+        """Start one command on a terminal, which a person watches."""
+        return Fork("footnote", arguments, self._environment(), terminal=terminal)
 
     async def until_live(self, channel: str, files: int, rung: str = "quick") -> None:
         """Wait until that many files of the channel answer at the rung, or better."""

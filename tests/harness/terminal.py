@@ -7,11 +7,11 @@ import pty
 import re
 import select
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from harness.forks import Fork
 from harness.program import Program
 
 END_OF_INPUT = "\x04"
@@ -22,7 +22,7 @@ SECONDS = 180
 class Terminal:
     """One command on a terminal; ``shown`` is all that it wrote so far."""
 
-    process: subprocess.Popen[bytes]
+    process: Fork
     handle: int
     shown: str = ""
 

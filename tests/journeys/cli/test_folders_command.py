@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from harness.program import SAMPLES, Program
+from harness.terminal import END_OF_INPUT, on_terminal
 from harness.waiting import BY_COMMAND, until
 from samples.paper import pdf
 
@@ -20,14 +21,7 @@ from storage.clock import utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.sql.database import Database
 
-QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
-
-
-@pytest.fixture
-def brisk(program: Program) -> Program:
-    """The program with scans that tests need not wait for."""
-    program.environment |= QUICKLY
-    return program
+QUESTION = r"Delete them\?"
 
 
 def lines(program: Program, *arguments: str) -> list[dict[str, Any]]:
@@ -40,9 +34,9 @@ async def until_so(is_so: Callable[[], bool]) -> None:
     await until(partial(asyncio.to_thread, is_so), every=BY_COMMAND)
 
 
-def states(program: Program) -> dict[str, str]:
-    """State of each file of the channel ``it``."""
-    return {one["file"]: one["state"] for one in program.documents("it")}
+def states(program: Program, channel: str) -> dict[str, str]:
+    """State of each file of a channel."""
+    return {one["file"]: one["state"] for one in program.documents(channel)}
 
 
 def contents(home: Path) -> dict[str, bytes]:
@@ -50,30 +44,44 @@ def contents(home: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-async def test_command_line_console_and_log_show_the_same_numbers(brisk: Program) -> None:
-    """When all is done, each of the three views says how many files and pages are on which rung."""
-    for sample in SAMPLES.glob("*.pdf"):
-        brisk.drop("it", sample)
-    brisk.drop("it", b"<html>not a pdf</html>", "page.pdf")
-    async with brisk.serving():
-        await brisk.until_live("it", 2, "full")
-        ended = await asyncio.to_thread(
-            brisk.run, "ingest", str(brisk.home / "inbox" / "it"), "--channel", "it", "--wait", "full"
-        )
-        said = "quick: 2 of 3 files, 4 of 4 pages; full: 2 of 3 files, 4 of 4 pages; 1 could not be read"
-        assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
-        await until_so(lambda: said in brisk.log)
-        progress = await console_progress(brisk)
+async def test_an_admin_sees_progress_lets_files_go_and_saves_one(program: Program, tmp_path: Path) -> None:
+    """Three channels of one service: progress in three views, deletions that are asked about, an undoing."""
+    program.environment |= {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
+    samples = [program.drop("it", sample) for sample in SAMPLES.glob("*.pdf")]
+    program.drop("it", b"<html>not a pdf</html>", "page.pdf")
+    async with program.serving():
+        await program.until_live("it", 2, "full")
+        await check_progress(program)
+        fruit = [
+            program.drop("fruit", pdf(f"The {word} costs {number} crowns."), f"{word}.pdf")
+            for number, word in enumerate(("apple", "pear", "plum"), 1)
+        ]
+        data = pdf("The hazelnut costs 1 crown.")
+        hazelnut = program.drop("nuts", data, "hazelnut.pdf")
+        program.drop("nuts", pdf("The walnut costs 2 crowns."), "walnut.pdf")
+        await program.until_live("fruit", 3)
+        await program.until_live("nuts", 2)
+        for place in (*samples, *fruit[:2], hazelnut):
+            place.unlink()
+        await approve(program)
+        await save_and_put_back(program, hazelnut, data, tmp_path / "saved")
+
+
+async def check_progress(program: Program) -> None:
+    """When all is done, command line, console and log say how many files and pages are on which rung."""
+    ended = await asyncio.to_thread(
+        program.run, "ingest", str(program.home / "inbox" / "it"), "--channel", "it", "--wait", "full"
+    )
+    said = "quick: 2 of 3 files, 4 of 4 pages; full: 2 of 3 files, 4 of 4 pages; 1 could not be read"
+    assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
+    await until_so(lambda: said in program.log)
+    progress = await console_progress(program)
     assert [(one["rung"], one["files"], one["pages"]) for one in progress["rungs"]] == [
         ("quick", 2, 4),
         ("full", 2, 4),
     ]
-    assert (progress["files"], progress["pages"], progress["quarantined"], progress["waiting"]) == (
-        3,
-        4,
-        1,
-        0,
-    )
+    names = ("files", "pages", "quarantined", "waiting")
+    assert [progress[name] for name in names] == [3, 4, 1, 0]
 
 
 async def console_progress(program: Program) -> dict[str, Any]:
@@ -86,56 +94,71 @@ async def console_progress(program: Program) -> dict[str, Any]:
     return progress
 
 
-async def test_an_admins_word_deletes_exactly_what_was_asked_about(brisk: Program) -> None:
-    """Two of three files vanish: nothing is deleted before the word, and no more than the two after it."""
-    places = [
-        brisk.drop("it", pdf(f"The {word} costs {number} crowns."), f"{word}.pdf")
-        for number, word in enumerate(("apple", "pear", "plum"), 1)
-    ]
-    async with brisk.serving():
-        await brisk.until_live("it", 3)
-        for place in places[:2]:
-            place.unlink()
-        await until_so(lambda: bool(lines(brisk, "folders")[0]["asked"]))
-        (folder,) = lines(brisk, "folders")
-        assert folder["asked"] == ["apple.pdf", "pear.pdf"]
-        number = str(folder["folder"])
-        unasked = await asyncio.to_thread(brisk.run, "folders", "approve", number)
-        assert (unasked.returncode, "--yes" in unasked.stderr) == (1, True)
-        assert set(states(brisk).values()) == {"live"}
-        listed = await asyncio.to_thread(brisk.run, "folders")
-        assert f"footnote folders approve {number}" in listed.stdout
-        allowed = await asyncio.to_thread(brisk.run, "folders", "approve", number, "--yes")
-        assert (allowed.returncode, "apple.pdf" in allowed.stderr) == (0, True), allowed.stderr
-        await until_so(lambda: "deleted" in states(brisk).values())
-        await until_so(lambda: not lines(brisk, "folders")[0]["problem"])
-    assert states(brisk) == {"apple.pdf": "deleted", "pear.pdf": "deleted", "plum.pdf": "live"}
+async def approve(program: Program) -> None:
+    """Two of three files vanish: nothing goes before a yes, and no more than the two after it.
+
+    Ctrl-C and the end of input end the question at once, without a fault.
+    """
+
+    def asked() -> dict[str, dict[str, Any]]:
+        return {one["channel"]: one for one in lines(program, "folders") if one["asked"]}
+
+    await until_so(lambda: asked().keys() >= {"fruit", "it"})
+    assert asked()["fruit"]["asked"] == ["apple.pdf", "pear.pdf"]
+    number, other = (str(asked()[name]["folder"]) for name in ("fruit", "it"))
+    unasked = await asyncio.to_thread(program.run, "folders", "approve", number)
+    assert (unasked.returncode, "--yes" in unasked.stderr) == (1, True)
+    await asyncio.to_thread(refuse_on_terminal, program, number)
+    assert set(states(program, "fruit").values()) == {"live"}
+    listed = await asyncio.to_thread(program.run, "folders")
+    assert f"footnote folders approve {number}" in listed.stdout
+    await asyncio.to_thread(allow_on_terminal, program, number)
+    allowed = await asyncio.to_thread(program.run, "folders", "approve", other, "--yes")
+    assert (allowed.returncode, "SOP-IT-04" in allowed.stderr) == (0, True), allowed.stderr
+    await until_so(lambda: "deleted" in states(program, "fruit").values())
+    await until_so(lambda: not asked())
+    assert states(program, "fruit") == {"apple.pdf": "deleted", "pear.pdf": "deleted", "plum.pdf": "live"}
+    await until_so(lambda: sorted(states(program, "it").values()) == ["deleted", "deleted", "quarantined"])
 
 
-async def test_what_was_deleted_is_saved_beside_the_folder_and_answers_again_when_put_back(
-    brisk: Program, tmp_path: Path
-) -> None:
+def refuse_on_terminal(program: Program, number: str) -> None:
+    """Answer the question by Ctrl-C, then by the end of input."""
+    with on_terminal(program, "folders", "approve", number) as terminal:
+        terminal.until(QUESTION)
+        terminal.interrupt()
+        assert terminal.end() == 130, terminal.shown
+    with on_terminal(program, "folders", "approve", number) as terminal:
+        terminal.until(QUESTION)
+        terminal.type(END_OF_INPUT)
+        assert terminal.end() == 1
+        assert "Nothing is deleted." in terminal.shown
+
+
+def allow_on_terminal(program: Program, number: str) -> None:
+    """Answer the question by yes."""
+    with on_terminal(program, "folders", "approve", number) as terminal:
+        terminal.until(QUESTION)
+        terminal.type("yes\n")
+        assert terminal.end() == 0
+        assert "2 documents go with the next scan" in terminal.shown
+
+
+async def save_and_put_back(program: Program, place: Path, data: bytes, saved: Path) -> None:
     """The saved file holds the very bytes; no watched folder is written into; dropping it back undoes."""
-    data = pdf("The apple costs 1 crown.")
-    place = brisk.drop("it", data, "apple.pdf")
-    brisk.drop("it", pdf("The pear costs 2 crowns."), "pear.pdf")
-    async with brisk.serving():
-        await brisk.until_live("it", 2)
-        place.unlink()
-        await until_so(lambda: states(brisk)["apple.pdf"] == "deleted")
-        (deleted,) = lines(brisk, "documents", "--channel", "it", "--deleted")
-        assert (deleted["file"], deleted["location"]) == ("apple.pdf", str(place.parent))
-        assert deleted["until"] > deleted["deleted_at"]
-        recover = ("recover", "apple.pdf", "--channel", "it", "--to")
-        assert brisk.run(*recover, str(place.parent / "deeper")).returncode == 2
-        assert list(place.parent.iterdir()) == [place.parent / "pear.pdf"]
-        saved = brisk.run(*recover, str(tmp_path / "saved"))
-        assert (saved.returncode, saved.stdout.strip()) == (0, str(tmp_path / "saved" / "apple.pdf"))
-        assert (tmp_path / "saved" / "apple.pdf").read_bytes() == data
-        assert brisk.run(*recover, str(tmp_path / "saved")).returncode == 2
-        place.write_bytes(data)
-        await until_so(lambda: states(brisk)["apple.pdf"] == "live")
-        assert lines(brisk, "documents", "--channel", "it", "--deleted") == []
+    await until_so(lambda: states(program, "nuts")[place.name] == "deleted")
+    (deleted,) = lines(program, "documents", "--channel", "nuts", "--deleted")
+    assert (deleted["file"], deleted["location"]) == (place.name, str(place.parent))
+    assert deleted["until"] > deleted["deleted_at"]
+    recover = ("recover", place.name, "--channel", "nuts", "--to")
+    assert program.run(*recover, str(place.parent / "deeper")).returncode == 2
+    assert list(place.parent.iterdir()) == [place.parent / "walnut.pdf"]
+    written = program.run(*recover, str(saved))
+    assert (written.returncode, written.stdout.strip()) == (0, str(saved / place.name))
+    assert (saved / place.name).read_bytes() == data
+    assert program.run(*recover, str(saved)).returncode == 2
+    place.write_bytes(data)
+    await until_so(lambda: states(program, "nuts")[place.name] == "live")
+    assert lines(program, "documents", "--channel", "nuts", "--deleted") == []
 
 
 def test_nothing_of_an_unknown_name_can_be_recovered(with_samples: Program, tmp_path: Path) -> None:

@@ -13,36 +13,17 @@ from harness.waiting import BY_COMMAND, until
 
 
 async def test_an_admin_sees_what_was_mended(program: Program) -> None:
-    """Shows that a sound home has no difference, and that a lost index comes back by itself,
-    and until then is never taken for documents without an answer."""
-    sample = next(SAMPLES.glob("*.pdf"))
-    program.drop("it", sample)
-    async with program.serving():
-        await program.until_live("it", 1, "full")
-        assert program.run("reconcile").stdout == "Nothing differs.\n"
-    shutil.rmtree(program.home / "index")
-    mended = program.run("reconcile")
-    assert (mended.returncode, mended.stdout[:14]) == (0, "1 publications")
-    question = ("ask", "How long is a password?", "--channel", "it", "--json")
-    assert program.run(*question).returncode == 1, "it must not say that it is not in the documents"
-
-    async def is_found() -> bool:
-        answer = await asyncio.to_thread(program.run, *question)
-        return answer.returncode == 0 and bool(json.loads(answer.stdout)["passages"])
-
-    async with program.serving():
-        await until(is_found, every=BY_COMMAND, log=lambda: program.log)
-        assert program.run("reconcile").stdout == "Nothing differs.\n"
-
-
-async def test_a_lost_pdf_is_back_when_the_command_ends(program: Program) -> None:
-    """Shows that beside a running service, and without one, a PDF that the store lost and its folder has
-    is copied again at once, with its page behind the old link; and that one that lies nowhere is said so.
+    """A sound home has no difference; a PDF that the store lost and its folder has is copied again at once,
+    beside a running service and without one, with its page behind the old link. A lost index comes back by
+    itself, and until then is never taken for documents without an answer; a PDF that lies nowhere is named.
     """
+    program.rung = "quick"
     sample = next(SAMPLES.glob("*.pdf"))
     dropped = program.drop("it", sample)
+    question = ("ask", "How long is a password?", "--channel", "it", "--json")
     async with program.serving(), aiohttp.ClientSession() as session:
         await program.until_live("it", 1)
+        assert program.run("reconcile").stdout == "Nothing differs.\n"
         answer = await asyncio.to_thread(program.ask, "How long is a password?", "it")
         page = (answer["citations"] or [answer["nearest"]])[0]
         (blob,) = blobs_of(program)
@@ -59,6 +40,18 @@ async def test_a_lost_pdf_is_back_when_the_command_ends(program: Program) -> Non
     mended = program.run("reconcile")
     assert (mended.returncode, blob.exists()) == (0, True), mended.stderr
     assert mended.stdout.startswith("1 documents had lost their stored copy, and have it again")
+    shutil.rmtree(program.home / "index")
+    mended = program.run("reconcile")
+    assert (mended.returncode, mended.stdout[:14]) == (0, "1 publications")
+    assert program.run(*question).returncode == 1, "it must not say that it is not in the documents"
+
+    async def is_found() -> bool:
+        answer = await asyncio.to_thread(program.run, *question)
+        return answer.returncode == 0 and bool(json.loads(answer.stdout)["passages"])
+
+    async with program.serving():
+        await until(is_found, every=BY_COMMAND, log=lambda: program.log)
+        assert program.run("reconcile").stdout == "Nothing differs.\n"
     blob.unlink()
     dropped.unlink()
     for _ in range(2):

@@ -1,64 +1,19 @@
-"""What a person at a terminal sees and may do: interrupt, end the input, read on a narrow screen."""
+"""What a person at a terminal sees and may do: interrupt, read on a narrow screen."""
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
-import json
 import struct
 import termios
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness.program import Program
-from harness.terminal import END_OF_INPUT, on_terminal
-from harness.waiting import BY_COMMAND, until
+from harness.terminal import on_terminal
 from samples.paper import pdf
 
-QUICKLY = {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
-QUESTION = r"Delete them\?"
 PAGES = 40
 """Of each file of a folder that takes a while to read."""
-
-
-async def lose_all(program: Program) -> str:
-    """Drop two files, take both away, and wait until an admin is asked; the folder's number."""
-    program.environment |= QUICKLY
-    places = [
-        program.drop("it", pdf(f"The {word} costs 3 crowns."), f"{word}.pdf") for word in ("pea", "plum")
-    ]
-    async with program.serving():
-        await program.until_live("it", 2)
-        for place in places:
-            place.unlink()
-
-        async def asked() -> dict[str, Any] | None:
-            listed = await asyncio.to_thread(program.run, "folders", "--json")
-            folder: dict[str, Any] = json.loads(listed.stdout)
-            return folder if folder["asked"] else None
-
-        folder = await until(asked, every=BY_COMMAND, log=lambda: program.log)
-    return str(folder["folder"])
-
-
-async def test_every_answer_but_yes_deletes_nothing(program: Program) -> None:
-    """Ctrl-C and the end of input end the question at once, without a fault, and the files stay."""
-    number = await lose_all(program)
-    with on_terminal(program, "folders", "approve", number) as terminal:
-        terminal.until(QUESTION)
-        terminal.interrupt()
-        assert terminal.end() == 130, terminal.shown
-    with on_terminal(program, "folders", "approve", number) as terminal:
-        terminal.until(QUESTION)
-        terminal.type(END_OF_INPUT)
-        assert terminal.end() == 1
-        assert "Nothing is deleted." in terminal.shown
-    with on_terminal(program, "folders", "approve", number) as terminal:
-        terminal.until(QUESTION)
-        terminal.type("yes\n")
-        assert terminal.end() == 0
-        assert "2 documents go with the next scan" in terminal.shown
 
 
 def test_the_list_of_folders_says_when_the_map_is_not_followed(program: Program) -> None:
@@ -82,8 +37,11 @@ def many(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_interrupted_ingestion_says_so_and_goes_on_where_it_stopped(program: Program, many: Path) -> None:
-    """Ctrl-C reaches the whole group of processes, and still no more is said than how to go on."""
+def test_an_interrupted_ingestion_goes_on_where_it_stopped_in_one_line(program: Program, many: Path) -> None:
+    """Ctrl-C reaches the whole group of processes, and still no more is said than how to go on.
+
+    On 40 columns each state but the last is cut, for a line that wraps could not be rewritten.
+    """
     with on_terminal(program, "ingest", str(many), "--channel", "rules") as terminal:
         terminal.until("quick: [1-7] of 8 files")
         terminal.interrupt()
@@ -91,16 +49,10 @@ def test_an_interrupted_ingestion_says_so_and_goes_on_where_it_stopped(program: 
         assert "the same command goes on where it stopped" in terminal.shown
         assert "WARNING" not in terminal.shown
     with on_terminal(program, "ingest", str(many), "--channel", "rules") as terminal:
+        fcntl.ioctl(terminal.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
         assert terminal.end() == 0, terminal.shown
         assert "quick: 0 of 8 files" not in terminal.shown
         assert "8 of 8 files answer" in terminal.shown
-
-
-def test_progress_fits_into_one_line_until_it_has_ended(program: Program, many: Path) -> None:
-    """On 40 columns each state but the last is cut, for a line that wraps could not be rewritten."""
-    with on_terminal(program, "ingest", str(many), "--channel", "rules") as terminal:
-        fcntl.ioctl(terminal.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
-        assert terminal.end() == 0, terminal.shown
     *states, last = terminal.shown.split("\r\n", 1)[0].split("\r\x1b[K")
     assert any(state.endswith("…") for state in states)
     assert max(map(len, states)) < 40
