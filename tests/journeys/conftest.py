@@ -17,7 +17,12 @@ def program(tmp_path: Path) -> Program:
     return Program(tmp_path / "home")
 
 
-@pytest.fixture(params=["embedded index", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))])
+@pytest.fixture(
+    params=[
+        "embedded index",
+        pytest.param("weaviate", marks=[pytest.mark.engine("weaviate"), pytest.mark.long]),
+    ]
+)
 def any_program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
     """The program with its embedded default, and once more with Weaviate as its child."""
     environment = {"WEAVIATE_URL": "embedded"} if request.param == "weaviate" else {}

@@ -42,6 +42,7 @@ async def ask(program: Program) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.long
 async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
     program: Program, weaviate: RealWeaviate, sop: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -11,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from harness.forks import Fork
 from harness.processes import descendants, is_running
 from harness.program import SAMPLES, Program
 from harness.waiting import BY_COMMAND, until
+from samples.illustrated import illustrated_pdf
+from samples.locks import lock
+from samples.paper import pdf
 
 CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "figures"} | {
     "passages",
@@ -22,34 +27,99 @@ CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "fig
     "unread",
     "milliseconds",
 }
+PASSWORD = "marmalade-4711"
+FIGURES = {
+    "Show me the emissions chart": [(1, "Figure 1. Emissions of carbon dioxide by year")],
+    "show me figure 2": [(2, "Figure 2. Water use by month")],
+    "show the chart with Oslo and Bergen": [(3, "Figure 3. Rubbish by site")],
+    "Show me the pie chart of emissions": [],
+    "How many days do employees have to report an incident?": [],
+    "Who collects the glass?": [],
+}
+"""What is asked of a report -> page and caption of each figure that comes with the answer."""
 
 
+@pytest.mark.timeout(900)
 async def test_a_dropped_pdf_answers_its_link_opens_the_page_and_ctrl_c_leaves_no_process(
-    any_program: Program, sop: Path
+    any_program: Program, sop: Path, tmp_path: Path
 ) -> None:
-    """Drop, wait for words, ask, follow the link; then the same with vectors and, on one index, layout.
+    """Drop, wait for words, ask, follow the link; then the same with vectors, layout, figures and a password.
 
     What no document says is not found: no guess, no citation, and the nearest page is named as such.
     Ctrl-C comes when another file has just been read by words: our children, Weaviate and the PDF
     process among them, end with us.
     """
-    any_program.environment.setdefault("FOOTNOTE_LAYOUT", str("WEAVIATE_URL" not in any_program.environment))
-    async with any_program.serving() as process:
-        any_program.drop("it", sop)
+    program = any_program
+    program.environment |= {"FOOTNOTE_LAYOUT": "true", "IT_PDF_PASSWORD": PASSWORD}
+    locked = drop_locked(program, sop, tmp_path / "vault")
+    async with program.serving() as process:
+        program.drop("it", sop)
+        program.drop("green", illustrated_pdf(tmp_path))
         for rung in ("quick", "full"):
-            await any_program.until_live("it", 1, rung)
-            answer = await asyncio.to_thread(any_program.ask, "When do backups run?", "it")
+            await program.until_live("it", 1, rung)
+            answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
             check_answer(answer, sop.name)
             await check_link(answer["citations"][0]["url"], sop.read_bytes())
         assert any(passage["vector"] is not None for passage in answer["passages"])
-        answer = await asyncio.to_thread(any_program.ask, "Who won the chess world championship?", "it")
+        answer = await asyncio.to_thread(program.ask, "Who won the chess world championship?", "it")
         assert (answer["state"], answer["citations"]) == ("not_found", [])
         assert answer["nearest"]["file"] == sop.name
-        any_program.drop("it", sop.read_bytes() + b"\n", "another.pdf")
-        await any_program.until_live("it", 2)
+        await check_locked(program, locked)
+        await check_figures(program, tmp_path / "questions.jsonl")
+        program.drop("it", sop.read_bytes() + b"\n", "another.pdf")
+        await program.until_live("it", 2)
         family = list(descendants(process.pid))
         assert family
     assert not [one for one in family if is_running(one)]
+    kept = [path for path in program.home.rglob("*") if path.is_file()]
+    assert not [path for path in kept if PASSWORD.encode() in path.read_bytes()]
+    assert "IT_PDF_PASSWORD" not in program.log
+
+
+def drop_locked(program: Program, sop: Path, folder: Path) -> bytes:
+    """Lock the PDF, and map a folder with it to a channel; returns its bytes."""
+    data = lock(sop.read_bytes(), PASSWORD)
+    folder.mkdir()
+    (folder / sop.name).write_bytes(data)
+    program.home.mkdir()
+    (program.home / "folders.toml").write_text(
+        f'[[folder]]\nlocation = "{folder}"\nchannel = "vault"\npasswords = ["env:IT_PDF_PASSWORD"]\n'
+    )
+    return data
+
+
+async def check_locked(program: Program, data: bytes) -> None:
+    """Reading and viewing find the password; the link's file is as locked as it was dropped."""
+    await program.until_live("vault", 1)
+    answer = await asyncio.to_thread(program.ask, "When do backups run?", "vault")
+    citation = answer["citations"][0]
+    assert "2:00 AM" in citation["quote"]
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"{citation['url']}/p/{citation['page']}@1x") as page:
+            assert (page.status, page.content_type) == (200, "image/png")
+            assert len(await page.read()) > 10_000
+        async with session.get(f"{citation['url']}/file.pdf") as file:
+            assert await file.read() == data
+
+
+async def check_figures(program: Program, file: Path) -> None:
+    """Captions, numbers and pixels find their figure and no other, and prose brings none."""
+    await program.until_live("green", 1, "full")
+    file.write_text("".join(json.dumps({"question": one, "channel": "green"}) + "\n" for one in FIGURES))
+    asked = await asyncio.to_thread(program.run, "ask", "--questions", str(file), "--json")
+    found = {one["question"]: one for one in map(json.loads, asked.stdout.splitlines())}
+    captions = {
+        question: [(one["page"], one["caption"]) for one in answer["figures"]]
+        for question, answer in found.items()
+    }
+    assert captions == FIGURES
+    states = [found[question]["state"] for question in FIGURES]
+    assert states == ["grounded", "grounded", "grounded", "not_found", "grounded", "grounded"]
+    emissions, *_, incident, _ = (found[question] for question in FIGURES)
+    assert [one["quote"] for one in emissions["citations"]] == [emissions["figures"][0]["caption"]]
+    assert not any("Emissions of carbon" in one["quote"] for one in incident["citations"])
+    async with aiohttp.ClientSession() as session, session.get(emissions["figures"][0]["url"]) as page:
+        assert (await page.text()).count('class="mark"') == 1
 
 
 def check_answer(answer: dict[str, Any], file: str) -> None:
@@ -72,87 +142,79 @@ async def check_link(url: str, original: bytes) -> None:
             text = await page.text()
             assert page.status == 200
             assert "2:00 AM" in text
-        async with session.get(f"{url}/file.pdf") as pdf:
-            assert (pdf.status, pdf.content_type) == (200, "application/pdf")
-            assert await pdf.read() == original
+        async with session.get(f"{url}/file.pdf") as file:
+            assert (file.status, file.content_type) == (200, "application/pdf")
+            assert await file.read() == original
         async with session.get(url[:-1] + ("A" if url[-1] != "A" else "B")) as forged:
             assert forged.status == 404
 
 
-async def test_a_second_start_reads_nothing_again(program: Program) -> None:
-    """Everything is live at once, as the same documents."""
-    for file in SAMPLES.glob("*.pdf"):
-        program.drop("it", file)
-    async with program.serving():
-        await program.until_live("it", 2, "full")
-    first = program.documents("it")
-    readings = sorted((program.home / "readings").rglob("*"))
-    async with program.serving():
-        await asyncio.sleep(3)
-        assert program.documents("it") == first
-    assert sorted((program.home / "readings").rglob("*")) == readings
+async def test_a_home_outlives_a_kill_a_new_version_a_deletion_and_a_restart(
+    program: Program, sop: Path
+) -> None:
+    """The whole process group dies while files are being read; the next start finishes them.
 
-
-async def test_a_replaced_file_answers_with_its_new_words(program: Program, sop: Path) -> None:
-    """A new version takes over under the same document; the old link still opens the old page."""
+    Then a new version takes over under the same document, and the old link still opens the old page; the
+    words of a deleted file are gone, and its link ends in 410. One more start reads nothing again.
+    """
     program.rung = "quick"
+    program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
     other = next(SAMPLES.glob("SOP-HR-02*.pdf"))
-    async with program.serving():
-        place = program.drop("it", sop)
-        await program.until_live("it", 1)
+    place = program.drop("it", sop)
+    quota = program.drop("it", pdf("The quota is 12 crates a day."), "quota.pdf")
+    program.drop("it", pdf("The depot closes at noon."), "depot.pdf")
+    process = program.start()
+    await asyncio.to_thread(kill_once_it_reads, program, process)
+    async with program.serving(), aiohttp.ClientSession() as session:
+        await program.until_live("it", 3)
         old = await asyncio.to_thread(program.ask, "When do backups run?", "it")
-        (before,) = program.documents("it")
+        assert old["state"] == "grounded"
+        counted = await asyncio.to_thread(program.ask, "What is the quota?", "it")
+        assert counted["citations"][0]["file"] == quota.name
+        before = document(program, sop.name)
         place.write_bytes(other.read_bytes())
+        quota.unlink()
         after = await until_changed(program, before)
         assert (after["document"], after["state"]) == (before["document"], "live")
         answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
         assert all("2:00 AM" not in citation["quote"] for citation in answer["citations"])
-        async with aiohttp.ClientSession() as session, session.get(old["citations"][0]["url"]) as page:
+        async with session.get(old["citations"][0]["url"]) as page:
             assert page.status == 200
             assert "2:00 AM" in await page.text()
+        gone = counted["citations"][0]["url"]
+        await until(lambda: has_status(session, gone, 410), log=lambda: program.log)
+        again = await asyncio.to_thread(program.ask, "What is the quota?", "it")
+        assert not any(passage["file"] == quota.name for passage in again["passages"])
+    first, published = program.documents("it"), program.log.count("outcome=live")
+    readings = set((program.home / "readings").rglob("*"))
+    async with program.serving():
+        program.drop("news", sop)
+        await program.until_live("news", 1)  # by then each folder was scanned
+        assert program.documents("it") == first
+    assert program.log.count("outcome=live") == published + 1
+    assert readings <= set((program.home / "readings").rglob("*"))
+
+
+def document(program: Program, file: str) -> dict[str, Any]:
+    """What the channel knows of a file."""
+    (found,) = [one for one in program.documents("it") if one["file"] == file]
+    return found
+
+
+async def has_status(session: aiohttp.ClientSession, url: str, status: int) -> bool:
+    """Whether a link is answered so."""
+    async with session.get(url) as page:
+        return page.status == status
 
 
 async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, Any]:
     """The document once another version of it answers."""
 
     async def changed() -> dict[str, Any] | None:
-        (now,) = await asyncio.to_thread(program.documents, "it")
+        now = await asyncio.to_thread(document, program, before["file"])
         return now if now["version"] != before["version"] and now["state"] == "live" else None
 
     return await until(changed, every=BY_COMMAND, log=lambda: program.log)
-
-
-async def test_a_deleted_file_is_gone_from_answers_and_its_link_says_so(program: Program) -> None:
-    """One of several files is deleted: its words are gone, and its link ends in 410."""
-    program.rung = "quick"
-    async with program.serving():
-        places = [program.drop("it", file) for file in SAMPLES.glob("*.pdf")]
-        places.append(program.drop("it", next(SAMPLES.glob("SOP-HR*.pdf")), "copy.pdf"))
-        await program.until_live("it", 3)
-        answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
-        next(place for place in places if place.name.startswith("SOP-IT")).unlink()
-        async with aiohttp.ClientSession() as session:
-
-            async def is_gone() -> bool:
-                async with session.get(answer["citations"][0]["url"]) as page:
-                    return page.status == 410
-
-            await until(is_gone, log=lambda: program.log)
-        again = await asyncio.to_thread(program.ask, "When do backups run?", "it")
-    assert not any(passage["file"].startswith("SOP-IT") for passage in again["passages"])
-
-
-async def test_kill_9_in_the_middle_of_reading_loses_nothing(program: Program) -> None:
-    """The whole process group dies while files are being read; the next start finishes them."""
-    program.environment["FOOTNOTE_LEASE_SECONDS"] = "5"
-    for number in range(3):
-        program.drop("it", next(SAMPLES.glob("SOP-IT*.pdf")).read_bytes() + b"\n" * number, f"{number}.pdf")
-    process = program.start()
-    await asyncio.to_thread(kill_once_it_reads, program, process)
-    async with program.serving():
-        await program.until_live("it", 3, "full")
-        answer = await asyncio.to_thread(program.ask, "When do backups run?", "it")
-    assert answer["state"] == "grounded"
 
 
 def kill_once_it_reads(program: Program, process: Fork) -> None:

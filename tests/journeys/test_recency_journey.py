@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,15 +35,18 @@ def test_a_new_document_is_among_the_first_three_and_a_better_old_one_first(
         day = f"Effective date: 201{number}-03-01" if number < OLD else new_day
         name = f"{'old' if number < OLD else 'new'}-{office.lower()}.pdf"
         (folder / name).write_bytes(pdf(f"Rules of {office}\n{day}\n\n{wording}"))
-    program.environment["FOOTNOTE_LAYOUT"] = "false"
     ended = program.run("ingest", str(folder), "--channel", "rules", "--wait", "full")
     assert ended.returncode == 0, ended.stderr
-    found = program.ask("How often are laptops replaced?", "rules")["passages"]
+    often = "How often are laptops replaced?"
+    questions = (often, "How are lost laptops reported?", f"{often} Only documents since 2015.")
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(json.dumps({"question": one, "channel": "rules"}) + "\n" for one in questions))
+    asked = program.run("ask", "--questions", str(file), "--json")
+    usual, lost, narrowed = map(json.loads, asked.stdout.splitlines())
+    found = usual["passages"]
     assert len(found) == len(WORDINGS)
     assert any(one["file"].startswith("new") for one in found[:3]), [one["file"] for one in found]
-    better = program.ask("How are lost laptops reported?", "rules")["passages"]
-    assert better[0]["file"] == "old-lisbon.pdf"
-    narrowed = program.ask("How often are laptops replaced? Only documents since 2015.", "rules")
+    assert lost["passages"][0]["file"] == "old-lisbon.pdf"
     assert {one["file"][:3] for one in narrowed["passages"]} == {"new"}
     assert narrowed["filter"] == {
         "conditions": ["documents, from 2015-01-01 on"],

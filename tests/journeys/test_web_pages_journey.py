@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from fakes.web_site import Handler, WebSite, serving
 from harness.program import Program
-from harness.waiting import BY_COMMAND, until
+from harness.waiting import until
 from samples.paper import pdf
 
 PAGE = "<html><head><title>{0}</title></head><body><nav><a href=/>Home</a></nav><main><h1>{0}</h1>{1}</main>"
@@ -92,8 +92,11 @@ async def ask(program: Program, *questions: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in asked.stdout.splitlines()]
 
 
-async def test_approved_pages_are_fetched_and_cited_and_faults_are_named(program: Program) -> None:
-    """Shows the way of a page, what each fault of a server becomes, and which questions get a web source."""
+async def test_approved_pages_are_fetched_and_cited_and_faults_are_named(
+    program: Program, tmp_path: Path
+) -> None:
+    """Shows the way of a page, what each fault of a server becomes, and which questions get a web source;
+    the same sentence in a PDF comes first, until `web_first` turns that round."""
     async with serving() as site:
         scripted(site)
         write_sources(program, site)
@@ -108,6 +111,7 @@ async def test_approved_pages_are_fetched_and_cited_and_faults_are_named(program
             "How long is parental leave?",
             "Who won the chess match?",
         )
+    await turn_round(program, tmp_path / "deposit.pdf")
     pages = {line["url"]: line for line in map(json.loads, seeded.stdout.splitlines())}
     assert seeded.returncode == 1
     for path, (_, words) in FAULTS.items():
@@ -133,57 +137,37 @@ async def test_approved_pages_are_fetched_and_cited_and_faults_are_named(program
     assert "repairs are free" not in json.dumps(two)
 
 
-async def test_the_service_fetches_by_itself_and_the_list_decides(program: Program) -> None:
-    """Shows that `serve` needs no seeding, and that a page is cited until it is taken off the list."""
-    asked = "Within how many days must a landlord protect a deposit?"
-    async with serving() as site:
-        scripted(site)
-        write_sources(program, site)
-        async with program.serving():
-
-            async def is_cited() -> bool:
-                return (await ask(program, asked))[0]["state"] == "grounded"
-
-            await until(is_cited, every=BY_COMMAND)
-            (program.home / "web_sources.toml").write_text("")
-            (answer,) = await ask(program, asked)
-    assert not any("127.0.0.1" in passage["file"] for passage in answer["passages"])
-
-
-async def test_a_question_may_wait_for_a_page_that_was_just_listed(program: Program) -> None:
-    """Shows that the service fetches what a question misses, and answers it from there where it may wait."""
-    program.environment["FOOTNOTE_WEB_WAIT_SECONDS"] = "10"
-    async with serving() as site:
-        scripted(site)
-        async with program.serving():
-            write_sources(program, site)
-            asked = "Within what time must a landlord repair a broken boiler?"
-            said: dict[str, Any] = {}
-
-            async def is_cited() -> bool:  # the service looks at the list every few seconds
-                said.update(json.loads(await program.ask_console("hr", asked)))
-                return bool(said["citations"])
-
-            await until(is_cited)
-    assert said["citations"][0]["web"].startswith(site.url("/boilers"))
-    assert said["sources"][0]["label"].startswith("Web · 127.0.0.1, read on ")
-
-
-async def test_a_document_comes_first_of_equals_unless_the_channel_wants_the_web(
-    program: Program, tmp_path: Path
-) -> None:
-    """Shows the same sentence in a PDF and on a page, and what `web_first` turns round."""
-    file = tmp_path / "deposit.pdf"
+async def turn_round(program: Program, file: Path) -> None:
+    """A document comes first of equals unless the channel wants the web."""
     file.write_bytes(pdf("A landlord must protect your deposit within 30 days of getting it."))
     await asyncio.to_thread(program.run, "ingest", str(file), "--channel", "hr")
     asked = "Within how many days must a landlord protect a deposit?"
-    async with serving() as site:
-        scripted(site)
-        write_sources(program, site)
-        await asyncio.to_thread(program.run, "sources", "seed", "--channel", "hr")
     (first,) = await ask(program, asked)
     sources = program.home / "web_sources.toml"
     sources.write_text('web_first = ["hr"]\n' + sources.read_text())
     (turned,) = await ask(program, asked)
     assert [one["citations"][0]["kind"] for one in (first, turned)] == ["pdf", "web"]
     assert turned["text"].startswith("On this, approved web pages say:")
+
+
+async def test_the_service_fetches_by_itself_and_the_list_decides(program: Program) -> None:
+    """Shows that `serve` needs no seeding, that a page is cited until it is taken off the list, and that a
+    question may wait for what it misses."""
+    program.environment["FOOTNOTE_WEB_WAIT_SECONDS"] = "10"
+    asked = "Within what time must a landlord repair a broken boiler?"
+    said: dict[str, Any] = {}
+
+    async def is_cited() -> bool:  # the service looks at the list every few seconds
+        said.update(json.loads(await program.ask_console("hr", asked)))
+        return bool(said["citations"])
+
+    async with serving() as site:
+        scripted(site)
+        async with program.serving():
+            write_sources(program, site)
+            await until(is_cited)
+            assert said["citations"][0]["web"].startswith(site.url("/boilers"))
+            assert said["sources"][0]["label"].startswith("Web · 127.0.0.1, read on ")
+            (program.home / "web_sources.toml").write_text("")
+            (answer,) = await ask(program, asked)
+    assert not any("127.0.0.1" in passage["file"] for passage in answer["passages"])

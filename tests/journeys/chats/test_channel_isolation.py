@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 from string import punctuation
+from typing import Any
 
 import aiohttp
 from harness.program import Program
@@ -45,65 +46,48 @@ def check_nothing_leaks(channel: str, said: str, asked: str) -> None:
         assert secret.casefold() not in said_apart.casefold(), (channel, secret)
 
 
-async def test_no_answer_of_the_command_line_knows_the_other_channel(
-    any_program: Program, tmp_path: Path
-) -> None:
-    """Every question of every kind, asked in both channels, on both engines."""
-    async with any_program.serving():
-        drop_canaries(any_program)
-        for channel in CANARIES:
-            await any_program.until_live(channel, 1, "full")
-        for channel, canary in CANARIES.items():
-            secrets = {"canary": CANARIES[other(channel)], "file": FILES[other(channel)]}
-            asked = [template.format(**secrets) for template in QUESTIONS]
-            many = tmp_path / f"{channel}.jsonl"
-            many.write_text(
-                "".join(json.dumps({"question": one, "channel": channel}) + "\n" for one in asked)
-            )
-            ended = await asyncio.to_thread(any_program.run, "ask", "--questions", str(many), "--json")
-            for one, answer in zip(asked, ended.stdout.splitlines(), strict=True):
-                check_nothing_leaks(channel, answer + ended.stderr, one)
-            own = await asyncio.to_thread(any_program.ask, QUESTIONS[0], channel)
-            assert canary in own["text"]
-            listed = await asyncio.to_thread(any_program.run, "documents", "--channel", channel, "--json")
-            check_nothing_leaks(channel, listed.stdout, "")
+async def test_no_door_of_one_channel_shows_the_other(any_program: Program, tmp_path: Path) -> None:
+    """Command line, links, console and log, on both engines: every question of every kind in both channels.
 
-
-async def test_no_link_of_one_channel_opens_the_others_pages(program: Program) -> None:
-    """A link shows its own document at any page number, and nothing once it was changed."""
-    async with program.serving():
+    A link shows its own document at any page number, and nothing once it was changed.
+    """
+    program = any_program
+    async with program.serving(), aiohttp.ClientSession() as session:
         drop_canaries(program)
         for channel in CANARIES:
-            await program.until_live(channel, 1)
-        urls = {
-            channel: (await asyncio.to_thread(program.ask, QUESTIONS[0], channel))["citations"][0]["url"]
-            for channel in CANARIES
-        }
-        async with aiohttp.ClientSession() as session:
-            for channel, url in urls.items():
-                for path in ("", "/1", "/2", "/3", "/file.pdf", "/../../" + FILES[other(channel)]):
-                    check_nothing_leaks(channel, await _text(session, url + path), "")
-            spliced = urls["legal"][:-40] + urls["sales"][-40:]
-            async with session.get(spliced) as forged:
-                assert forged.status == 404
-                check_nothing_leaks("sales", await forged.text(), "")
+            await program.until_live(channel, 1, "full")
+        urls = {channel: await ask_all(program, channel, tmp_path) for channel in CANARIES}
+        for channel, url in urls.items():
+            for path in ("", "/1", "/2", "/3", "/file.pdf", "/../../" + FILES[other(channel)]):
+                check_nothing_leaks(channel, await _text(session, url + path), "")
+        spliced = urls["legal"][:-40] + urls["sales"][-40:]
+        async with session.get(spliced) as forged:
+            assert forged.status == 404
+            check_nothing_leaks("sales", await forged.text(), "")
+        for channel, canary in CANARIES.items():
+            said = await program.ask_console(channel, QUESTIONS[0])
+            assert canary in said
+            check_nothing_leaks(channel, said, QUESTIONS[0])
+    for secret in (*CANARIES.values(), *FILES.values(), *QUESTIONS):
+        assert secret not in program.log
+
+
+async def ask_all(program: Program, channel: str, folder: Path) -> str:
+    """Ask and list by command in a channel; returns the link of what its own canary is cited from."""
+    secrets = {"canary": CANARIES[other(channel)], "file": FILES[other(channel)]}
+    asked = [template.format(**secrets) for template in QUESTIONS]
+    many = folder / f"{channel}.jsonl"
+    many.write_text("".join(json.dumps({"question": one, "channel": channel}) + "\n" for one in asked))
+    ended = await asyncio.to_thread(program.run, "ask", "--questions", str(many), "--json")
+    for one, answer in zip(asked, ended.stdout.splitlines(), strict=True):
+        check_nothing_leaks(channel, answer + ended.stderr, one)
+    own: dict[str, Any] = json.loads(ended.stdout.splitlines()[0])
+    assert CANARIES[channel] in own["text"]
+    listed = await asyncio.to_thread(program.run, "documents", "--channel", channel, "--json")
+    check_nothing_leaks(channel, listed.stdout, "")
+    return str(own["citations"][0]["url"])
 
 
 async def _text(session: aiohttp.ClientSession, url: str) -> str:
     async with session.get(url) as response:
         return (await response.read()).decode("latin-1") + str(response.headers)
-
-
-async def test_the_console_and_the_log_keep_channels_apart(program: Program) -> None:
-    """The console answers from the chosen channel; the log holds no word of either."""
-    async with program.serving():
-        drop_canaries(program)
-        for channel in CANARIES:
-            await program.until_live(channel, 1)
-        for channel, canary in CANARIES.items():
-            asked = QUESTIONS[0]
-            said = await program.ask_console(channel, asked)
-            assert canary in said
-            check_nothing_leaks(channel, said, asked)
-    for secret in (*CANARIES.values(), *FILES.values(), *QUESTIONS):
-        assert secret not in program.log
