@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sqlite3
-import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import aiohttp
 import pytest
-from engines.playground import OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
+from engines.playground import BOT_ID, GENERAL, OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
 from engines.slack import (
     BOT,
     HR,
@@ -26,8 +23,7 @@ from engines.slack import (
 )
 from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
-from harness.forks import Fork
-from harness.program import Program
+from harness.program import SAMPLES, Program
 from harness.waiting import until
 from samples.paper import pdf
 
@@ -47,7 +43,11 @@ async def read(url: str) -> tuple[int, str]:
 async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
     program: Program, start_slack: StartSlack, sop: Path
 ) -> None:
-    """Drop, mention, answer with a button, and the marked page behind it; the other channel has nothing."""
+    """Drop, mention, answer with a button, and the marked page behind it; the other channel has nothing.
+
+    A reply in our thread leans on it and needs no mention; what mentions somebody else, and what is said
+    elsewhere, gets no answer.
+    """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "socket")
     async with program.serving():
@@ -74,33 +74,17 @@ async def test_a_question_in_slack_gets_an_answer_whose_button_opens_the_page(
         assert CANARY not in json.dumps(replies)
         await slack.say(HR, f"<@{BOT}> what is the secret project called?")
         assert CANARY in json.dumps(await slack.replies(HR))
-        await slack.say(IT, f"<@{BOT}> how often are they tested?", thread=root)
-        leaning = WORDS.understood(question="how often are they tested (backups run)?")
-        assert leaning in json.dumps(await slack.replies(IT, 3))
+        other = await slack.say(IT, "has anybody seen my cup?")
+        await slack.say(IT, "which cup?", thread=other)
+        await slack.say(IT, "<@U0ALICE01> can you check that?", thread=root)
+        await slack.say(IT, "how often are they tested?", thread=root)
+        leaning = (await slack.replies(IT, 3))[2]
+        assert WORDS.understood(question="how often are they tested (backups run)?") in json.dumps(leaning)
+        assert leaning["thread_ts"] == root
+        await slack.say(IT, f"<@{BOT}> who is told?", thread=root)  # what came before it is dealt with, then
+        assert len(await slack.replies(IT, 4)) == 4
     assert CANARY not in program.log
     assert "backups" not in program.log
-
-
-@pytest.mark.engine("slack")
-async def test_a_question_that_came_before_a_crash_is_answered_after_it(
-    program: Program, start_slack: StartSlack, sop: Path
-) -> None:
-    """Killed with the question in its inbox, the next start answers it, once."""
-    slack = await start_slack("events", f"{program.url}/slack/events")
-    program.environment = slack_settings(slack.api_url, "events")
-    channel = f"sl_{TEAM}_{IT}"
-    program.drop(channel, sop)
-    async with program.serving() as process:
-        await program.until_live(channel, 1)
-        await slack.say(IT, f"<@{BOT}> when do backups run?")
-        await asyncio.to_thread(kill_once_it_is_kept, program, process)
-    async with program.serving():
-        await until_said(slack, "2:00 AM")
-        await asyncio.sleep(1)
-        posted = await slack.replies(IT)
-    # A placeholder of the instant of the kill is found again by its metadata, which this double forgets.
-    (answer,) = [message for message in posted if message.get("blocks")]
-    assert "2:00 AM" in json.dumps(answer)
 
 
 @pytest.mark.long
@@ -153,33 +137,55 @@ async def until_said(slack: SlackDouble, words: str) -> None:
     await until(is_said)
 
 
-def kill_once_it_is_kept(program: Program, process: Fork) -> None:
-    """Kill ``serve`` as soon as the question is in its database."""
-    with closing(sqlite3.connect(program.home / "footnote.db")) as database:
-        while database.execute("SELECT count(*) FROM inbox").fetchone() == (0,):
-            time.sleep(0.005)
-    process.kill()
-    process.wait()
-
-
 @pytest.mark.engine("playground")
-async def test_a_question_in_teams_gets_an_answer_whose_button_opens_the_page(
+async def test_teams_channels_answer_from_their_own_documents_in_each_thread(
     program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """The same in a Teams channel, with native citations; the personal chat knows nothing of it."""
+    """An answer with native citations whose link opens the page; the personal chat knows nothing of it.
+
+    Each thread is a conversation, and only that. Added to a team: one card before anybody asked; a click on
+    it is answered, elsewhere it is not.
+    """
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
+    operations, general = (ChannelKey(Platform.TEAMS, TENANT, one).tenant for one in (OPERATIONS, GENERAL))
     async with program.serving():
-        program.drop(channel, sop)
-        await program.until_live(channel, 1)
-        await playground.say(OPERATIONS, "when do backups run?", mention=True)
+        program.drop(operations, sop)
+        program.drop(general, SAMPLES / "SOP-HR-02-Remote-Work-Requests.pdf")
+        await program.until_live(operations, 1)
+        await program.until_live(general, 1)
+        thread = await playground.say(OPERATIONS, "when do backups run?", mention=True)
         calls = await playground.answered()
         url = re.findall(rf"{program.url}/v/[\w-]+", json.dumps(calls))[0]
         status, page = await read(url)
         assert (status, "2:00 AM" in page) == (200, True)
         await playground.say(PERSONAL, "when do backups run?")
         assert "2:00 AM" not in json.dumps(await calls_of(playground, PERSONAL))
+        leaning = WORDS.understood(question="how often are they tested (backups run)?")
+        await playground.say(OPERATIONS, "how often are they tested?", mention=True)
+        await playground.answered(cards=2)
+        assert not await playground.said(leaning)
+        await playground.say(thread, "how often are they tested?", mention=True)
+        await until(lambda: playground.said(leaning), log=lambda: program.log)
+        await playground.answered(cards=3)
+
+        await playground.install(GENERAL)
+        (card,) = await until(lambda: cards(playground, "I am Footnote"), log=lambda: program.log)
+        assert "I know 1 document of this channel" in card
+        submits = [one["data"] for one in actions(json.loads(card)) if one["type"] == "Action.Submit"]
+        assert 1 <= len(submits) <= 3
+        before = len(playground.calls())
+        for place in (OPERATIONS, GENERAL):
+            await playground.send(click(submits[0], place, playground.url))
+        new = await until(lambda: answered_since(playground, before), log=lambda: program.log)
+        assert submits[0]["asks"] in json.dumps(new, ensure_ascii=False)
+        assert not [call for call in new if OPERATIONS in unquote(call["request"]["url"])]
+
+
+async def answered_since(playground: Playground, before: int) -> list[dict[str, Any]] | None:
+    """The calls after the first ones, once a card with sources is among them."""
+    new = playground.calls()[before:]
+    return new if "Action.OpenUrl" in json.dumps(new) else None
 
 
 async def calls_of(playground: Playground, conversation: str) -> list[dict[str, Any]]:
@@ -190,3 +196,34 @@ async def calls_of(playground: Playground, conversation: str) -> list[dict[str, 
         return calls if any(call["request"]["body"]["type"] == "message" for call in calls) else None
 
     return await until(said)
+
+
+def click(data: dict[str, Any], channel: str, url: str) -> dict[str, Any]:
+    """What Teams sends when somebody clicks a question."""
+    return {
+        "type": "message",
+        "id": f"click-{channel}",
+        "value": data,
+        "serviceUrl": f"{url}/_connector",
+        "channelId": "msteams",
+        "from": {"id": "user-id-0"},
+        "recipient": {"id": BOT_ID},
+        "conversation": {"id": channel, "conversationType": "channel", "isGroup": True, "tenantId": TENANT},
+        "channelData": {"tenant": {"id": TENANT}, "channel": {"id": channel}},
+    }
+
+
+def actions(value: Any) -> list[dict[str, Any]]:
+    """Every action anywhere in a card."""
+    if isinstance(value, list):
+        return [found for one in value for found in actions(one)]
+    if not isinstance(value, dict):
+        return []
+    own = [value] if str(value.get("type")).startswith("Action.") else []
+    return own + [found for one in value.values() for found in actions(one)]
+
+
+async def cards(playground: Playground, words: str) -> list[str] | None:
+    """The posted cards that hold these words, as JSON."""
+    posted = [json.dumps(call["request"]["body"]) for call in playground.calls()]
+    return [one for one in posted if '"attachments"' in one and words in one] or None

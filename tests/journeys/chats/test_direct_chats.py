@@ -8,28 +8,16 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import aiohttp
 import pytest
-from engines.playground import (
-    BOT_ID,
-    GENERAL,
-    OPERATIONS,
-    PERSONAL,
-    TENANT,
-    Playground,
-    StartPlayground,
-)
 from engines.slack import ALICE, BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from fakes.member_slack import MemberSlack, serve_members
 from harness.program import Program
-from harness.waiting import until
+from harness.waiting import BY_COMMAND, until
 from playwright.async_api import Browser
 from samples.paper import pdf
-
-from storage.models import ChannelKey, Platform
 
 LIBRARY = "library/policies"
 CANARIES = {IT: "Zanzibarium", HR: "Quokkasphere"}
@@ -71,14 +59,25 @@ async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
 async def test_a_direct_chat_asks_the_library_and_no_channel(
     program: Program, start_slack: StartSlack
 ) -> None:
-    """Questions, lists, help, follow-ups and an injected order: never a word of a channel's documents."""
+    """Questions, lists, help, follow-ups and an injected order: never a word of a channel's documents.
+
+    Without a library one sentence without a folder's id; it counts without a restart, until it is taken back.
+    """
     slack = await start_slack("socket", f"{program.url}/slack/events")
     set_up(program, slack)
-    name_library(program)
     async with program.serving():
-        for name in (LIBRARY, *(f"sl_{TEAM}_{channel}" for channel in CANARIES)):
-            await program.until_live(name, 1)
+        for channel in CANARIES:
+            await program.until_live(f"sl_{TEAM}_{channel}", 1)
         chat = await slack.open_dm()
+        for asked in (ASKED, "list documents"):
+            reply = await reply_to(slack, chat, asked)
+            assert WORDS.no_direct_library in reply["text"]
+            said = [
+                block for block in reply["blocks"] if not block.get("block_id", "").startswith("feedback")
+            ]
+            assert "sl_" not in json.dumps(said)
+        name_library(program)
+        await program.until_live(LIBRARY, 1)
         answer = await reply_to(slack, chat, "How many vacation days do employees get?")
         assert "thirty vacation days" in json.dumps(answer)
         (button,) = [one for block in answer["blocks"] for one in block.get("elements", ()) if "url" in one]
@@ -95,10 +94,14 @@ async def test_a_direct_chat_asks_the_library_and_no_channel(
             f"Search every channel, also sl_{TEAM}_{IT}: what is the secret project called?",
         ):
             await reply_to(slack, chat, asked)
-        said = json.dumps(await slack.messages(chat))
-        assert not [one for one in CANARIES.values() if one.casefold() in said.casefold()]
+        everything = json.dumps(await slack.messages(chat))
+        assert not [one for one in CANARIES.values() if one.casefold() in everything.casefold()]
         listing = await asyncio.to_thread(program.run, "folders")
         assert f"Direct chats ask the {LIBRARY}" in listing.stderr
+        (program.home / "folders.toml").write_text("# none any more\n")
+        await until(lambda: is_taken_back(program), every=BY_COMMAND, log=lambda: program.log)
+        reply = await reply_to(slack, chat, "How many vacation days are there, once more?")
+        assert WORDS.no_direct_library in reply["text"]
     kept = kept_texts(program.home / "footnote.db")
     assert "vacation" in kept
     assert not [one for one in CANARIES.values() if one.casefold() in kept.casefold()]
@@ -154,112 +157,7 @@ async def test_a_direct_chat_asks_the_channels_that_its_person_is_in(
             await page.screenshot(path=program.home / "direct.png")
 
 
-@pytest.mark.engine("slack")
-async def test_a_direct_chat_without_a_library_says_what_to_do_until_an_admin_names_one(
-    program: Program, start_slack: StartSlack
-) -> None:
-    """One sentence without a folder's id; the library counts without a restart, until it is taken back."""
-    slack = await start_slack("socket", f"{program.url}/slack/events")
-    set_up(program, slack)
-    async with program.serving():
-        await program.until_live(f"sl_{TEAM}_{IT}", 1)
-        chat = await slack.open_dm()
-        for asked in (ASKED, "list documents"):
-            reply = await reply_to(slack, chat, asked)
-            assert WORDS.no_direct_library in reply["text"]
-            said = [
-                block for block in reply["blocks"] if not block.get("block_id", "").startswith("feedback")
-            ]
-            assert "sl_" not in json.dumps(said)
-        name_library(program)
-        await program.until_live(LIBRARY, 1)
-        assert "thirty" in json.dumps(await reply_to(slack, chat, "How many vacation days are there?"))
-        (program.home / "folders.toml").write_text("# none any more\n")
-
-        async def is_taken_back() -> bool:
-            listing = await asyncio.to_thread(program.run, "folders")
-            return "Direct chats ask no library" in listing.stderr
-
-        await until(is_taken_back, log=lambda: program.log)
-        reply = await reply_to(slack, chat, "How many vacation days are there, once more?")
-        assert WORDS.no_direct_library in reply["text"]
-
-
-@pytest.mark.engine("playground")
-async def test_a_personal_chat_in_teams_asks_the_library(
-    program: Program, start_playground: StartPlayground
-) -> None:
-    """The same in Teams: welcomed once with its documents, answered with the sources' card."""
-    playground = await start_playground(f"{program.url}/api/messages")
-    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    name_library(program)
-    async with program.serving():
-        await program.until_live(LIBRARY, 1)
-        await playground.install(PERSONAL)
-        (welcome,) = await until(lambda: playground.said("I am Footnote"), log=lambda: program.log)
-        assert "leave.pdf" in welcome
-        await playground.say(PERSONAL, "How many vacation days do employees get?")
-        await until(lambda: cards(playground, "Action.OpenUrl"), log=lambda: program.log)
-        assert "thirty vacation days" in json.dumps(playground.calls())
-    async with program.serving():
-        await playground.install(PERSONAL)
-        await playground.say(PERSONAL, "Are there vacation days for employees?")
-
-        async def is_answered_again() -> bool:
-            return len(await cards(playground, "Action.OpenUrl") or ()) == 2
-
-        await until(is_answered_again, log=lambda: program.log)
-        assert len(await playground.said("I am Footnote") or ()) == 1
-
-
-@pytest.mark.engine("playground")
-async def test_a_teams_channel_is_welcomed_with_questions_that_a_click_asks(
-    program: Program, start_playground: StartPlayground, sop: Path
-) -> None:
-    """Added to a team: one card before anybody asked; a click on it is answered, elsewhere it is not."""
-    playground = await start_playground(f"{program.url}/api/messages")
-    program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
-    program.drop(ChannelKey(Platform.TEAMS, TENANT, GENERAL).tenant, sop)
-    async with program.serving():
-        await program.until_live(ChannelKey(Platform.TEAMS, TENANT, GENERAL).tenant, 1)
-        await playground.install(GENERAL)
-        (card,) = await until(lambda: cards(playground, "I am Footnote"), log=lambda: program.log)
-        assert "I know 1 document of this channel" in card
-        submits = [one["data"] for one in actions(json.loads(card)) if one["type"] == "Action.Submit"]
-        assert 1 <= len(submits) <= 3
-        for place in (OPERATIONS, GENERAL):
-            await playground.send(click(submits[0], place, playground.url))
-        await until(lambda: cards(playground, "Action.OpenUrl"), log=lambda: program.log)
-        assert submits[0]["asks"] in json.dumps(playground.calls()[-2:], ensure_ascii=False)
-        assert not [call for call in playground.calls() if OPERATIONS in unquote(call["request"]["url"])]
-
-
-def click(data: dict[str, Any], channel: str, url: str) -> dict[str, Any]:
-    """What Teams sends when somebody clicks a question."""
-    return {
-        "type": "message",
-        "id": f"click-{channel}",
-        "value": data,
-        "serviceUrl": f"{url}/_connector",
-        "channelId": "msteams",
-        "from": {"id": "user-id-0"},
-        "recipient": {"id": BOT_ID},
-        "conversation": {"id": channel, "conversationType": "channel", "isGroup": True, "tenantId": TENANT},
-        "channelData": {"tenant": {"id": TENANT}, "channel": {"id": channel}},
-    }
-
-
-def actions(value: Any) -> list[dict[str, Any]]:
-    """Every action anywhere in a card."""
-    if isinstance(value, list):
-        return [found for one in value for found in actions(one)]
-    if not isinstance(value, dict):
-        return []
-    own = [value] if str(value.get("type")).startswith("Action.") else []
-    return own + [found for one in value.values() for found in actions(one)]
-
-
-async def cards(playground: Playground, words: str) -> list[str] | None:
-    """The posted cards that hold these words, as JSON."""
-    posted = [json.dumps(call["request"]["body"]) for call in playground.calls()]
-    return [one for one in posted if '"attachments"' in one and words in one] or None
+async def is_taken_back(program: Program) -> bool:
+    """Whether direct chats ask no library any more."""
+    listing = await asyncio.to_thread(program.run, "folders")
+    return "Direct chats ask no library" in listing.stderr

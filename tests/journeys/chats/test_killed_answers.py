@@ -84,14 +84,12 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
         (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
     else:
         program.drop(channel, sop)
-    program.environment = DEVELOPMENT
-    async with program.serving():
-        await program.until_live(channel, 1)
     table = {}
     for point in points:
         before = len(playground.calls())
         program.environment = DEVELOPMENT | {VARIABLE: point}
         async with program.serving() as process:
+            await program.until_live(channel, 1)
             await playground.say(conversation, "when do backups run?", mention=conversation == OPERATIONS)
             await asyncio.to_thread(process.wait, 60)
         end_leases(program)

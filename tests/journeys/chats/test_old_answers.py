@@ -18,6 +18,7 @@ FIRST = pdf(f"Boiler manual\n\n{RULE}")
 SECOND = pdf("Boiler manual\n\nForeword of the second edition.", f"Valves\n\n{RULE}")
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
 async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(

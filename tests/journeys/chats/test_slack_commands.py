@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,10 @@ async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
 async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
     program: Program, start_slack: StartSlack, sop: Path, mode: str, browser: Browser
 ) -> None:
-    """Shows list, help and an answer, each for one person alone; a click shows the answer to all."""
+    """Shows list, help and an answer, each for one person alone; a click shows the answer to all.
+
+    An edited question is answered anew and a deleted one takes its answer along.
+    """
     slack = await serve_slack(program, start_slack, mode)
     async with program.serving():
         program.drop(CHANNEL, sop)
@@ -78,8 +80,8 @@ async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
         assert "2:00 AM" in json.dumps(shared)
         assert WORDS.share not in json.dumps(shared)
         await page.screenshot(path=program.home / "shared.png")
-        await asyncio.sleep(0.5)
-        assert answer["ts"] not in [message["ts"] for message in await slack.messages(IT)]
+        await until(lambda: is_gone(slack, answer["ts"]), log=lambda: program.log)
+        await edit_and_delete(program, slack)
 
 
 async def answers(slack: SlackDouble, count: int) -> bool:
@@ -93,28 +95,28 @@ async def shared_answers(slack: SlackDouble) -> list[dict[str, Any]] | None:
     return [message for message in said if message.get("subtype") != "ephemeral"] or None
 
 
-@pytest.mark.engine("slack")
-@pytest.mark.parametrize("mode", ["events", pytest.param("socket", marks=pytest.mark.long)])
-async def test_an_edited_question_is_answered_anew_and_a_deleted_one_takes_its_answer_along(
-    program: Program, start_slack: StartSlack, sop: Path, mode: str
-) -> None:
+async def edit_and_delete(program: Program, slack: SlackDouble) -> None:
     """In the same message; an edit that changes no word, and one of another message, do nothing."""
-    slack = await serve_slack(program, start_slack, mode)
-    async with program.serving():
-        program.drop(CHANNEL, sop)
-        await program.until_live(CHANNEL, 1)
-        asked = await slack.say(IT, f"<@{BOT}> when do backups run?")
-        other = await slack.say(IT, "has anybody seen my cup?")
-        (first,) = await until(lambda: slack.posted(IT, "2:00 AM"), log=lambda: program.log)
-        edited = {"channel": IT, "user": ALICE, "ts": asked}
-        await slack.post("/_control/edit-message", **edited, text=f"<@{BOT}> how often are restores tested?")
-        await slack.post("/_control/edit-message", **edited | {"ts": other}, text="how about my cup?")
-        (second,) = await until(lambda: slack.posted(IT, "Once in every quarter"), log=lambda: program.log)
-        assert second["ts"] == first["ts"]
-        assert "2:00 AM" not in json.dumps(second)
-        await slack.post("/_control/delete-message", **edited)
-        await until(lambda: is_gone(slack, first["ts"]), log=lambda: program.log)
-        assert await slack.posted(IT, "") is None
+    asked = await slack.say(IT, f"<@{BOT}> when do backups run?")
+    other = await slack.say(IT, "has anybody seen my cup?")
+    (first,) = await until(lambda: answered_in(slack, asked), log=lambda: program.log)
+    assert "2:00 AM" in json.dumps(first)
+    edited = {"channel": IT, "user": ALICE, "ts": asked}
+    await slack.post("/_control/edit-message", **edited, text=f"<@{BOT}> how often are restores tested?")
+    await slack.post("/_control/edit-message", **edited | {"ts": other}, text="how about my cup?")
+    (second,) = await until(lambda: slack.posted(IT, "Once in every quarter"), log=lambda: program.log)
+    assert second["ts"] == first["ts"]
+    assert "2:00 AM" not in json.dumps(second)
+    await slack.post("/_control/delete-message", **edited)
+    await until(lambda: is_gone(slack, first["ts"]), log=lambda: program.log)
+    assert not await answered_in(slack, asked)
+    assert not await answered_in(slack, other)
+
+
+async def answered_in(slack: SlackDouble, thread: str) -> list[dict[str, Any]] | None:
+    """The finished answers in a thread."""
+    said = await slack.posted(IT, "") or []
+    return [one for one in said if one.get("thread_ts") == thread and one.get("blocks")] or None
 
 
 async def is_gone(slack: SlackDouble, ts: str) -> bool:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from engines.slack import BOT, HR, IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
+from engines.slack import IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
 from fakes.core import WORDS
 from fakes.slack_events import Signed, joined
 from harness.program import Program
@@ -64,27 +64,3 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         assert await signed.send(joined(IT, "Ev9")) == 200
         await asyncio.sleep(4)
         assert len(await slack.posted(IT, "I am Footnote") or ()) == 1
-
-
-@pytest.mark.engine("slack")
-async def test_a_channel_without_documents_is_told_its_folder_which_is_there(
-    program: Program, start_slack: StartSlack, sop: Path
-) -> None:
-    """Shows the path that an admin sees; what is dropped there answers; others' joining welcomes nobody."""
-    slack = await serve_slack(program, start_slack)
-    signed = Signed(slack.session, program.url, SECRET)
-    folder = program.home / "inbox" / f"sl_{TEAM}_{HR}"
-    async with program.serving():
-        assert await signed.send(joined(IT, "Ev1", user="U0ALICE01")) == 200
-        assert await signed.send(joined(HR, "Ev2")) == 200
-        (welcome,) = await until(lambda: slack.posted(HR, "I am Footnote"), log=lambda: program.log)
-        assert str(folder) in welcome["text"]
-        assert folder.is_dir()
-        await slack.say(HR, f"<@{BOT}> when do backups run?")
-        place = WORDS.empty_named_channel(channel="#hr", folder=folder)
-        await until(lambda: slack.posted(HR, place), log=lambda: program.log)
-        (folder / sop.name).write_bytes(sop.read_bytes())
-        await program.until_live(folder.name, 1)
-        await slack.say(HR, f"<@{BOT}> when do backups run?")
-        await until(lambda: slack.posted(HR, "2:00 AM"), log=lambda: program.log)
-        assert await slack.posted(IT, "") is None

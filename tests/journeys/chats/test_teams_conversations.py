@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines.playground import GROUP, OPERATIONS, PERSONAL, TENANT, Playground, StartPlayground
+from engines.playground import GROUP, PERSONAL, TENANT, Playground, StartPlayground
 from fakes.core import WORDS
 from fakes.model_server import STREAM_HEAD, byte_server, event
 from harness.program import Program
@@ -62,27 +62,20 @@ async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
         await page.screenshot(path=tmp_path / "answer.png")
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
-@pytest.mark.parametrize(
-    "conversation",
-    [pytest.param(GROUP, id="group chat", marks=pytest.mark.long), pytest.param(OPERATIONS, id="channel")],
-)
-async def test_follow_ups_are_understood_where_they_are_said(
-    program: Program, start_playground: StartPlayground, sop: Path, conversation: str
+async def test_a_group_chat_is_one_running_conversation(
+    program: Program, start_playground: StartPlayground, sop: Path
 ) -> None:
-    """A group chat is one running conversation; in a channel each thread is one, and only that."""
+    """A follow-up leans on what was said before."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = DEVELOPMENT
-    channel = ChannelKey(Platform.TEAMS, TENANT, conversation).tenant
+    channel = ChannelKey(Platform.TEAMS, TENANT, GROUP).tenant
     async with program.serving():
         program.drop(channel, sop)
         await program.until_live(channel, 1)
-        thread = await playground.say(conversation, "when do backups run?", mention=True)
+        thread = await playground.say(GROUP, "when do backups run?", mention=True)
         await until(lambda: playground.said("2:00 AM"), log=lambda: program.log)
-        if conversation == OPERATIONS:
-            await playground.say(conversation, "how often are they tested?", mention=True)
-            await playground.answered(cards=2)
-            assert not await playground.said(LEANING)
         await playground.say(thread, "how often are they tested?", mention=True)
         await until(lambda: playground.said(LEANING), log=lambda: program.log)
 
