@@ -71,10 +71,15 @@ async def chosen_channel(stores: Stores, name: str | None) -> Channel:
     )
 
 
-async def is_confirmed(question: str) -> bool:
-    """Whether somebody types yes; a Ctrl-C ends the wait, which no thread could."""
+async def is_confirmed(question: str, *, instead: str = "--yes") -> bool:
+    """Return whether somebody types yes; a Ctrl-C ends the wait, which no thread could.
+
+    Args:
+        question: what is asked.
+        instead: the option that answers it where nobody is.
+    """
     if not sys.stdin.isatty():
-        print("footnote: nobody is here to be asked; add --yes", file=sys.stderr)
+        print(f"footnote: nobody is here to be asked; add {instead}", file=sys.stderr)
         return False
     print(question, end="", file=sys.stderr, flush=True)
     typed = asyncio.Event()

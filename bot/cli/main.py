@@ -314,6 +314,7 @@ def _add_backup(commands: Any) -> None:
         "sign links and seal tokens, and people's questions: keep it as safe as the home.",
     )
     backup.add_argument("url", metavar="URL", help="a folder, or an address such as s3://bucket/folder")
+    backup.add_argument("--replace", action="store_true", help="lose another home's backup that lies there")
     backup.add_argument("--json", action="store_true", help="one JSON line")
     backup.set_defaults(run="bot.cli.backup.backup_home:backup")
     restore = commands.add_parser(
@@ -323,7 +324,12 @@ def _add_backup(commands: Any) -> None:
         "may be other engines than the backup's, and publishes its documents there.",
     )
     restore.add_argument("url", metavar="URL", help="where the backup lies")
-    restore.add_argument("--force", action="store_true", help="lose all that the home holds now")
+    restore.add_argument("--digest", help="what `footnote backup` printed; without it you are asked")
+    restore.add_argument(
+        "--force",
+        action="store_true",
+        help="put aside what the home holds now, and lose what its database does",
+    )
     restore.add_argument("--json", action="store_true", help="one JSON line")
     restore.set_defaults(run="bot.cli.backup.backup_home:restore")
 

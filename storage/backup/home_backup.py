@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -29,13 +29,26 @@ from storage.errors import DamagedBackup, LostReading, SettingsError
 from storage.files.object_store import hash_file
 from storage.files.reading_archive import STORED_MARK
 from storage.sql.migrations.revisions import newest_revision
-from storage.sql.tables import BlobRow, ReadingRow
+from storage.sql.tables import BlobRow, FactRow, ReadingRow
 from storage.stores import Stores
 from storage.threads import run_in_thread
 
-MADE_ANEW = ("footnote.db*", "index", "weaviate", "images", "serve.json")
-"""Entries of a home that a backup leaves out: the tables are dumped, all else is made of what it holds."""
+REPLACED = "replaced"
+"""Where a restore puts what a home held, in a folder by its time."""
+MADE_ANEW = (
+    "footnote.db*",
+    "index",
+    "weaviate",
+    "images",
+    "serve.json",
+    "console_secret",
+    "*.toml.restored",
+    REPLACED,
+)
+"""Entries of a home that a backup leaves out: the tables are dumped, all else is made anew."""
 CONTENT_FOLDERS = ("blobs", "readings")
+HOME_FACT = "home"
+"""The fact by which a home knows its own backups; it moves with them."""
 SHOWN_EVERY_SECONDS = 0.5
 
 Shown = Callable[[str, int, int], None]
@@ -54,6 +67,8 @@ class BackupReport:
     """Contents that were not there yet."""
     dropped: int
     """Contents of the backup before it that nothing needs any more."""
+    digest: str
+    """What `footnote restore` asks for."""
     left_out: dict[str, str]
     """Files that were damaged or gone -> why."""
     seconds: float
@@ -90,11 +105,14 @@ class HomeBackup:
         self._place = place
         self._show = show
 
-    async def write(self) -> BackupReport:
+    async def write(self, *, replace: bool = False) -> BackupReport:
         """Write the backup; the one before it stays whole until this one is.
 
+        Args:
+            replace: also where the one before it is of another home.
+
         Raises:
-            SettingsError: the place lies in the home.
+            SettingsError: the place lies in the home, or holds another home's backup.
             BackupError: the place is full, away or refuses us.
             DatabaseUnavailable: the database does not work.
         """
@@ -102,10 +120,18 @@ class HomeBackup:
         folder = self._place.local_folder
         if folder is not None and folder.absolute().is_relative_to(self._home):
             raise SettingsError("the backup would lie in the home that it is of: choose a folder elsewhere")
-        before = await asyncio.to_thread(self._earlier)
+        home_id = await self._home_id()
+        earlier = await asyncio.to_thread(self._earlier)
+        if earlier and earlier.home_id != home_id and not replace:
+            raise SettingsError(
+                f"the backup there is of another home ({earlier.home}, {earlier.made_at}): choose another "
+                "place, or say --replace to lose it"
+            )
+        before = earlier.files if earlier else {}
         with tempfile.TemporaryDirectory(prefix="footnote-backup-") as temporary:
             drafts = Path(temporary)
-            manifest = BackupManifest(newest_revision(), utc_now().isoformat(), str(self._home))
+            made_at = utc_now().isoformat()
+            manifest = BackupManifest(newest_revision(), made_at, str(self._home), home_id)
             async with self._stores.database.snapshot() as session:
                 tables, manifest.last_ids = await dump_tables(session, drafts)
                 names = await self._contents(session)
@@ -119,16 +145,25 @@ class HomeBackup:
             bytes=sum(self._place.held.values()),
             copied=copied,
             dropped=dropped,
+            digest=manifest.digest,
             left_out=manifest.left_out,
             seconds=round(time.monotonic() - started, 1),
         )
 
-    def _earlier(self) -> dict[str, BackupEntry]:
+    async def _home_id(self) -> str:
+        async with self._stores.database.transaction() as session:
+            fact = await session.get(FactRow, HOME_FACT)
+            if fact is None:
+                fact = FactRow(name=HOME_FACT, value=uuid4().hex)
+                session.add(fact)
+            return fact.value
+
+    def _earlier(self) -> BackupManifest | None:
         data = self._place.read_manifest()
         try:
-            return BackupManifest.of_json(data).files if data else {}
+            return BackupManifest.of_json(data) if data else None
         except DamagedBackup:
-            return {}  # a good one takes its place
+            return None  # a good one takes its place
 
     async def _contents(self, session: AsyncSession) -> list[_Content]:
         """Every content and every finished reading."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import groupby
@@ -21,10 +20,11 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlmodel import SQLModel
 
-from storage.backup.home_backup import SHOWN_EVERY_SECONDS, Shown
+from storage.backup.home_backup import CONTENT_FOLDERS, REPLACED, SHOWN_EVERY_SECONDS, Shown, kept_entries
 from storage.backup.manifest import BackupEntry, BackupManifest
 from storage.backup.place import BackupPlace
 from storage.backup.table_dump import Row, load_table, set_last_ids
+from storage.clock import utc_now
 from storage.erasure.kept_texts import HOME_ENTRIES
 from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsError
 from storage.files.blobs import Blobs
@@ -38,8 +38,16 @@ from storage.sql.migrations.revisions import is_known
 from storage.stores import INDEX_FACTS, open_blob_store
 from storage.threads import run_in_thread
 
-_ENGINE_LINE = re.compile(r"^(?=\s*\"?(DATABASE_URL|WEAVIATE_\w+|FOOTNOTE_BLOBS)\"?\s*=)", re.MULTILINE)
-_OUT = "# taken out by `footnote restore`: "
+SETTINGS = ("footnote.toml", "folders.toml", "glossary.toml", "web_sources.toml")
+"""Files that say what a home does and reads: a backup's are not in force until an admin renames them."""
+RESTORED = ".restored"
+FILES = {name for name in kept_entries() if name not in (*CONTENT_FOLDERS, "inbox")}
+"""Entries of a home that are files, and lie in a backup."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_BLOB = re.compile(r"blobs/[0-9a-f]{2}/(?P<sha256>[0-9a-f]{64})")
+_READING = re.compile(
+    r"readings/[0-9a-f]{2}/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/(?!\.)[\w.-]+", re.ASCII
+)
 
 
 @dataclass(slots=True)
@@ -52,7 +60,10 @@ class RestoreReport:
     files: int
     left_out: dict[str, str]
     """Files that the backup itself left out -> why."""
-    warnings: list[str]
+    settings: list[str]
+    """Files of settings that lie beside their place, to be looked at and renamed."""
+    replaced: str | None
+    """Folder with what the home held before; None: it held nothing."""
     seconds: float
 
 
@@ -60,7 +71,7 @@ def read_backup(place: BackupPlace) -> BackupManifest:
     """The manifest of a backup that can be restored.
 
     Raises:
-        DamagedBackup: it was never finished, or is not what was written.
+        DamagedBackup: it was never finished, is not what was written, or names what no backup of a home has.
         NewerDatabase: a newer release made it.
         BackupError: the place does not answer.
     """
@@ -72,11 +83,31 @@ def read_backup(place: BackupPlace) -> BackupManifest:
     manifest = BackupManifest.of_json(data)
     if not is_known(manifest.revision):
         raise NewerDatabase("a newer release of Footnote made this backup: install that release")
+    if strange := next(_strange_names(manifest), None):
+        raise DamagedBackup(f"the backup names what no home holds, it was not made by Footnote: {strange!r}")
     entries = {f"the table {name}": entry for name, entry in manifest.tables.items()} | manifest.files
     for name, entry in entries.items():
         if place.held.get(entry.sha256) != entry.size:
             raise DamagedBackup(f"the backup has lost {name}, or a part of it")
     return manifest
+
+
+def _strange_names(manifest: BackupManifest) -> Iterator[str]:
+    """What no backup of ours names: it could be a path out of the home."""
+    tables = SQLModel.metadata.tables
+    yield from (name for name in (*manifest.tables, *manifest.last_ids) if name not in tables)
+    yield from (name for name, entry in manifest.files.items() if not _is_of_home(name, entry))
+    yield from (sha256 for sha256 in manifest.contents if not _SHA256.fullmatch(sha256))
+
+
+def _is_of_home(name: str, entry: BackupEntry) -> bool:
+    """True for a file that ``HomeBackup`` copies."""
+    if blob := _BLOB.fullmatch(name):
+        return blob["sha256"] == entry.sha256
+    first, *more = name.split("/")
+    if first == "inbox":
+        return bool(more) and not {"", ".", ".."} & {*more} and not {"\0", "\\"} & {*name}
+    return bool(_READING.fullmatch(name)) or (not more and first in FILES)
 
 
 class HomeRestore:
@@ -97,15 +128,20 @@ class HomeRestore:
         Raises:
             SettingsError: home or database hold something.
         """
-        again = "choose an empty one, or say --force to lose what it holds"
+        again = "choose an empty one, or say --force, which puts the home's files aside"
         if self._home.exists():
             entries = [path for path in self._home.iterdir() if path.is_file() or any(path.iterdir())]
             if entries:
                 raise SettingsError(f"the home {self._home} is not empty: {again}")
         if self._settings.database_url is not None and await self._has_rows():
-            raise SettingsError(f"the database at DATABASE_URL is not empty: {again}")
+            raise SettingsError(
+                "the database at DATABASE_URL is not empty: choose an empty one, or say --force to lose it"
+            )
         if self._store and await is_filled(self._store):
-            raise SettingsError(f"the store at FOOTNOTE_BLOBS is not empty: {again}")
+            raise SettingsError(
+                "the store at FOOTNOTE_BLOBS is not empty: choose an empty prefix, or say --force where "
+                "it is this home's"
+            )
 
     async def _has_rows(self) -> bool:
         database = await Database.open(self._url)
@@ -132,9 +168,8 @@ class HomeRestore:
         if self._store:
             await self._release(self._store)
         try:
-            await asyncio.to_thread(self._clear)
+            replaced = await asyncio.to_thread(self._put_aside)
             await self._fetch_files(manifest)
-            warnings = await asyncio.to_thread(self._take_engines_out)
             rows = await self._fill_tables(manifest)
         except OSError as error:
             raise BackupError(f"the home cannot be written: {error.strerror}") from error
@@ -143,7 +178,8 @@ class HomeRestore:
             rows=rows,
             files=len(manifest.files),
             left_out=manifest.left_out,
-            warnings=warnings,
+            settings=[name + RESTORED for name in SETTINGS if name in manifest.files],
+            replaced=replaced,
             seconds=round(time.monotonic() - started, 1),
         )
 
@@ -166,15 +202,18 @@ class HomeRestore:
         async with aclosing(database):
             return await own_name(database)
 
-    def _clear(self) -> None:
-        """Remove a home's entries and nothing else; what our Weaviate holds is compared away afterwards."""
+    def _put_aside(self) -> str | None:
+        """Move a home's entries into a folder of it; what our Weaviate holds is compared away afterwards."""
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for pattern in HOME_ENTRIES:
-            for entry in self._home.glob(pattern) if pattern != "weaviate" else ():
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                else:
-                    entry.unlink()
+        patterns = HOME_ENTRIES.keys() - {"weaviate", REPLACED}
+        entries = [entry for pattern in patterns for entry in self._home.glob(pattern)]
+        if not entries:
+            return None
+        aside = self._home / REPLACED / f"{utc_now():%Y%m%dT%H%M%S%f}"
+        aside.mkdir(parents=True, mode=0o700)
+        for entry in entries:
+            entry.rename(aside / entry.name)
+        return str(aside)
 
     async def _fetch_files(self, manifest: BackupManifest) -> None:
         """Contents go where FOOTNOTE_BLOBS says, one by one: the home's disk need not hold all of them."""
@@ -194,30 +233,14 @@ class HomeRestore:
                 await archive.send(UUID(folder.rpartition("/")[2]))
 
     def _fetch_file(self, name: str, entry: BackupEntry, blobs: Blobs) -> None:
-        target = self._home / name
-        if not target.resolve().is_relative_to(self._home.resolve()):
-            raise DamagedBackup(f"the backup names a file outside of the home: {name}")
-        if name.startswith("blobs/"):
+        if blob := _BLOB.fullmatch(name):
             temporary = blobs.new_temporary()
             self._place.fetch(entry.sha256, name, temporary)
-            blobs.adopt(temporary, target.name)
-        else:
-            self._place.fetch(entry.sha256, name, target)
-            target.chmod(0o600)
-
-    def _take_engines_out(self) -> list[str]:
-        """The settings of the old home must not lead the new one to the old one's engines."""
-        file = self._home / "footnote.toml"
-        if not file.exists():
-            return []
-        said, found = _ENGINE_LINE.subn(_OUT, file.read_text(encoding="utf-8"))
-        if not found:
-            return []
-        file.write_text(said, encoding="utf-8")
-        return [
-            "footnote.toml named the old home's database, index or blobs: those lines are comments now; what "
-            "the environment said during this restore holds, write it there"
-        ]
+            blobs.adopt(temporary, blob["sha256"])
+            return
+        target = self._home / (name + RESTORED if name in SETTINGS else name)
+        self._place.fetch(entry.sha256, name, target)
+        target.chmod(0o600)
 
     async def _fill_tables(self, manifest: BackupManifest) -> int:
         """In the tables of the release that made the backup, which are then brought up to date."""

@@ -32,6 +32,8 @@ class BackupManifest:
     """When SQL was read, in ISO 8601."""
     home: str
     """Where the home was: folders in it are looked for in the new one."""
+    home_id: str
+    """The home's own id: another one's backup does not take this one's place."""
     tables: dict[str, BackupEntry] = field(default_factory=dict)
     """In the order in which they can be filled."""
     last_ids: dict[str, int] = field(default_factory=dict)
@@ -46,10 +48,17 @@ class BackupManifest:
         """Every content that it names."""
         return {entry.sha256 for entry in (*self.tables.values(), *self.files.values())}
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all that it names, and so over the whole backup; in hexadecimal digits."""
+        return _hash(self._values())
+
     def to_json(self) -> bytes:
         """As it is kept: with a hash over itself."""
-        values = asdict(self) | {"format": FORMAT}
-        return json.dumps(values | {"sha256": _hash(values)}, indent=1).encode()
+        return json.dumps(self._values() | {"sha256": self.digest}, indent=1).encode()
+
+    def _values(self) -> dict[str, Any]:
+        return asdict(self) | {"format": FORMAT}
 
     @classmethod
     def of_json(cls, data: bytes) -> BackupManifest:

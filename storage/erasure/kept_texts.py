@@ -145,6 +145,12 @@ HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.toml": KeptText("settings", (), None, ADMINS),
     "token_keys.json": KeptText("the keys that seal Slack's tokens", (), None, FOREVER),
     "console_secret": KeptText("what opens the console", (), None, FOREVER),
+    "*.toml.restored": KeptText(
+        "files of the admins in a restored backup", (), None, "until the admin renames it"
+    ),
+    "replaced": KeptText(
+        "what `footnote restore --force` put aside", (_D, _C, _P), None, "until the admin removes it"
+    ),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),
 }
 """By the name of the entry, a pattern where it has several."""

@@ -10,19 +10,21 @@ from dataclasses import asdict
 from functools import partial
 
 from bot.bootstrap import open_ingestion
-from bot.cli.home import open_existing_home
+from bot.cli.home import is_confirmed, open_existing_home
 from bot.cli.json_output import dump
 from bot.cli.progress import CountLine
 from bot.server_socket import read_server_url
 from bot.settings import Settings, load_settings
 from storage.backup.home_backup import HomeBackup
 from storage.backup.home_restore import HomeRestore, read_backup
+from storage.backup.manifest import BackupManifest
 from storage.backup.place import BackupPlace
 from storage.errors import SettingsError
 from storage.settings import AwsSettings, load
 from storage.stores import open_index, open_stores
 
 PARTLY = 1
+NOTHING_DONE = 1
 
 
 async def backup(options: argparse.Namespace) -> int:
@@ -34,7 +36,7 @@ async def backup(options: argparse.Namespace) -> int:
     settings = load_settings()
     place = BackupPlace(options.url, load(AwsSettings))
     async with open_existing_home(settings) as stores:
-        report = await HomeBackup(stores, place, CountLine().show).write()
+        report = await HomeBackup(stores, place, CountLine().show).write(replace=options.replace)
     if options.json:
         print(dump(asdict(report)))
     else:
@@ -43,6 +45,7 @@ async def backup(options: argparse.Namespace) -> int:
             f"{report.tables} tables and {report.files} files, {report.bytes / 1e6:.1f} MB in all; "
             f"{report.copied} contents were new, {report.dropped} are needed no more; {report.seconds:g} s"
         )
+        print(f"Its digest, which `footnote restore` asks for: {report.digest}")
     return PARTLY if report.left_out else 0
 
 
@@ -50,7 +53,8 @@ async def restore(options: argparse.Namespace) -> int:
     """Restore a backup and publish what it holds; 1 when the backup had left something out.
 
     Raises:
-        SettingsError: the home, the database or the index is not empty, or ``footnote serve`` runs.
+        SettingsError: the home, the database or the index is not empty, ``footnote serve`` runs, or the
+            backup is not the one whose digest was given.
         DamagedBackup: it is unfinished or damaged.
     """
     settings = load_settings()
@@ -58,11 +62,17 @@ async def restore(options: argparse.Namespace) -> int:
         raise SettingsError("`footnote serve` runs on this home: stop it first")
     place = BackupPlace(options.url, load(AwsSettings))
     manifest = await asyncio.to_thread(read_backup, place)
+    if options.digest not in (None, manifest.digest):
+        raise SettingsError(
+            f"this is another backup, with the digest {manifest.digest}: nothing was restored"
+        )
     line = CountLine()
     restoring = HomeRestore(settings.storage, place, line.show)
     if not options.force:
         await restoring.require_empty()
         await _require_empty_index(settings)
+    if options.digest is None and not await _is_known(manifest):
+        return NOTHING_DONE
     report = await restoring.restore(manifest)
     async with open_ingestion(load_settings()) as (_, ingestion):
         await ingestion.rebuild_index(partial(line.show, "readings published"))
@@ -70,10 +80,20 @@ async def restore(options: argparse.Namespace) -> int:
         print(dump(asdict(report)))
     else:
         _say_left_out(report.left_out)
-        for warning in report.warnings:
-            print(f"footnote: {warning}", file=sys.stderr)
+        if report.settings:
+            names = ", ".join(report.settings)
+            print(f"Not in force until you have looked at it and taken .restored off its name: {names}")
+        if report.replaced:
+            print(f"What the home held before: {report.replaced}")
         print(f"{report.rows} rows and {report.files} files as of {report.made_at}; {report.seconds:g} s")
     return PARTLY if report.left_out else 0
+
+
+async def _is_known(manifest: BackupManifest) -> bool:
+    """Ask whether a backup is one's own: somebody else's would decide who sees what."""
+    said = f"The backup of {manifest.home}, {manifest.made_at}, with the digest\n{manifest.digest}"
+    print(said, file=sys.stderr)
+    return await is_confirmed("Is it the digest that `footnote backup` printed? [y/N] ", instead="--digest")
 
 
 async def _require_empty_index(settings: Settings) -> None:

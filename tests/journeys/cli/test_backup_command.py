@@ -53,8 +53,11 @@ async def test_a_home_moves_to_the_other_engines_and_back(
         assert backed_up.returncode == 0, backed_up.stderr
         assert all("recovery server" in said for said in await asyncio.gather(*asking))
         assert (await opened(program, link))[0] == 200
+    digest = json.loads(backed_up.stdout)["digest"]
     moved = Program(tmp_path / "moved", {"DATABASE_URL": postgres_url, "WEAVIATE_URL": "embedded", **account})
-    restored = await asyncio.to_thread(moved.run, "restore", str(tmp_path / "1"), "--json")
+    restored = await asyncio.to_thread(
+        moved.run, "restore", str(tmp_path / "1"), "--json", "--digest", digest
+    )
     assert restored.returncode == 0, restored.stderr
     assert json.loads(restored.stdout)["files"] == json.loads(backed_up.stdout)["files"]
     assert answers(moved) == first
@@ -65,7 +68,7 @@ async def test_a_home_moves_to_the_other_engines_and_back(
         again = json.loads((await asyncio.to_thread(moved.run, "backup", place.location, "--json")).stdout)
         assert again["copied"] <= 6, again
     back = Program(tmp_path / "back", account)
-    restored = await asyncio.to_thread(back.run, "restore", place.location)
+    restored = await asyncio.to_thread(back.run, "restore", place.location, "--digest", again["digest"])
     assert restored.returncode == 0, restored.stderr
     assert answers(back) == first
     async with back.serving():
@@ -73,3 +76,8 @@ async def test_a_home_moves_to_the_other_engines_and_back(
     assert (status, "recovery server" in page) == (200, True)
     refused = back.run("restore", place.location)
     assert (refused.returncode, "is not empty" in refused.stderr) == (2, True)
+    fresh = Program(tmp_path / "fresh", account)
+    unknown = fresh.run("restore", place.location, "--digest", digest)
+    assert (unknown.returncode, again["digest"] in unknown.stderr) == (2, True)
+    unasked = fresh.run("restore", place.location)
+    assert (unasked.returncode, "add --digest" in unasked.stderr) == (1, True)

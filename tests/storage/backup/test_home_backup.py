@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -92,6 +93,7 @@ async def fill(stores: Stores) -> None:
     (home / "inbox" / "it").mkdir(parents=True)
     (home / "inbox" / "it" / "quagga.pdf").write_bytes(PDF)
     (home / "token_keys.json").write_text('{"keys": [1]}')
+    (home / "console_secret").write_text("secret")
     (home / "footnote.toml").write_text('DATABASE_URL = "sqlite:////old.db"\nFOOTNOTE_LINK_DAYS = 3\n')
     (home / "images").mkdir()
     (home / "images" / "drawn.png").write_text("drawn anew")
@@ -166,8 +168,10 @@ async def test_a_home_goes_to_either_database_and_back(
         del rows["folder"]
     assert found == wanted
     assert files_of(tmp_path / "again") == files_of(tmp_path / "old")
-    said = (tmp_path / "again" / "footnote.toml").read_text()
-    assert [line.startswith("#") for line in said.splitlines()] == [True, False]
+    assert not (tmp_path / "again" / "footnote.toml").exists()
+    assert not (tmp_path / "again" / "console_secret").exists()
+    said = (tmp_path / "new" / "footnote.toml.restored").read_text()
+    assert said == (tmp_path / "old" / "footnote.toml").read_text()
     assert not (tmp_path / "again" / "images").exists()
 
 
@@ -277,7 +281,7 @@ async def test_a_home_moves_into_a_store_and_back(
 
 
 async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path) -> None:
-    """Shows the refusal, and that by force the home is as the backup says and nothing else."""
+    """Shows the refusal, and that by force the home is as the backup says, what it held beside it."""
     place = await back_up(home, tmp_path / "1")
     with pytest.raises(SettingsError, match="--force"):
         await restore(place, home.settings)
@@ -286,9 +290,14 @@ async def test_only_an_empty_home_is_restored_into(home: Stores, tmp_path: Path)
     async with open_stores(other) as stores:
         await fill(stores)
         (tmp_path / "other" / "glossary.toml").write_text("")
+        (tmp_path / "other" / "inbox" / "it" / "since.pdf").write_bytes(PDF)
     with pytest.raises(SettingsError, match="--force"):
         await restore(place, settings_of(tmp_path / "new", url))
-    await HomeRestore(other, place, lambda *_: None).restore(read_backup(place))
+    report = await HomeRestore(other, place, lambda *_: None).restore(read_backup(place))
+    assert report.replaced is not None
+    aside = Path(report.replaced)
+    assert (aside / "inbox" / "it" / "since.pdf").read_bytes() == PDF
+    assert (aside / "glossary.toml").exists()
     async with open_stores(other) as stores:
         assert (await rows_of(stores))["citation"] == (await rows_of(home))["citation"]
     assert not (tmp_path / "other" / "glossary.toml").exists()
@@ -320,6 +329,61 @@ def rewrite(folder: Path, **changes: Any) -> None:
     """Another manifest, with a hash that is right."""
     file = folder / "manifest.json"
     file.write_bytes(replace(BackupManifest.of_json(file.read_bytes()), **changes).to_json())
+
+
+OUTSIDE = {
+    "/etc/cron.d/job",
+    "../out",
+    "inbox/../../out",
+    "inbox//out",
+    "inbox/./out",
+    "inbox/a\0b",
+    "inbox",
+    "blobs/../../out",
+    f"blobs/00/{'0' * 64}",
+    f"readings/00/{uuid4()}/../../../../out",
+    f"readings/00/{uuid4()}/..",
+    "console_secret",
+    "footnote.db",
+    "index/x",
+    "serve.json",
+    ".hidden/x.py",
+    "footnote.toml/x",
+}
+
+
+@pytest.mark.parametrize("kind", ["files", "tables", "last_ids", "content"])
+async def test_what_a_backup_may_not_name_is_refused(home: Stores, tmp_path: Path, kind: str) -> None:
+    """Nothing is written, not even beside, by a manifest whose own hash is right."""
+    await back_up(home, tmp_path / "1")
+    manifest = read_backup(BackupPlace(str(tmp_path / "1")))
+    ((_, entry), *_) = manifest.files.items()
+    before = sorted(tmp_path.rglob("*"))
+    for name in OUTSIDE - SQLModel.metadata.tables.keys() if kind in ("tables", "last_ids") else OUTSIDE:
+        files, tables = manifest.files | {name: entry}, manifest.tables | {name: entry}
+        changes: dict[str, Any] = {
+            "files": {"files": files},
+            "tables": {"tables": tables},
+            "last_ids": {"last_ids": {name: 1}},
+            "content": {"files": manifest.files | {"glossary.toml": replace(entry, sha256=name)}},
+        }[kind]
+        rewrite(tmp_path / "1", **changes)
+        with pytest.raises(DamagedBackup, match="not made by Footnote"):
+            read_backup(BackupPlace(str(tmp_path / "1")))
+        rewrite(tmp_path / "1", files=manifest.files, tables=manifest.tables, last_ids=manifest.last_ids)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+async def test_another_homes_backup_is_not_replaced(home: Stores, tmp_path: Path) -> None:
+    """A second home is refused the place of the first, which is as it was, unless told so."""
+    await back_up(home, tmp_path / "1")
+    kept = files_of(tmp_path / "1", "manifest.json", "contents")
+    make_sqlite(tmp_path / "second")
+    async with open_stores(settings_of(tmp_path / "second")) as stores:
+        with pytest.raises(SettingsError, match="another home"):
+            await back_up(stores, tmp_path / "1")
+        assert files_of(tmp_path / "1", "manifest.json", "contents") == kept
+        await HomeBackup(stores, BackupPlace(str(tmp_path / "1")), lambda *_: None).write(replace=True)
 
 
 async def test_a_backup_of_a_newer_release_is_refused(home: Stores, tmp_path: Path) -> None:
