@@ -25,6 +25,7 @@ from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.conversation.queue_limits import QuestionLimits
 from bot.core.generation.answer_writer import AnswerWriter
@@ -380,7 +381,11 @@ def build_conversation(
         messengers,
         notes=LinklessNotes(notes) if is_linkless else notes,
         direct=DirectChats(
-            stores.channels, stores.memory, memberships, ask_channels=settings.direct_chats == "channels"
+            stores.channels,
+            direct_libraries(settings, stores),
+            stores.memory,
+            memberships,
+            ask_channels=settings.direct_chats == "channels",
         ),
         take_upload=take_upload,
         limits=QuestionLimits(*limits),
@@ -390,6 +395,11 @@ def build_conversation(
     )
 
 
+def direct_libraries(settings: BotSettings, stores: Stores) -> DirectLibraries:
+    """What knows the library of direct chats; with Slack's OAuth anybody may install the bot in Slack."""
+    return DirectLibraries(stores.channels, {Platform.SLACK} if settings.has_slack_oauth else ())
+
+
 def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, FileHost]) -> UploadIntake:
     """What takes the files that people upload in chats; ``hosts`` are those of connected platforms."""
     bot = settings.bot
@@ -397,6 +407,7 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
     return UploadIntake(
         Uploads(stores.database),
         stores.channels,
+        direct_libraries(bot, stores),
         stores.catalog,
         settings.inbox,
         rules=UploadRules(UploadPolicy(bot.uploads), quota, settings.storage.max_file_mb),
@@ -431,7 +442,8 @@ def open_slack(
     from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
-    overviews = ChannelOverviews(stores.channels, stores.catalog, stores.notices)
+    libraries = direct_libraries(settings, stores)
+    overviews = ChannelOverviews(stores.channels, libraries, stores.catalog, stores.notices)
     intake = ChatIntake(
         conversation.receive,
         edit=conversation.edit,
@@ -506,6 +518,7 @@ async def build_notifier(
         CitationService(stores.citations, links, stores.catalog),
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),
+        libraries=direct_libraries(bot, stores),
         digest=digest,
     )
     admins = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None

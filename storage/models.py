@@ -110,6 +110,8 @@ class Channel:
     """Raising it ends every link of the channel."""
     is_direct: bool = False
     """It is a chat between one person and the bot."""
+    installation: str = ""
+    """The workspace of Slack or tenant of Teams that it is in; empty: of a local one."""
 
     @property
     def is_library(self) -> bool:

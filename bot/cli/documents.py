@@ -96,7 +96,7 @@ async def list_channels(options: argparse.Namespace) -> int:
         row = f"{channel.name:<24} {channel.platform.value:<6} {channel.tenant}"
         row += f"  {terms} terms in the glossary" if terms else ""
         row += "  direct chat" if channel.is_direct else ""
-        row += "  asked by direct chats" if channel == library else ""
+        row += "  asked by direct chats" if library and channel == library.channel else ""
         print(dump(channel_line(channel, terms)) if options.json else row)
     for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
         print(mistake, file=sys.stderr)

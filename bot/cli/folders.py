@@ -26,12 +26,12 @@ from bot.settings import Settings, load_settings
 from ingestion.folder_map.folder_map import check_map
 from ingestion.sources.scan_report import why_passed_over
 from ingestion.watch.dry_run import Preview, Previewer
-from storage.chat.channels import require_channel_name
+from storage.chat.channels import DirectLibrary, require_channel_name
 from storage.config_file import MAP_NAME, InvalidFile
 from storage.errors import SettingsError
 from storage.folders.folder_status import FolderStatus
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
-from storage.models import Channel, Platform
+from storage.models import Platform
 from storage.sql.audit import AuditedAction
 
 MAX_FILES_LISTED = 50
@@ -231,11 +231,12 @@ def _workspace(installed: SlackInstallation) -> str:
     )
 
 
-def _direct_chats(library: Channel | None) -> str:
+def _direct_chats(library: DirectLibrary | None) -> str:
     """What direct chats ask, and how that is said."""
     if library is None:
         return f"Direct chats ask no library: name one in {MAP_NAME}, under [direct_chats]"
-    return f"Direct chats ask the {library.name}: footnote documents --channel {quote(library.name)}"
+    name = library.channel.name
+    return f"Direct chats ask the {name}: footnote documents --channel {quote(name)}"
 
 
 def _row(folder: FolderStatus) -> str:

@@ -116,8 +116,8 @@ ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOve
 """Reads channels that may be shown; those without documents are left out."""
 
 
-ReadQuestions = Callable[[], Awaitable[Sequence[str]]]
-"""Reads tried questions of what a direct chat is asked about."""
+ReadQuestions = Callable[[Platform, str], Awaitable[Sequence[str]]]
+"""Reads tried questions of what the direct chats of a platform's installation are asked about."""
 
 ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
 """Reads what a person asked of channels that may be shown, newest first: at most so many."""

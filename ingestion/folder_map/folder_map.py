@@ -54,6 +54,8 @@ class FolderMapEntry:
     """Where the map says so."""
     library: str | None = None
     """The library whose own channel it feeds, for direct chats."""
+    installations: frozenset[str] = frozenset()
+    """Of that library: the workspaces whose direct chats ask it, where anybody may install the bot."""
 
 
 class _Root(NamedTuple):
@@ -216,6 +218,7 @@ class _Library(_Table):
 
 class _DirectChats(_Table):
     library: str
+    installations: list[str] = []
 
 
 class _Map(_Table):
@@ -227,6 +230,10 @@ class _Map(_Table):
     @property
     def direct_library(self) -> str | None:
         return self.direct_chats.library if self.direct_chats else None
+
+    @property
+    def installations(self) -> frozenset[str]:
+        return frozenset(self.direct_chats.installations) if self.direct_chats else frozenset()
 
 
 def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
@@ -310,7 +317,7 @@ def _entries(asked: _Map, home: Path) -> Iterator[FolderMapEntry]:
         if title == asked.direct_library:
             for index, place in enumerate(library.folder):
                 own = _entry(place, library_channel(title), None, home, ("library", title, "folder", index))
-                yield replace(own, library=title)
+                yield replace(own, library=title, installations=asked.installations)
 
 
 def _entry(place: _Place, channel: str, name: str | None, home: Path, key: KeyPath) -> FolderMapEntry:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ingestion.folder_map.folder_map import FolderMapEntry, read_map
 from ingestion.folder_map.inbox import WatchedInbox
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, DirectLibrary
 from storage.config_file import AdminFile, InvalidFile, Mistake
 from storage.errors import StorageError
 from storage.folders.folders import Folder, Folders
@@ -103,7 +103,8 @@ class FolderMap:
             if entry.library is None:
                 channel = await self._channels.ensure_named(entry.channel, entry.name)
             else:
-                channel = direct_library = await self._channels.ensure_library(entry.library)
+                channel = await self._channels.ensure_library(entry.library)
+                direct_library = DirectLibrary(channel, entry.installations)
             folder = await self._folders.ensure(
                 channel.id, entry.location, watched=True, origin="map", passwords=entry.passwords
             )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -39,6 +40,16 @@ class MoveOutcome(Enum):
     """Nothing was ever kept of the conversation."""
     OCCUPIED = "occupied"
     """The new id has documents of its own: nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectLibrary:
+    """The library that direct chats ask."""
+
+    channel: Channel
+    """Its own."""
+    installations: frozenset[str] = frozenset()
+    """The workspaces of Slack and tenants of Teams that an admin names."""
 
 
 class Channels:
@@ -135,24 +146,26 @@ class Channels:
         async with self._database.snapshot() as session:
             return [_channel(row) for row in await session.scalars(query)]
 
-    async def keep_direct_library(self, channel: Channel | None) -> None:
+    async def keep_direct_library(self, library: DirectLibrary | None) -> None:
         """Record which library direct chats ask from now on; None: none."""
-        if await self.direct_library() == channel:
+        if await self.direct_library() == library:
             return
         async with self._database.transaction() as session:
-            value = "" if channel is None else str(channel.id)
-            await session.merge(FactRow(name=_DIRECT_LIBRARY, value=value))
+            value = [library.channel.id, *sorted(library.installations)] if library else []
+            await session.merge(FactRow(name=_DIRECT_LIBRARY, value=json.dumps(value)))
 
-    async def direct_library(self) -> Channel | None:
-        """The own channel of the library that direct chats ask; None while an admin names none.
+    async def direct_library(self) -> DirectLibrary | None:
+        """Return the library that direct chats ask; None while an admin names none.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
         """
         async with self._database.snapshot() as session:
             fact = await session.get(FactRow, _DIRECT_LIBRARY)
-            row = await session.get(ChannelRow, int(fact.value)) if fact and fact.value else None
-            return _channel(row) if row else None
+            if fact is None or not (value := json.loads(fact.value)):
+                return None
+            row = await session.get(ChannelRow, value[0])
+            return DirectLibrary(_channel(row), frozenset(value[1:])) if row else None
 
     async def by_name(self, name: str) -> Channel:
         """A local channel by its name, any other by its tenant name.
@@ -342,4 +355,5 @@ async def _has_documents(session: AsyncSession, channel_id: int) -> bool:
 
 
 def _channel(row: ChannelRow | Row[Any]) -> Channel:
-    return Channel(row.id, TenantName(row.tenant), Platform(row.platform), row.name, row.epoch, row.is_direct)
+    platform, installation = Platform(row.platform), row.installation or ""
+    return Channel(row.id, TenantName(row.tenant), platform, row.name, row.epoch, row.is_direct, installation)

@@ -189,7 +189,7 @@ class MemoryInbox:
             :limit
         ]
 
-    async def direct_questions(self) -> Sequence[str]:
+    async def direct_questions(self, platform: Platform, installation: str) -> Sequence[str]:
         """One tried question."""
         return ["What is in the library?"]
 

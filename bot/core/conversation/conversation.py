@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
@@ -107,7 +108,7 @@ class Conversation:
             channels,
             answering,
             memory,
-            direct or DirectChats(channels, memory),
+            direct or DirectChats(channels, DirectLibraries(channels), memory),
             notes=notes,
             take_upload=take_upload,
         )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import MembershipsUnknown
 from bot.core.models import Answer, AnswerState, Language, MemberChannel, Question
 from bot.core.understanding.question_terms import language_of
@@ -53,6 +54,7 @@ class DirectChats:
     def __init__(
         self,
         channels: Channels,
+        libraries: DirectLibraries,
         memory: ThreadMemory,
         memberships: Mapping[Platform, MembershipLookup] | None = None,
         *,
@@ -62,11 +64,13 @@ class DirectChats:
 
         Args:
             channels: knows the channels.
+            libraries: know which library a direct chat asks.
             memory: knows what each chat said before.
             memberships: one for each platform that says who is in its channels; more may be added later.
             ask_channels: on these platforms a direct chat asks the channels of its person beside the library.
         """
         self._channels = channels
+        self._libraries = libraries
         self._memory = memory
         self._memberships = {} if memberships is None else memberships
         self._ask_channels = ask_channels
@@ -82,7 +86,7 @@ class DirectChats:
             storage.errors.DatabaseUnavailable: nobody knows just now.
         """
         memberships = self._memberships.get(item.platform) if self._ask_channels else None
-        library = await self._channels.direct_library()
+        library = await self._libraries.of(item.platform, chat.channel.installation)
         if memberships is None:
             history = await self._recall(item, library)
             question = replace(chat, history=history)

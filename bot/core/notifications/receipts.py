@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from bot.core.citations.citations import CitationService
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.models import CitedPage, Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.gap_digest import GapDigest
@@ -203,12 +204,14 @@ class ReceiptBuilder:
         *,
         catalog: Catalog,
         folders: ChannelFolders,
+        libraries: DirectLibraries | None = None,
         digest: GapDigest | None = None,
         seconds: float = 45,
     ) -> None:
         """Questions of one batch are tried for at most ``seconds``; ``digest`` writes weekly ones."""
         self._digest = digest
-        self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, channels)
+        libraries = libraries or DirectLibraries(channels)
+        self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, libraries)
         self._notices = notices
         self._channels = channels
         self._suggested_questions = suggested_questions

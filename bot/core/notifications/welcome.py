@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from bot.core.commands.document_list import DocumentList
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.models import Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.suggested_questions import MAX_OFFERED
@@ -21,7 +22,7 @@ from storage.chat.notifications import LIVE, Notices
 from storage.chat_models import Notice
 from storage.clock import utc_now
 from storage.documents.catalog import Catalog
-from storage.models import Channel, ChannelKey, TenantName
+from storage.models import Channel, ChannelKey, Platform, TenantName
 
 MAX_TRIED_DOCUMENTS = 2
 """Documents that questions are tried on when too few were tried before."""
@@ -102,9 +103,9 @@ class WelcomeBuilder:
         catalog: Catalog,
         folders: ChannelFolders,
         try_questions: TryQuestions,
-        channels: Channels,
+        libraries: DirectLibraries,
     ) -> None:
-        self._channels = channels
+        self._libraries = libraries
         self._notices = notices
         self._catalog = catalog
         self._folders = folders
@@ -119,7 +120,7 @@ class WelcomeBuilder:
         words, lead = reply_words(Language.ENGLISH), notification_wording.WELCOME_LEAD
         asked = target
         if target.is_direct:  # its documents are a library's
-            library = await self._channels.direct_library()
+            library = await self._libraries.of(target.platform, target.installation)
             asked = library or target
             lead = notification_wording.welcome_direct(has_library=library is not None)
         documents = await self._catalog.undeleted(asked.id)
@@ -152,8 +153,11 @@ class WelcomeBuilder:
 class ChannelOverviews:
     """Reads channels that somebody else says may be shown; makes none."""
 
-    def __init__(self, channels: Channels, catalog: Catalog, notices: Notices) -> None:
+    def __init__(
+        self, channels: Channels, libraries: DirectLibraries, catalog: Catalog, notices: Notices
+    ) -> None:
         self._channels = channels
+        self._libraries = libraries
         self._catalog = catalog
         self._notices = notices
 
@@ -169,13 +173,13 @@ class ChannelOverviews:
                 found.append(overview)
         return found
 
-    async def direct_questions(self) -> Sequence[str]:
-        """At most three tried questions of the library that direct chats are asked about.
+    async def direct_questions(self, platform: Platform, installation: str) -> Sequence[str]:
+        """Return at most three tried questions of the library that an installation's direct chats ask.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
         """
-        library = await self._channels.direct_library()
+        library = await self._libraries.of(platform, installation)
         return await _offered(self._notices, library) if library else ()
 
     async def _overview(self, channel: Channel) -> ChannelOverview | None:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import inert
@@ -87,6 +88,7 @@ class UploadIntake:
         self,
         uploads: Uploads,
         channels: Channels,
+        libraries: DirectLibraries,
         catalog: Catalog,
         inbox: Path,
         *,
@@ -96,6 +98,7 @@ class UploadIntake:
         """Take what ``rules`` allow into folders of ``inbox``; ``hosts`` may be filled later."""
         self._uploads = uploads
         self._channels = channels
+        self._libraries = libraries
         self._catalog = catalog
         self._inbox = inbox
         self._rules = rules
@@ -125,8 +128,9 @@ class UploadIntake:
         """Whose document a file becomes: of a direct chat, its library's where that takes files."""
         chat = await self._channels.get(item.channel_id)
         is_for_library = chat.is_direct and self._rules.policy.takes_library
-        library = await self._channels.direct_library() if is_for_library else None
-        return library or chat
+        if not is_for_library:
+            return chat
+        return await self._libraries.of(chat.platform, chat.installation) or chat
 
     async def _has_file(self, channel: Channel, upload: Upload) -> bool:
         folder = upload_folder(self._inbox, channel)

@@ -17,6 +17,7 @@ from bot.core.plaintext import shorten, tame
 from bot.core.ports import ReadQuestions
 from bot.slack.web_api import WebClients
 from storage.errors import StorageError
+from storage.models import Platform
 from storage.task_group import cancel_and_wait
 
 MAX_PROMPTS = 4
@@ -50,8 +51,9 @@ class SuggestedPrompts:
         """Without ``thread_ts``: with it, Slack sets none of an agent's."""
         try:
             client = await self._clients.of(installation)
+            questions = await self._read_questions(Platform.SLACK, installation)
             await client.assistant_threads_setSuggestedPrompts(
-                channel_id=direct, title=TRY_ASKING, prompts=prompts(await self._read_questions())
+                channel_id=direct, title=TRY_ASKING, prompts=prompts(questions)
             )
         except (SlackClientError, aiohttp.ClientError, TimeoutError, StorageError) as error:
             log.info("a direct chat has no prompts: %s", type(error).__name__)

@@ -22,6 +22,7 @@ from bot.slack.adapter import SlackAdapter
 from bot.slack.surfaces.agent_view import SuggestedPrompts, prompts
 from bot.slack.web_api import web_client
 from storage.errors import DatabaseUnavailable
+from storage.models import Platform
 
 SECRET = "signing-secret-of-the-test"
 
@@ -88,7 +89,7 @@ async def test_prompts_that_cannot_be_set_are_no_error(slack: Slack, is_away: bo
     """Nothing is raised, and the next visit tries again."""
     slack.refusal = "missing_scope"
 
-    async def questions() -> Sequence[str]:
+    async def questions(platform: Platform, installation: str) -> Sequence[str]:
         if is_away:
             raise DatabaseUnavailable("away")
         return []

@@ -324,7 +324,7 @@ async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, 
     place.mkdir()
     (place / "leave.pdf").write_bytes(LEAVE)
     library = f'[library.policies]\nchannels = ["a"]\n[[library.policies.folder]]\nlocation = "{place}"\n'
-    direct = '[direct_chats]\nlibrary = "policies"\n'
+    direct = '[direct_chats]\nlibrary = "policies"\ninstallations = ["T0HOME"]\n'
     await serve(home, library)
     await home.until_found("a", "marzipan", "leave.pdf")
     assert await home.channels.direct_library() is None
@@ -332,7 +332,9 @@ async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, 
     await home.until_found("library/policies", "marzipan", "leave.pdf")
     named = await home.channels.direct_library()
     assert named is not None
-    assert (named.name, named.is_library, named.is_direct) == ("library/policies", True, False)
+    assert named.installations == {"T0HOME"}
+    channel = named.channel
+    assert (channel.name, channel.is_library, channel.is_direct) == ("library/policies", True, False)
     assert len(await home.rows(ReadingRow)) == 1
     write(home, library + direct + "[[folder]]\nlocation = 5\n")
     (place / "travel.pdf").write_bytes(TRAVEL)

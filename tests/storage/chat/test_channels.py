@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.channels import Channels, is_channel_word
+from storage.chat.channels import Channels, DirectLibrary, is_channel_word
 from storage.errors import InvalidTenant, UnknownChannel
 from storage.models import ChannelKey, Platform, TenantName
 from storage.sql.database import Database
@@ -147,6 +147,7 @@ async def test_one_library_is_that_of_direct_chats_or_none(channels: Channels) -
     """What an admin names last counts, and it can be taken back."""
     first, second = await channels.ensure_library("a"), await channels.ensure_library("b")
     assert await channels.direct_library() is None
-    for library in (first, second, None):
+    of_some = DirectLibrary(second, frozenset({"T1", "T2"}))
+    for library in (DirectLibrary(first), DirectLibrary(second), of_some, None):
         await channels.keep_direct_library(library)
         assert await channels.direct_library() == library

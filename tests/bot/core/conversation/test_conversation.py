@@ -17,12 +17,13 @@ from sqlalchemy import select, update
 
 from bot.core.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.core.conversation.direct_chats import DirectChats
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.conversation.queue_limits import Pacing, QuestionLimits
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
 from bot.core.wording import reply_words
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.inbox import Inbox
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import UPLOAD, InboxItem
@@ -931,7 +932,7 @@ DIRECT = ChannelKey(Platform.SLACK, "T1ABC", "D1ABC")
 async def test_a_direct_chat_asks_the_library_and_remembers_in_the_chat(world: World) -> None:
     """Where it is searched, and where its turn is kept; the person's words never reach the library."""
     library = await Channels(world.database).ensure_library("policies")
-    await Channels(world.database).keep_direct_library(library)
+    await Channels(world.database).keep_direct_library(DirectLibrary(library))
     async with world.running() as worker:
         await worker.receive(message(key=DIRECT, is_direct=True, thread=""))
         await world.until("done")
@@ -948,7 +949,7 @@ async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, i
     """No library: a direct chat is its own; with one, no other chat asks it, whatever its text says."""
     channels = Channels(world.database)
     if not is_direct:
-        await channels.keep_direct_library(await channels.ensure_library("policies"))
+        await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
     async with world.running() as worker:
         await worker.receive(message(is_direct=is_direct, text="Search library/policies, direct chat D1ABC"))
         await world.until("done")
@@ -960,7 +961,7 @@ async def test_without_a_library_or_elsewhere_a_chat_asks_itself(world: World, i
 async def test_a_crash_changes_nothing_of_what_a_direct_chat_asks(world: World) -> None:
     """The kind of the chat is kept with it: the next worker asks the library as the first one would."""
     channels = Channels(world.database)
-    await channels.keep_direct_library(await channels.ensure_library("policies"))
+    await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("policies")))
     await world.worker().receive(message(key=DIRECT, is_direct=True))
     async with world.running():
         await world.until("done")
@@ -982,7 +983,8 @@ async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: Wo
         async def may_read(self, address: Json, tenants: Collection[TenantName]) -> bool:
             return set(tenants) <= members
 
-    direct = DirectChats(Channels(world.database), world.memory, {Platform.SLACK: Lookup()})
+    channels, memberships = Channels(world.database), {Platform.SLACK: Lookup()}
+    direct = DirectChats(channels, DirectLibraries(channels), world.memory, memberships)
     world.inbox.plan("save_answer", "after", Killed())
     await world.worker().receive(message(key=DIRECT, is_direct=True))
     async with world.running(direct=direct):

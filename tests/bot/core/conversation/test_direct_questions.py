@@ -16,9 +16,10 @@ from sqlalchemy import update
 from sqlmodel import col
 
 from bot.core.conversation.direct_chats import MAX_MEMBER_CHANNELS, DirectChats
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import MembershipsUnknown
 from bot.core.models import Answer, AnswerState, Question
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import InboxItem, NewTurn
 from storage.clock import utc_now
@@ -67,6 +68,7 @@ async def ask(
     *,
     ask_channels: bool = True,
     platform: Platform = Platform.SLACK,
+    shared: Collection[Platform] = (),
 ) -> tuple[Question | Answer, Channel]:
     """What becomes of a question in the direct chat, and the chat."""
     channels = Channels(database)
@@ -74,9 +76,9 @@ async def ask(
     item = InboxItem(
         1, 1, 0, platform, chat.id, "", text, {}, utc_now(), is_posting=False, message=None, answer=None
     )
-    direct = DirectChats(
-        channels, ThreadMemory(database, 30), {Platform.SLACK: lookup}, ask_channels=ask_channels
-    )
+    memory, memberships = ThreadMemory(database, 30), {Platform.SLACK: lookup}
+    libraries = DirectLibraries(channels, shared)
+    direct = DirectChats(channels, libraries, memory, memberships, ask_channels=ask_channels)
     return await direct.question(item, Question("1", text, chat, ASKED_AT)), chat
 
 
@@ -88,7 +90,7 @@ async def test_the_first_twenty_channels_with_documents_are_asked_beside_the_lib
         shelf = await open_shelf(database, key(number))
         await shelf.add("a.pdf")
     library = await Channels(database).ensure_library("policies")
-    await Channels(database).keep_direct_library(library)
+    await Channels(database).keep_direct_library(DirectLibrary(library))
     await Channels(database).ensure(key(100))
     emptied = await open_shelf(database, key(101))
     await emptied.add("a.pdf")
@@ -115,10 +117,25 @@ async def test_with_the_preset_and_in_teams_the_library_alone_is_asked(
     assert isinstance(question, Question)
     assert (question.channel, question.members, question.chat) == (chat, (), None)
     library = await Channels(database).ensure_library("policies")
-    await Channels(database).keep_direct_library(library)
+    await Channels(database).keep_direct_library(DirectLibrary(library))
     question, chat = await ask(database, silent, **elsewhere)
     assert isinstance(question, Question)
     assert (question.channel, question.members, question.chat) == (library, (), chat)
+
+
+@pytest.mark.parametrize("ask_channels", [False, True])
+async def test_a_strangers_workspace_is_not_answered_from_the_library(
+    database: Database, ask_channels: bool
+) -> None:
+    """Where anybody may install the bot, only workspaces that an admin names ask the library."""
+    channels, lookup = Channels(database), Lookup({})
+    library = await channels.ensure_library("policies")
+    for named, asked in (((), False), (("T9",), False), (("T9", DIRECT.installation), True)):
+        await channels.keep_direct_library(DirectLibrary(library, frozenset(named)))
+        made, chat = await ask(database, lookup, ask_channels=ask_channels, shared=(Platform.SLACK,))
+        is_asked = isinstance(made, Question) and made.channel == library
+        assert is_asked is asked
+        assert isinstance(made, Answer) or made.channel in (library, chat)
 
 
 async def test_each_channel_recalls_only_what_was_said_of_its_own_documents(database: Database) -> None:

@@ -9,8 +9,9 @@ import pytest
 from fakes.notice_shelf import open_shelf
 from harness.empty_homes import make_sqlite
 
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.notifications.welcome import MAX_CHANNELS, ChannelOverviews
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.notifications import Notices
 from storage.documents.catalog import Catalog
 from storage.models import ChannelKey, Platform, TenantName
@@ -41,7 +42,7 @@ async def test_only_the_channels_that_were_named_and_have_documents_are_shown(da
     await channels.ensure(key("C0EMPTY"))
     (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
     await shelf.notices.keep_questions(notice.id, ["When?", "When?", "Who?"])
-    overviews = ChannelOverviews(channels, Catalog(database), Notices(database))
+    overviews = ChannelOverviews(channels, DirectLibraries(channels), Catalog(database), Notices(database))
     asked = {key(one).tenant for one in ("C0IT", "C0EMPTY", "C0NEW")}
     (shown,) = await overviews.read(asked)
     assert (shown.name, shown.tenant) == ("#it-ops", key("C0IT").tenant)
@@ -59,12 +60,15 @@ async def test_a_direct_chat_is_offered_what_its_library_answers(database: Datab
     (notice,) = await shelf.notices.recent(shelf.channel.id, 1)
     await shelf.notices.keep_questions(notice.id, ["When?"])
     channels = Channels(database)
-    overviews = ChannelOverviews(channels, Catalog(database), Notices(database))
-    assert await overviews.direct_questions() == ()
-    await channels.keep_direct_library(await channels.ensure_library("handbook"))
-    assert await overviews.direct_questions() == ()
-    await channels.keep_direct_library(shelf.channel)
-    assert await overviews.direct_questions() == ("When?",)
+    overviews = ChannelOverviews(channels, DirectLibraries(channels), Catalog(database), Notices(database))
+    assert await overviews.direct_questions(Platform.SLACK, "T1") == ()
+    await channels.keep_direct_library(DirectLibrary(await channels.ensure_library("handbook")))
+    assert await overviews.direct_questions(Platform.SLACK, "T1") == ()
+    await channels.keep_direct_library(DirectLibrary(shelf.channel))
+    assert await overviews.direct_questions(Platform.SLACK, "T1") == ("When?",)
+    libraries = DirectLibraries(channels, {Platform.SLACK})
+    of_strangers = ChannelOverviews(channels, libraries, Catalog(database), Notices(database))
+    assert await of_strangers.direct_questions(Platform.SLACK, "T1") == ()
 
 
 async def test_a_home_does_not_grow_without_end(database: Database) -> None:
@@ -74,5 +78,7 @@ async def test_a_home_does_not_grow_without_end(database: Database) -> None:
         shelf = await open_shelf(database, key(f"C0N{number}"))
         await shelf.add("a.pdf", state="waiting")
         tenants.add(shelf.channel.tenant)
-    overviews = ChannelOverviews(Channels(database), Catalog(database), Notices(database))
+    overviews = ChannelOverviews(
+        Channels(database), DirectLibraries(Channels(database)), Catalog(database), Notices(database)
+    )
     assert len(await overviews.read(tenants)) == MAX_CHANNELS

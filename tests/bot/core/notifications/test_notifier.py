@@ -25,7 +25,7 @@ from bot.core.notifications.suggested_questions import MAX_OFFERED, SuggestedQue
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcement, AnswerListener
 from bot.core.understanding.channel_folders import ChannelFolders
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.notification_events import record_folder, record_source_changed, record_source_failed
 from storage.chat.notifications import Notices
 from storage.chat.uploads import Uploads
@@ -462,7 +462,7 @@ async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
     library = await channels.ensure_library("policies")
     shelf = NoticeShelf(office.database, library, (await office.shelf()).folder)
     if has_library:
-        await channels.keep_direct_library(library)
+        await channels.keep_direct_library(DirectLibrary(library))
         office.oracle.version = await shelf.add("backup.pdf")
         await shelf.publish(office.oracle.version)
         office.register.statuses = [make_status("backup.pdf", "live")]

@@ -17,12 +17,13 @@ from harness.empty_homes import make_sqlite
 from harness.full_disk import full_disk
 from samples.paper import pdf
 
+from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Language
 from bot.core.uploads.file_host import FileDownload, FileHost
 from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake, UploadPolicy, UploadRules
 from bot.core.wording import reply_words
-from storage.chat.channels import Channels
+from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.uploads import Uploads
 from storage.chat_models import CHAT, UPLOAD, InboxItem, Upload, UploadQuota, UploadRefusal
 from storage.clock import clock_ahead, utc_now
@@ -111,6 +112,8 @@ class Counter:
     quota: UploadQuota = field(default_factory=lambda: UploadQuota(3, MEGABYTE))
     policy: str = "all"
     hosts: dict[Platform, FileHost] = field(default_factory=dict)
+    shared: tuple[Platform, ...] = ()
+    """Platforms where anybody may install the bot."""
     states: dict[str, str] = field(default_factory=dict)
     """What became of files, beside what the catalogue knows."""
     dies_at: str = ""
@@ -128,6 +131,7 @@ class Counter:
         return UploadIntake(
             MortalUploads(self.database, self.die),
             Channels(self.database),
+            DirectLibraries(Channels(self.database), self.shared),
             KnowingCatalog(self.database, self.states),
             self.inbox,
             rules=UploadRules(UploadPolicy(self.policy), self.quota, max_file_mb=1),
@@ -280,7 +284,7 @@ async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_
     home = "T1" if platform is Platform.SLACK else "tenant"
     chat = await channels.ensure(ChannelKey(platform, home, "D1"), is_direct=True)
     library = await channels.ensure_library("policies")
-    await channels.keep_direct_library(library)
+    await channels.keep_direct_library(DirectLibrary(library))
     counter.channel = chat
     item = replace(counter.item("a"), platform=platform)
     refused = WORDS.upload_direct if platform is Platform.SLACK else WORDS.uploads_off
@@ -294,6 +298,20 @@ async def test_a_direct_chats_file_becomes_the_librarys_where_the_setting_names_
     assert (await channels.ensure_named(library.tenant)).id == library.id, "whom the inbox's folder feeds"
     await channels.keep_direct_library(None)
     assert await counter.said(replace(counter.item("b"), platform=platform)) == refused
+
+
+async def test_a_stranger_adds_nothing_to_the_library(counter: Counter) -> None:
+    """Where anybody may install the bot, a file of a workspace that no admin named is refused."""
+    channels = Channels(counter.database)
+    counter.host.files["a"] = PDF
+    counter.shared, counter.policy = (Platform.SLACK,), "library"
+    counter.channel = await channels.ensure(ChannelKey(Platform.SLACK, "T2", "D1"), is_direct=True)
+    library = await channels.ensure_library("policies")
+    await channels.keep_direct_library(DirectLibrary(library, frozenset({"T1"})))
+    assert await counter.said(counter.item("a")) == WORDS.upload_direct
+    assert await Uploads(counter.database).of_channel(library.id) == []
+    await channels.keep_direct_library(DirectLibrary(library, frozenset({"T1", "T2"})))
+    assert WORDS.upload_for_all in await counter.said(counter.item("a"))
 
 
 async def test_a_platform_whose_files_cannot_be_had_takes_none(counter: Counter) -> None:
