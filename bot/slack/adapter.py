@@ -16,6 +16,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncCallableAuthorize
+from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
@@ -272,11 +273,16 @@ class SlackAdapter:
         app.error(_ask_again)
         return app
 
-    async def _translate(self, body: dict[str, Any], next_: Callable[[], Awaitable[Any]]) -> None:
+    async def _translate(
+        self, body: dict[str, Any], context: AsyncBoltContext, next_: Callable[[], Awaitable[Any]]
+    ) -> None:
         """Read whatever comes as of the channel that it was first known by; but for the news of a change."""
         if read_move(body) is None:
             await self._moved.refresh()
-            body.update(self._moved.inward(body))
+            names = ("is_enterprise_install", "enterprise_id", "team_id")
+            said = {name: context.get(name) for name in names}
+            installation = installation_of((body.get("authorizations") or [said])[0])
+            body.update(self._moved.inward(body, installation))
         await next_()
 
     async def _take_move(self, body: dict[str, Any]) -> None:

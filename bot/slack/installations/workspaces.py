@@ -69,7 +69,7 @@ class InstalledWorkspaces:
         except (StorageError, OSError, ValueError) as error:
             raise TokenUnavailable(f"no token can be read: {type(error).__name__}") from error
         client = web_client(tokens.bot, self._api_url)
-        client.moved = self.moved
+        client.moved, client.installation = self.moved, installation
         return client
 
     async def start(self) -> None:

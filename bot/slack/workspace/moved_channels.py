@@ -7,7 +7,7 @@ Ids are translated at the door, in both directions, so that what was said before
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -29,13 +29,15 @@ Json = Mapping[str, Any]
 
 
 class MovedChannels:
-    """Knows the ids of channels that changed."""
+    """Knows the ids of channels that changed, those of each installation by themselves.
+
+    Any workspace may say that any id has changed: what one says is nothing to another.
+    """
 
     def __init__(self, read: ReadMoves) -> None:
         self._read = read
         self._known_until = 0.0
-        self._ours: dict[str, str] = {}
-        self._theirs: dict[str, str] = {}
+        self._moves: Sequence[tuple[ChannelKey, ChannelKey]] = ()
 
     async def refresh(self) -> None:
         """Read what changed.
@@ -45,28 +47,39 @@ class MovedChannels:
         """
         if steady_seconds() < self._known_until:
             return
-        moves = [(_conversation(ours), _conversation(theirs)) for ours, theirs in await self._read()]
-        self._ours = {theirs: ours for ours, theirs in moves}
-        self._theirs = dict(moves)
+        self._moves = [(_key(ours), _key(theirs)) for ours, theirs in await self._read()]
         self._known_until = steady_seconds() + KNOWN_SECONDS
 
     def forget(self) -> None:
         """Read again at the next turn."""
         self._known_until = 0.0
 
-    def inward(self, said: Any) -> Any:
-        """What Slack says, with the ids that channels were first known by."""
-        return _translated(said, self._ours) if self._ours else said
+    def inward(self, said: Any, installation: str | None) -> Any:
+        """What Slack says of an installation, with the ids that channels were first known by.
 
-    def outward(self, said: Any) -> Any:
-        """What is said to Slack, with the ids that channels have now."""
-        return _translated(said, self._theirs) if self._theirs else said
+        Args:
+            said: any part of what came.
+            installation: whose channels it names; None: those of the only one that there is.
+        """
+        return _translated(said, {theirs: ours for ours, theirs in self._of(installation)})
+
+    def outward(self, said: Any, installation: str | None) -> Any:
+        """What is said to Slack, with the ids that channels of an installation have now; see ``inward``."""
+        return _translated(said, dict(self._of(installation)))
+
+    def _of(self, installation: str | None) -> Iterator[tuple[str, str]]:
+        """(first id, id now)."""
+        for ours, theirs in self._moves:
+            if installation in (None, ours.installation) and ours.installation == theirs.installation:
+                yield ours.conversation, theirs.conversation
 
 
 class TranslatingClient(AsyncWebClient):
     """Calls Slack by the ids that channels have now, and hands back replies with those that we know."""
 
     moved: MovedChannels | None = None
+    installation: str | None = None
+    """Whose token it has; None: of the only installation that there is."""
 
     async def api_call(self, api_method: str, **given: Any) -> AsyncSlackResponse:
         """One call; while the database is away, with the changes that are known."""
@@ -78,9 +91,9 @@ class TranslatingClient(AsyncWebClient):
             pass
         for part in ("json", "params", "data"):
             if isinstance(given.get(part), Mapping):
-                given[part] = self.moved.outward(given[part])
+                given[part] = self.moved.outward(given[part], self.installation)
         reply = await super().api_call(api_method, **given)
-        reply.data = self.moved.inward(reply.data)
+        reply.data = self.moved.inward(reply.data, self.installation)
         return reply
 
 
@@ -97,11 +110,14 @@ def read_move(envelope: Json) -> tuple[ChannelKey, ChannelKey] | None:
     return old, new
 
 
-def _conversation(tenant: str) -> str:
-    return tenant.rsplit("_", 1)[1]
+def _key(tenant: str) -> ChannelKey:
+    _, installation, conversation = tenant.split("_")
+    return ChannelKey(Platform.SLACK, installation, conversation)
 
 
 def _translated(value: Any, ids: Mapping[str, str]) -> Any:
+    if not ids:
+        return value
     if isinstance(value, str):
         return _ID.sub(lambda found: ids.get(found[0], found[0]), value)
     if isinstance(value, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -84,6 +85,28 @@ async def test_a_command_and_a_shortcut_are_of_that_channel_too(
         sent = street.post(body, Content_Type="application/x-www-form-urlencoded", **sign(body))
         assert await sent == 200
     assert [one.key.conversation for one in street.inbox.kept.values()] == [OLD, OLD]
+
+
+async def test_the_news_of_one_workspace_is_nothing_to_another(street: Any) -> None:
+    """A workspace that anybody may have says that our channel has another id: ours is asked as ever."""
+    street.inbox.moved += [(TenantName(f"sl_T0EVIL_{OTHER}"), TenantName(f"sl_T0EVIL_{OLD}"))]
+    assert await street.send(mention(OLD, "17.1")) == 200
+    (asked,) = street.inbox.kept.values()
+    assert (asked.key.conversation, asked.address["channel"]) == (OLD, OLD)
+
+
+def test_ids_of_an_installation_are_translated_for_it_alone() -> None:
+    """Inward and outward; a client of the only installation translates all."""
+    evil = (ChannelKey(Platform.SLACK, "T0EVIL", OTHER), ChannelKey(Platform.SLACK, "T0EVIL", OLD))
+
+    async def moves() -> list[tuple[TenantName, TenantName]]:
+        return [*MOVES, (evil[0].tenant, evil[1].tenant)]
+
+    moved = MovedChannels(moves)
+    asyncio.run(moved.refresh())
+    assert [moved.outward(OLD, one) for one in (TEAM, "T0EVIL", "T0NEW")] == [NEW, OLD, OLD]
+    assert [moved.inward(OLD, one) for one in (TEAM, "T0EVIL", "T0NEW")] == [OLD, OTHER, OLD]
+    assert [moved.inward(NEW, one) for one in (TEAM, "T0EVIL", None)] == [OLD, NEW, OLD]
 
 
 async def test_news_and_questions_that_cannot_be_kept_are_asked_for_again(
