@@ -7,6 +7,7 @@ another one began, several tabs do not disturb one another, and no other browser
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -37,6 +38,9 @@ from storage.sql.database import Database
 CALLBACK, SIGN_OUT = "/console/sign-in/callback", "/console/sign-out"
 BEGUN_SECONDS = 600
 """That somebody may take for their sign-in at the provider."""
+TOKENS_A_SECOND = 5
+MAX_WAIT = 2.0
+"""Seconds for which a browser waits behind others that sign in."""
 MAX_PATH_CHARS = 500
 """Of the page that somebody is led back to; from a longer one to the first page."""
 SESSION = web.RequestKey("session", Session)
@@ -89,6 +93,36 @@ class BegunSignIn:
         return begun if is_ours and is_whole and now < until else None
 
 
+class Callbacks:
+    """Lets each begun sign-in ask the provider for its token once, and all of them a few times a second.
+
+    A browser's key is its own choice, so whoever wants can make up any number of begun sign-ins.
+    """
+
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}
+        self._due = 0.0
+
+    async def use_up(self, begun: BegunSignIn) -> None:
+        """Return when a sign-in that comes back may ask for its token.
+
+        Raises:
+            SignInRefused: it has come back before.
+            ProviderUnavailable: too many are waiting.
+        """
+        self._used = {state: until for state, until in self._used.items() if time.time() < until}
+        if begun.state in self._used:
+            raise SignInRefused("its state was used before")
+        self._used[begun.state] = begun.until
+        # GCRA, as in ITU-T I.371: some at once, and behind them one after the other.
+        now = time.monotonic()
+        wait = max(self._due, now) - now - 1
+        if wait > MAX_WAIT:
+            raise ProviderUnavailable("too many sign-ins at once")
+        self._due = max(self._due, now) + 1 / TOKENS_A_SECOND
+        await asyncio.sleep(max(wait, 0))
+
+
 class SignIn:
     """The routes of sign-in and sign-out, and the middleware that knows who is signed in."""
 
@@ -101,6 +135,7 @@ class SignIn:
             settings.oidc_scopes,
         )
         self._sessions = Sessions(settings, links.keys, SignOuts(database), links.clock)
+        self._callbacks = Callbacks()
         self._audit = AuditLog(database)
         self._pages = pages
         self._public_url = links.public_url
@@ -179,6 +214,7 @@ class SignIn:
             return self._page(400, "refused")
         back = f"{self._public_url}{CALLBACK}"
         try:
+            await self._callbacks.use_up(begun)
             claims = await self._provider.redeem(query["code"], back, begun.nonce, begun.verifier)
         except ProviderUnavailable as error:
             _log.warning("a sign-in to the console failed: %s", error)

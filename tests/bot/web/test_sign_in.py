@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -30,6 +33,7 @@ from fakes.web_house import SIGNED_IN, House, Visit, make_pdf
 from pydantic import SecretStr
 
 from bot.sign_in_settings import SignInSettings
+from bot.web.sign_in.sign_in import BegunSignIn
 from storage.chat.traces import QuestionRecords
 from storage.clock import utc_now
 from storage.erasure.targets import person_target, words_of
@@ -278,6 +282,23 @@ async def test_a_way_back_is_good_once_and_not_for_long(
     del query["code"]
     answered = await browser.send("GET", CALLBACK, params=query | {"error": "<script>access_denied"})
     assert (answered.status, "script" in await answered.text()) == (400, False)
+
+
+async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provider: ForgingProvider) -> None:
+    """Of a hundred callbacks with one state the first asks; of two hundred states those that may wait."""
+    browser = await open_browser()
+    back = await browser.begin()
+    answers = await asyncio.gather(*(browser.send("GET", back) for _ in range(100)))
+    assert Counter(one.status for one in answers) == {200: 1, 400: 99}
+    assert provider.fetches.count("/token") == 1
+    key, until = secrets.token_urlsafe(32), int(time.time()) + 60
+    browser = Browser(browser.client, provider, {BEGUN: key})
+    states = [BegunSignIn(key, secrets.token_hex(16), "/", until).state for _ in range(200)]
+    sent = [browser.send("GET", CALLBACK, params={"code": "x", "state": state}) for state in states]
+    answers = await asyncio.gather(*sent)
+    refused = sum(one.status == 503 for one in answers)
+    assert refused > 100
+    assert provider.fetches.count("/token") == 1 + 200 - refused
 
 
 @pytest.mark.parametrize(
