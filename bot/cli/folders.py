@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -182,7 +181,7 @@ async def list_folders(options: argparse.Namespace) -> int:
     for folder in folders:
         print(dump(folder_line(folder)) if options.json else _row(folder))
     if dead_links := settings.bot.links_problem(links_url(settings)):
-        print(_in_red(f"problem: {dead_links}"), file=sys.stderr)
+        print(f"problem: {dead_links}", file=sys.stderr)
     print(*map(_workspace, installed), sep="\n", end="\n" if installed else "", file=sys.stderr)
     if library or any(one.platform is not Platform.LOCAL for one in channels):
         print(_direct_chats(library), file=sys.stderr)
@@ -216,19 +215,12 @@ async def approve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _in_red(text: str) -> str:
-    """Text for stderr, red where a person watches it."""
-    return f"\x1b[31m{text}\x1b[0m" if sys.stderr.isatty() and "NO_COLOR" not in os.environ else text
-
-
 def _workspace(installed: SlackInstallation) -> str:
     """A Slack workspace that has the app, and what is wrong with its token."""
     line = f"Slack: {installed.name} ({installed.installation}) since {installed.installed_at.date()}"
     if not installed.problem:
         return line
-    return (
-        f"{line}\n{_in_red(f'problem: {installed.problem}: install the app there again, at /slack/install')}"
-    )
+    return f"{line}\nproblem: {installed.problem}: install the app there again, at /slack/install"
 
 
 def _direct_chats(library: DirectLibrary | None) -> str:

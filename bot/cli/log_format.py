@@ -12,6 +12,8 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import TextIO
 
+from bot.cli.terminal import ERASE_LINE, control
+
 QUIET = (
     "aiosqlite",
     "alembic",
@@ -25,9 +27,6 @@ QUIET = (
 )
 TOLD_BY_PROGRESS = "ingestion.reading"
 """Logs how each file ended, by ids; on a terminal the progress says it, by the file's name."""
-ERASE_LINE = "\r\x1b[K"
-"""A progress line may stand where a record is written: the record replaces it, and it is drawn again."""
-
 
 LINES_PER_SECOND = 100
 """Of one kind: a flood of requests is no flood of lines."""
@@ -38,6 +37,7 @@ class LimitedLines(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
+        self._is_watched = stream.isatty()
         self._second = 0
         self._seen: Counter[tuple[str, int, str]] = Counter()
 
@@ -49,6 +49,8 @@ class LimitedLines(logging.StreamHandler[TextIO]):
         kind = record.name, record.levelno, str(record.msg)
         self._seen[kind] += 1
         if self._seen[kind] <= LINES_PER_SECOND:
+            if self._is_watched:
+                control(ERASE_LINE)  # of a progress line that may stand here; it is drawn again
             super().emit(_without_secrets(record))
 
     def _write_left_out(self) -> None:
@@ -100,7 +102,7 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
     """
     handler = LimitedLines(sys.stderr)
     if is_watched := sys.stderr.isatty():
-        line = f"{ERASE_LINE}%(asctime)s %(levelname)-7s %(message)s"
+        line = "%(asctime)s %(levelname)-7s %(message)s"
         handler.setFormatter(logging.Formatter(line, "%H:%M:%S"))
     else:
         handler.setFormatter(JsonLines())

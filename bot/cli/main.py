@@ -7,7 +7,6 @@ import asyncio
 import errno
 import importlib
 import importlib.metadata
-import io
 import logging
 import os
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.cli.log_format import set_up_logging
+from bot.cli.terminal import escape_output
 from storage.errors import SettingsError, StorageError, UnknownChannel
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -403,11 +403,9 @@ def _explain(error: Exception) -> int:
 
 
 def _prepare_process() -> None:
-    """Keep what we write to ourselves, and write UTF-8 whatever the locale says."""
+    """Keep the files that we write to ourselves, and the words of others from the terminal's controls."""
     os.umask(0o077)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    escape_output()
 
 
 def _is_readable(value: object) -> bool:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from types import TracebackType
 
+from bot.cli.terminal import ERASE_LINE, control
 from bot.core.plaintext import shorten
 from storage.documents.progress import Progress, RungProgress
 from storage.models import DocumentStatus, Rung
@@ -52,7 +53,8 @@ class ProgressLine:
         if self._rewrites:
             # A line that wraps could not be rewritten: only the last one may.
             width = len(text) if has_ended else shutil.get_terminal_size().columns - 1
-            print(f"\r\x1b[K{shorten(text, width)}", end="", file=sys.stderr, flush=True)
+            control(ERASE_LINE)
+            print(shorten(text, width), end="", file=sys.stderr, flush=True)
         else:
             print(text, file=sys.stderr, flush=True)
 
@@ -126,6 +128,7 @@ class CountLine:
         """Show how many are done."""
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
-            print(f"\r\x1b[K{done} of {total} {what}", end=end, file=sys.stderr, flush=True)
+            control(ERASE_LINE)
+            print(f"{done} of {total} {what}", end=end, file=sys.stderr, flush=True)
         elif done == total:
             print(f"{total} {what}", file=sys.stderr, flush=True)
