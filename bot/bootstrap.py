@@ -25,7 +25,6 @@ from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.conversation.conversation import Conversation
 from bot.core.conversation.direct_chats import DirectChats, MembershipLookup
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.conversation.feedback import AnswerFeedback
 from bot.core.conversation.queue_limits import QuestionLimits
 from bot.core.generation.answer_writer import AnswerWriter
@@ -61,6 +60,7 @@ from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.understanding.spelling_correction import SpellingCorrector
 from bot.core.uploads.file_checks import MEGABYTE
 from bot.core.uploads.file_host import FileHost
@@ -372,6 +372,9 @@ def build_conversation(
         readings=stores.readings,
         links=links,
     )
+    libraries = DirectLibraries(stores.channels, settings.shared_platforms)
+    places = stores.channels, libraries, stores.memory, memberships
+    direct = DirectChats(*places, ask_channels=settings.direct_chats == "channels")
     limits = settings.person_questions, settings.channel_questions, settings.workspace_questions
     return Conversation(
         Inbox(stores.database),
@@ -380,24 +383,13 @@ def build_conversation(
         stores.memory,
         messengers,
         notes=LinklessNotes(notes) if is_linkless else notes,
-        direct=DirectChats(
-            stores.channels,
-            direct_libraries(settings, stores),
-            stores.memory,
-            memberships,
-            ask_channels=settings.direct_chats == "channels",
-        ),
+        direct=direct,
         take_upload=take_upload,
         limits=QuestionLimits(*limits),
         concurrency=settings.questions_at_once,
         lease_seconds=LEASE_SECONDS,
         may_have_work=PollGate(stores.database.changes, InboxRow).opens,
     )
-
-
-def direct_libraries(settings: BotSettings, stores: Stores) -> DirectLibraries:
-    """What knows the library of direct chats; with Slack's OAuth anybody may install the bot in Slack."""
-    return DirectLibraries(stores.channels, {Platform.SLACK} if settings.has_slack_oauth else ())
 
 
 def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, FileHost]) -> UploadIntake:
@@ -407,7 +399,7 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
     return UploadIntake(
         Uploads(stores.database),
         stores.channels,
-        direct_libraries(bot, stores),
+        DirectLibraries(stores.channels, bot.shared_platforms),
         stores.catalog,
         settings.inbox,
         rules=UploadRules(UploadPolicy(bot.uploads), quota, settings.storage.max_file_mb),
@@ -442,7 +434,7 @@ def open_slack(
     from bot.web.opened_links import preview_link
 
     onboarding, inbox = Onboarding(stores.channels, stores.notices), Inbox(stores.database)
-    libraries = direct_libraries(settings, stores)
+    libraries = DirectLibraries(stores.channels, settings.shared_platforms)
     overviews = ChannelOverviews(stores.channels, libraries, stores.catalog, stores.notices)
     intake = ChatIntake(
         conversation.receive,
@@ -518,7 +510,7 @@ async def build_notifier(
         CitationService(stores.citations, links, stores.catalog),
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),
-        libraries=direct_libraries(bot, stores),
+        libraries=DirectLibraries(stores.channels, bot.shared_platforms),
         digest=digest,
     )
     admins = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
@@ -584,11 +576,7 @@ def build_ingestion(
 
 
 def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
-    """The model that describes figures, where one is set.
-
-    Raises:
-        SettingsError: the endpoint is named and its model is not.
-    """
+    """The model that describes figures, where one is set; ``SettingsError`` where only its endpoint is."""
     if settings.vision_url is None:
         return None
     if settings.vision_model is None:

@@ -16,6 +16,7 @@ from bot.sign_in_settings import SignInSettings, require_public_url
 from ingestion.settings import IngestionSettings
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
+from storage.models import Platform
 from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings, load, refuse_unknown
 
 
@@ -355,6 +356,11 @@ class BotSettings(FootnoteSettings):
     def has_slack_oauth(self) -> bool:
         """Whether an app is set that many workspaces install, if only by half."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
+
+    @property
+    def shared_platforms(self) -> frozenset[Platform]:
+        """Platforms where anybody may install the bot in a place of their own."""
+        return frozenset({Platform.SLACK}) if self.has_slack_oauth else frozenset()
 
     def serves_console(self, public_url: str) -> bool:
         """Whether there is a console. Unless set, only while links point at this machine: else there may be a

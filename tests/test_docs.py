@@ -31,6 +31,9 @@ MADE_AT_RUN_TIME = {
     "token_keys.json",
     "web_sources.toml",
 }
+SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+# A program before it: a line that is only an assignment belongs into a file.
+SECRET_ARGUMENT = re.compile(r"\S+ .*(?:TOKEN|SECRET|PASSWORD|KEYS?)=\S|env \$\(")
 NO_SETTINGS = {"FOOTNOTE_HOME", "FOOTNOTE_"}
 LISTED = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
 OURS = [
@@ -95,6 +98,14 @@ def test_every_target_that_a_page_gives_is_in_the_makefile(page: Path) -> None:
     """Shows that no page gives a target that cannot be made."""
     targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     assert sorted(set(MAKE.findall(page.read_text(encoding="utf-8"))) - targets) == []
+
+
+@for_each("page", PAGES)
+def test_no_command_of_a_page_holds_a_secret(page: Path) -> None:
+    """Arguments are seen by every user of a machine, and kept in histories: secrets come by files."""
+    text = page.read_text(encoding="utf-8")
+    lines = [line.partition("#")[0] for block in SHELL.findall(text) for line in block.splitlines()]
+    assert [line for line in lines if SECRET_ARGUMENT.search(line)] == []
 
 
 def test_the_patterns_find_what_they_look_for() -> None:

@@ -12,7 +12,7 @@ from copy import copy
 from datetime import UTC, datetime
 from typing import TextIO
 
-from bot.cli.terminal import ERASE_LINE, control
+from bot.terminal import ERASE_LINE, control
 
 QUIET = (
     "aiosqlite",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.cli.log_format import set_up_logging
-from bot.cli.terminal import escape_output
+from bot.terminal import escape_output
 from storage.errors import SettingsError, StorageError, UnknownChannel
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130

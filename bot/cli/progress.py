@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable
 from types import TracebackType
 
-from bot.cli.terminal import ERASE_LINE, control
 from bot.core.plaintext import shorten
+from bot.terminal import ERASE_LINE, control
 from storage.documents.progress import Progress, RungProgress
 from storage.models import DocumentStatus, Rung
 

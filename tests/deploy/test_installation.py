@@ -39,7 +39,9 @@ def test_compose_starts_the_weaviate_that_is_tested_with_the_settings_of_the_doc
     """Shows that version and access rules are those of docs/weaviate.md; without them all is open."""
     weaviate = compose["services"]["weaviate"]
     assert weaviate["image"] == f"${{WEAVIATE_IMAGE:-semitechnologies/weaviate:{WEAVIATE_VERSION}}}"
-    documented = re.findall(r"-e ([A-Z_]+)=", (ROOT / "docs" / "weaviate.md").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "weaviate.md").read_text(encoding="utf-8")
+    (secrets,) = re.findall(r"for name in ([A-Z_ ]+); do", page)
+    documented = [*re.findall(r"-e ([A-Z_]+)=", page), *secrets.split()]
     assert set(weaviate["environment"]) == set(documented)
 
 

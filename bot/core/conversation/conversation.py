@@ -18,7 +18,6 @@ from uuid import uuid4
 
 from bot.core.conversation.answer_json import answer_from_json, answer_to_json
 from bot.core.conversation.direct_chats import DirectChats
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
@@ -36,6 +35,7 @@ from bot.core.ports import (
     StopRequest,
     TakeUpload,
 )
+from bot.core.understanding.direct_libraries import DirectLibraries
 from storage.chat.answer_sources import NOTE
 from storage.chat.channels import Channels
 from storage.chat.inbox import Inbox

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import MembershipsUnknown
 from bot.core.models import Answer, AnswerState, Language, MemberChannel, Question
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.understanding.question_terms import language_of
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels

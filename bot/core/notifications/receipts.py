@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from bot.core.citations.citations import CitationService
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.models import CitedPage, Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.gap_digest import GapDigest
@@ -23,6 +22,7 @@ from bot.core.notifications.welcome import WelcomeBuilder
 from bot.core.plaintext import shorten
 from bot.core.ports import Announcement, AnnouncementEntry
 from bot.core.understanding.channel_folders import ChannelFolders
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
 from storage.chat.notifications import DIGEST, SOURCE_FAILED, WELCOME, Notices

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from bot.core.commands.document_list import DocumentList
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.models import Language
 from bot.core.notifications import notification_wording
 from bot.core.notifications.suggested_questions import MAX_OFFERED
 from bot.core.ports import Announcement, ChannelOverview
 from bot.core.understanding.channel_folders import ChannelFolders
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels, MoveOutcome
 from storage.chat.notifications import LIVE, Notices

@@ -14,12 +14,12 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import inert
 from bot.core.ports import IncomingMessage
 from bot.core.understanding.channel_folders import folder_name
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.understanding.question_terms import language_of
 from bot.core.uploads.file_checks import MEGABYTE, FileChecks, UploadRefused, shown_name
 from bot.core.uploads.file_host import FileDownload, FileHost

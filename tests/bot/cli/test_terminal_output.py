@@ -11,7 +11,7 @@ import pytest
 from harness.empty_homes import make_sqlite
 from harness.forks import run_command
 
-from bot.cli.terminal import escape
+from bot.terminal import escape
 from storage.chat.channels import Channels
 from storage.models import ChannelKey, Platform
 from storage.sql.audit import AuditedAction, AuditLog

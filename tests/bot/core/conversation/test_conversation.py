@@ -17,11 +17,11 @@ from sqlalchemy import select, update
 
 from bot.core.conversation.conversation import FLOOD_SECONDS, Conversation
 from bot.core.conversation.direct_chats import DirectChats
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.conversation.queue_limits import Pacing, QuestionLimits
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead
 from bot.core.models import Answer, AnsweredFrom, AnswerFigure, AnswerState, Language, Question
 from bot.core.ports import AnswerListener, Hold, IncomingMessage, Keep, StopRequest
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.inbox import Inbox

@@ -16,9 +16,9 @@ from sqlalchemy import update
 from sqlmodel import col
 
 from bot.core.conversation.direct_chats import MAX_MEMBER_CHANNELS, DirectChats
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import MembershipsUnknown
 from bot.core.models import Answer, AnswerState, Question
+from bot.core.understanding.direct_libraries import DirectLibraries
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.thread_memory import ThreadMemory
 from storage.chat_models import InboxItem, NewTurn

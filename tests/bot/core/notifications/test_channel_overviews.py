@@ -9,8 +9,8 @@ import pytest
 from fakes.notice_shelf import open_shelf
 from harness.empty_homes import make_sqlite
 
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.notifications.welcome import MAX_CHANNELS, ChannelOverviews
+from bot.core.understanding.direct_libraries import DirectLibraries
 from storage.chat.channels import Channels, DirectLibrary
 from storage.chat.notifications import Notices
 from storage.documents.catalog import Catalog

@@ -17,9 +17,9 @@ from harness.empty_homes import make_sqlite
 from harness.full_disk import full_disk
 from samples.paper import pdf
 
-from bot.core.conversation.direct_libraries import DirectLibraries
 from bot.core.errors import DeliveryError, FileBeingRead, FileUnavailable
 from bot.core.models import Language
+from bot.core.understanding.direct_libraries import DirectLibraries
 from bot.core.uploads.file_host import FileDownload, FileHost
 from bot.core.uploads.upload_intake import MAX_FETCH_TIME, MAX_GAP, UploadIntake, UploadPolicy, UploadRules
 from bot.core.wording import reply_words
