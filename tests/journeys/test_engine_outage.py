@@ -62,6 +62,7 @@ async def test_a_server_at_a_url_is_used_and_its_silence_is_told_as_such(
         assert (await ask(program))["state"] == "grounded"
 
 
+@pytest.mark.long
 async def test_our_own_server_is_started_again_when_it_dies_under_us(program: Program, sop: Path) -> None:
     """``kill -9`` of the child: the log says so, and soon everything answers again with its vectors."""
     program.environment = {"WEAVIATE_URL": "embedded"}

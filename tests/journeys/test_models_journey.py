@@ -53,6 +53,7 @@ def test_a_real_model_is_believed_only_as_far_as_its_quotes_are_found(
     assert all(quote in SENTENCE for quote in citations_of(answer))
 
 
+@pytest.mark.long
 async def test_a_second_model_answers_when_the_first_is_down(ingested: Program) -> None:
     """At an address of its own; it writes the answer, and nobody notices."""
     requests: list[bytes] = []

@@ -149,6 +149,7 @@ async def check_link(url: str, original: bytes) -> None:
             assert forged.status == 404
 
 
+@pytest.mark.long
 async def test_a_home_outlives_a_kill_a_new_version_a_deletion_and_a_restart(
     program: Program, sop: Path
 ) -> None:

@@ -99,6 +99,7 @@ async def begin(program: Program, sop: Path) -> str:
     return space
 
 
+@pytest.mark.long
 async def test_another_embedder_takes_over_while_questions_are_answered(
     any_program: Program, sop: Path, endpoint: EmbeddingServer
 ) -> None:

@@ -30,8 +30,13 @@ SOAK_EXAMPLES, SOAK_STEPS = 5000, 50
 ENGINES = {"Weaviate": "weaviate", "PostgreSQL": "postgres"}
 
 
+DAILY = ("embedded/SQLite", "Weaviate/PostgreSQL")
+"""Each engine once."""
+
+
 def _marks(pair: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.engine(ENGINES[part]) for part in pair.split("/") if part in ENGINES]
+    engines = [pytest.mark.engine(ENGINES[part]) for part in pair.split("/") if part in ENGINES]
+    return engines if pair in DAILY else [*engines, pytest.mark.long]
 
 
 def _databases(request: pytest.FixtureRequest, folder: Path, name: str) -> Databases:

@@ -144,6 +144,7 @@ async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then
     assert after.version_id == before.version_id
 
 
+@pytest.mark.long
 @needs_weaviate
 async def test_a_server_killed_between_write_and_flip_never_shows_half_a_document(
     weaviate: RealWeaviate, weaviate_home: Home, killed_index: KilledIndex

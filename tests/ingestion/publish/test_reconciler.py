@@ -41,10 +41,14 @@ TRAVEL = pdf("Travel\nEmployees go by lantern train, second class.")
 NEWER = pdf("Leave\nEmployees get thirty days of saffron leave a year.")
 
 
+WEAVIATE = pytest.mark.engine("weaviate")
 BOTH_ENGINES = pytest.mark.parametrize(
-    "home", ["embedded", pytest.param("weaviate", marks=pytest.mark.engine("weaviate"))], indirect=True
+    "home", ["embedded", pytest.param("weaviate", marks=[WEAVIATE, pytest.mark.long])], indirect=True
 )
-"""For what an index holds or loses; blobs, readings and leases are the same beside either."""
+# What an index holds or loses; blobs, readings and leases are the same beside either.
+BOTH_ENGINES_DAILY = pytest.mark.parametrize(
+    "home", ["embedded", pytest.param("weaviate", marks=WEAVIATE)], indirect=True
+)
 
 
 @pytest.fixture
@@ -360,7 +364,7 @@ async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
     return one is not None and one.state == state
 
 
-@BOTH_ENGINES
+@BOTH_ENGINES_DAILY
 async def test_an_index_of_yesterday_is_brought_up_to_today(
     home: Home, channel: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ async def test_a_pdf_whose_pages_cannot_be_looked_at_keeps_its_quick_structure(h
     assert await home.files.vectors(full.id) is not None
 
 
+@pytest.mark.long
 async def test_a_quick_reading_that_was_damaged_is_made_again_before_its_full_one(home: Home) -> None:
     """Shows that a file of the right length and the wrong bytes is noticed by whoever needs it, and heals."""
     home.embedder = embedder = TermEmbedder("terms")

@@ -114,7 +114,9 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
     assert len(await home.rows(ReadingRow)) == 2 * len(FILES)
 
 
-@pytest.mark.parametrize("is_embedder_new", [False, True], ids=["chunker", "embedder"])
+@pytest.mark.parametrize(
+    "is_embedder_new", [False, pytest.param(True, marks=pytest.mark.long)], ids=["chunker", "embedder"]
+)
 async def test_an_older_version_keeps_what_was_read_of_it(
     home: Home, first: TermEmbedder, is_embedder_new: bool
 ) -> None:
@@ -193,6 +195,7 @@ async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vecto
     assert all(row.attempts == 0 for row in await home.rows(ReadingRow) if row.rung == "full")
 
 
+@pytest.mark.long
 async def test_a_full_reading_that_is_cut_off_goes_on_where_it_was(home: Home, first: TermEmbedder) -> None:
     """Shows that no chunk is embedded twice, however often the work begins anew."""
     for name, data in FILES.items():
@@ -296,6 +299,7 @@ class CountingViewer:
         return await self._pdf.lay_out(path, first, last)
 
 
+@pytest.mark.long
 async def test_another_embedder_looks_at_no_page_again(home: Home, first: TermEmbedder) -> None:
     """Shows that the costly part of a full reading is done once a content, unless its files are damaged."""
     viewer = CountingViewer(home)
@@ -322,6 +326,7 @@ class Refusing:
         raise ReaderKilled("It needs more memory than the limit.")
 
 
+@pytest.mark.long
 async def test_what_the_new_parser_cannot_read_keeps_its_old_reading(home: Home, first: TermEmbedder) -> None:
     """Shows that a content which fails only now goes on answering, and that its reason is told."""
     await begin(home)

@@ -85,6 +85,7 @@ async def test_a_replacement_keeps_the_old_version_answering_until_the_flip(home
     assert [row.state for row in await home.rows(PublicationRow)].count("live") == 1
 
 
+@pytest.mark.long
 async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Home) -> None:
     """Shows that questions under way can finish, and that nothing piles up."""
     await home.serve(stop_at="quick")

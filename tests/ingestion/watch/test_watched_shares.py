@@ -44,6 +44,7 @@ async def problem(home: Home) -> Any:
     return next((row.problem for row in await home.rows(FolderRow) if row.location.startswith("s3://")), None)
 
 
+@pytest.mark.long
 async def test_a_pdf_put_into_a_bucket_answers_and_its_replacement_after_it(
     home: Home, bucket: Bucket
 ) -> None:

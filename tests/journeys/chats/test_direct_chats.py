@@ -55,6 +55,7 @@ async def reply_to(slack: SlackDouble, chat: str, text: str) -> dict[str, Any]:
     return (await slack.replies(chat, count + 1))[-1]
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_a_direct_chat_asks_the_library_and_no_channel(
     program: Program, start_slack: StartSlack

@@ -41,7 +41,8 @@ async def command(slack: SlackDouble, text: str, channel: str = IT) -> None:
 
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
-@pytest.mark.parametrize("mode", ["socket", pytest.param("events", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["socket", "events"])
 async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
     program: Program, start_slack: StartSlack, sop: Path, mode: str, browser: Browser
 ) -> None:

@@ -32,6 +32,7 @@ def name_library(program: Program, document: Path) -> None:
     (program.home / "folders.toml").write_text(f'{library}[direct_chats]\nlibrary = "policies"\n')
 
 
+@pytest.mark.long
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
 async def test_a_personal_chat_is_welcomed_with_chips_that_ask(

@@ -21,6 +21,7 @@ def test_ingest_needs_no_serve_and_a_second_run_adds_nothing(with_samples: Progr
     assert with_samples.documents("it") == before
 
 
+@pytest.mark.long
 def test_a_scan_is_named_and_read_when_asked_to_wait_for_it(program: Program, tmp_path: Path) -> None:
     """Nothing of a scan answers before OCR read it: ``ingest`` says so and ends, or waits when told to."""
     scan = tmp_path / "scan.pdf"
@@ -289,6 +290,7 @@ def test_an_unknown_setting_is_refused(program: Program) -> None:
     assert "FOOTNOTE_PROT" in ended.stderr
 
 
+@pytest.mark.long
 def test_two_files_of_one_path_are_two_sources(program: Program, tmp_path: Path) -> None:
     """A channel fed from two folders: each cited page is reachable under its own link.
 

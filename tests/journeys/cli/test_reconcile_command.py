@@ -8,10 +8,12 @@ import shutil
 from pathlib import Path
 
 import aiohttp
+import pytest
 from harness.program import SAMPLES, Program
 from harness.waiting import BY_COMMAND, until
 
 
+@pytest.mark.long
 async def test_an_admin_sees_what_was_mended(program: Program) -> None:
     """A sound home has no difference; a PDF that the store lost and its folder has is copied again at once,
     beside a running service and without one, with its page behind the old link. A lost index comes back by

@@ -113,6 +113,7 @@ def test_a_share_that_an_smb_server_does_not_have_is_a_problem(smb_server: RealS
     source.close()
 
 
+@pytest.mark.long
 @pytest.mark.engine("s3")
 def test_a_listing_of_many_pages_is_read_to_its_end(s3_server: RealS3) -> None:
     """Shows that the objects after the first thousand are seen too, and folder markers are none."""

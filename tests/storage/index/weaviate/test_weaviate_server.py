@@ -205,6 +205,7 @@ async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_
             await index.ping()
 
 
+@pytest.mark.long
 @needs_weaviate
 async def test_an_orphan_is_ended_and_a_child_that_dies_under_us_comes_back(tmp_path: Path) -> None:
     """Shows that a server whose owner is gone does not block the next start, which takes over its data,
