@@ -135,9 +135,13 @@ def asked_blocks(address: Json) -> list[Block]:
 
 
 def is_outsider(payload: Json) -> bool:
-    """Whether somebody of another workspace clicks; inside an organisation everybody is at home."""
-    home, own = ((payload.get(name) or {}).get(id) for name, id in (("team", "id"), ("user", "team_id")))
-    return not payload.get("enterprise") and own not in (None, home)
+    """Return whether somebody of another workspace or organisation clicks.
+
+    ``user.team_id`` is the id of the organisation where there is one (Slack's "block_actions payload").
+    """
+    team, enterprise, user = (payload.get(name) or {} for name in ("team", "enterprise", "user"))
+    home = {team.get("id"), team.get("enterprise_id"), enterprise.get("id"), None}
+    return user.get("team_id") not in home
 
 
 def installation_of_click(payload: Json) -> str:

@@ -73,6 +73,8 @@ def test_one_click_is_one_question_and_another_click_another() -> None:
         {"enterprise": {"id": "E0ACME001"}, "is_enterprise_install": True},
         {"user": {}},
         {"user": {"id": "U0ALICE01", "team_id": "T0OTHER01"}},
+        {"user": {"id": "U0ALICE01", "team_id": "T0OTHER01"}, "enterprise": {"id": "E0ACME001"}},
+        {"user": {"id": "U0ALICE01", "team_id": "E0OTHER01"}, "enterprise": {"id": "E0ACME001"}},
         {"channel": None},
         {"message": None},
         {"actions": []},
@@ -90,7 +92,17 @@ def test_an_org_wide_install_is_asked_by_its_enterprise() -> None:
     """The button names the tenant of the organisation."""
     key = ChannelKey(Platform.SLACK, "E0ACME001", "C0ITOPS01")
     action = {"action_id": "ask-1", "block_id": f"ask:1:{key.tenant}", "value": "Why?", "action_ts": "1.1"}
-    payload = click(enterprise={"id": "E0ACME001"}, is_enterprise_install=True, team=None, actions=[action])
-    message = read_question_click(payload)
+    installed = {"enterprise": {"id": "E0ACME001"}, "is_enterprise_install": True, "team": None}
+    user = {"id": "U0ALICE01", "team_id": "E0ACME001"}
+    message = read_question_click(click(**installed, user=user, actions=[action]))
     assert message
     assert message.key == key
+    user["team_id"] = "E0OTHER01"
+    assert read_question_click(click(**installed, user=user, actions=[action])) is None
+
+
+def test_a_person_of_the_organisation_may_click_in_any_workspace() -> None:
+    """Slack names the organisation in place of their workspace."""
+    user = {"id": "U0ALICE01", "team_id": "E0ACME001"}
+    assert read_question_click(click(user=user, enterprise={"id": "E0ACME001"}))
+    assert read_question_click(click(user=user, team={"id": KEY.installation, "enterprise_id": "E0ACME001"}))
