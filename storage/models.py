@@ -264,6 +264,8 @@ class Shown:
     """Rectangles of its words, as shares of the displayed page."""
     number: int | None = None
     """Its [n] in an answer; None: it is no quote of one."""
+    origin: int | None = None
+    """Id of the citation that it was cited by before; None: it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,13 +284,15 @@ class CitationRecord:
     """The same of all quotes of one answer; None: it is no quote of one, or older than such ids."""
     number: int | None = None
     """Its [n] in that answer."""
+    origin_id: int | None = None
+    """The citation of another version that it was made from; None: it was made for an answer."""
     revoked_at: datetime | None = None
     """Since when its links open nothing; None: they do."""
 
     @property
     def shown(self) -> Shown:
         """What it shows."""
-        return Shown(self.version_id, self.page, self.quote, self.boxes, self.number)
+        return Shown(self.version_id, self.page, self.quote, self.boxes, self.number, self.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,10 @@ class Citations:
         self._database = database
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
-        """Keep what one answer shows, in this order; no id is ever given to another one."""
+        """Keep what one answer shows, in this order; no id is ever given to another one.
+
+        What is made from a citation that was revoked is revoked, too.
+        """
         now, answer_id = utc_now(), random_id()
         kept = [
             CitationRecord(
@@ -65,12 +68,20 @@ class Citations:
                 created_at=now,
                 answer_id=None if one.number is None else answer_id,
                 number=one.number,
+                origin_id=one.origin,
             )
             for one in shown
         ]
-        if kept:
-            async with self._database.transaction(exclusive=False, brief=True) as session:
-                await session.execute(insert(CitationRow), list(map(asdict, kept)))
+        if not kept:
+            return []
+        async with self._database.transaction(exclusive=False, brief=True) as session:
+            if origins := [one.origin_id for one in kept if one.origin_id is not None]:
+                revoked = select(col(CitationRow.id), col(CitationRow.revoked_at)).where(
+                    col(CitationRow.id).in_(origins), col(CitationRow.revoked_at).is_not(None)
+                )
+                ended = dict((await session.execute(revoked)).tuples().all())
+                kept = [replace(one, revoked_at=ended.get(one.origin_id or 0)) for one in kept]
+            await session.execute(insert(CitationRow), list(map(asdict, kept)))
         return kept
 
     async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
@@ -167,6 +178,20 @@ class Citations:
         is_known = any(quotes.values()) or all(one == fitting[0] for one in fitting)
         return fitting[0] if fitting and is_known else None
 
+    async def newest_of(self, channel_id: int, shown: Shown) -> int | None:
+        """Return the id of the newest citation of a quote; None: it is not kept."""
+        query = (
+            select(col(CitationRow.id))
+            .where(col(CitationRow.channel_id) == channel_id)
+            .where(col(CitationRow.version_id) == shown.version_id, col(CitationRow.page) == shown.page)
+            .where(col(CitationRow.quote) == shown.quote)
+            .order_by(col(CitationRow.created_at).desc())
+            .limit(1)
+        )
+        async with self._database.snapshot() as session:
+            found: int | None = await session.scalar(query)
+        return found
+
     async def of_versions(self, channel_id: int, versions: Collection[int]) -> list[CitationRecord]:
         """The quotes of these versions that answers to a channel showed last, the newest first."""
         query = (
@@ -180,10 +205,15 @@ class Citations:
             return [_record(row) for row in await session.scalars(query)]
 
     async def revoke(self, citations: Collection[int], action: AuditedAction) -> int:
-        """End every link to these citations, and keep that somebody wanted it; returns how many it ends."""
+        """End every link to these citations and to what was made from them; return how many it ends.
+
+        ``action``: is kept, with whether it ended any.
+        """
+        made = select(col(CitationRow.id)).where(col(CitationRow.id).in_(citations)).cte(recursive=True)
+        made = made.union(select(col(CitationRow.id)).join(made, col(CitationRow.origin_id) == made.c.id))
         ended = (
             update(CitationRow)
-            .where(col(CitationRow.id).in_(citations), col(CitationRow.revoked_at).is_(None))
+            .where(col(CitationRow.id).in_(select(made.c.id)), col(CitationRow.revoked_at).is_(None))
             .values(revoked_at=utc_now())
             .returning(col(CitationRow.id))
         )

@@ -385,6 +385,10 @@ class CitationRow(SQLModel, table=True):
     """What the quotes of one answer have in common; none of a figure, nor of a page without a quote."""
     number: int | None = None
     """The [n] of the quote in its answer."""
+    origin_id: int | None = Field(
+        default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
+    )
+    """The citation of another version that it was made from: it is revoked with that one."""
     revoked_at: datetime | None = moment(default=None)
     """Since then no link to it opens anything."""
 

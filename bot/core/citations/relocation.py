@@ -95,7 +95,7 @@ class PassageLocator:
 def moved(shown: Shown, version_id: int, place: Place) -> Shown:
     """What to cite at a place of another version; words that do not stand there are not said to."""
     quote = shown.quote if place.found_by is FoundBy.TEXT else ""
-    return Shown(version_id, place.page, quote, place.boxes, shown.number)
+    return Shown(version_id, place.page, quote, place.boxes, shown.number, shown.origin)
 
 
 def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:

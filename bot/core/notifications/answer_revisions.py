@@ -160,7 +160,10 @@ class AnswerReviser:
         live = await self._catalog.live_document(state.channel_id, state.document)
         if state.is_withdrawn or live is None:
             return SourceChange(words.source_withdrawn(document=name), None)
-        shown = [Shown(one.version_id, one.page, one.quote, one.boxes, one.number) for one in cited]
+        shown = [
+            Shown(one.version_id, one.page, one.quote, one.boxes, one.number, one.citation_id or None)
+            for one in cited
+        ]
         places = [await self._place(*pair, live) for pair in zip(shown, cited, strict=True)]
         channel = await self._channels.get(state.channel_id)
         records = await self._citations.add(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.core.citations.citations import DocumentNames
 from bot.core.citations.relocation import FoundBy, PassageLocator, moved
@@ -70,8 +71,9 @@ class PageNotes:
         words = reply_words(Language(followed.language))
         before = Shown(note["version"], note["page"], followed.shown.quote)
         place = await self._locator.locate(before, live.reading_id, own=old.reading_id)
-        after = moved(before, live.version_id, place)
         channel = await self._channels.get(live.channel_id)
+        origin = await self._citations.newest_of(channel.id, before)
+        after = moved(replace(before, origin=origin), live.version_id, place)
         (record,) = await self._citations.add(channel.id, [after])
         name = (await DocumentNames(self._catalog).names(channel.id, [live]))[live.version_id]
         lead = words.page_lost if place.found_by is FoundBy.NOTHING else words.page_moved

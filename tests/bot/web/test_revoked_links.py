@@ -56,6 +56,26 @@ async def test_the_links_of_one_answer_end_and_no_others(
     assert [one.is_done for one in await AuditLog(house.database).latest()] == [True, False]
 
 
+async def test_what_was_made_of_a_revoked_link_ends_with_it(client: TestClient, house: House) -> None:
+    """A link to the newer version, and to the one after that; none is made from it later."""
+    channel = await house.channel("alpha")
+    first = await house.shelve(channel, "a.pdf", make_pdf([["Water boils at 100 C"]]))
+    (cited,) = await house.cite_answer(channel, (first, 1, "at 100 C"))
+    (path,) = paths(house, channel, [cited])
+    opened, shelved = [path], first
+    for word in ("surely", "always"):
+        page = make_pdf([[f"Water {word} boils at 100 C"]])
+        shelved = await house.shelve(channel, "a.pdf", page, replaces=shelved)
+        opened.append((await client.post(f"{opened[-1]}/newer")).url.path)
+    assert len(set(opened)) == 3
+    assert await statuses(client, opened) == [200, 200, 200]
+    assert await house.citations.revoke([cited.id], REVOKE) == 3
+    assert await statuses(client, opened) == [410, 410, 410]
+    (late,) = await house.citations.add(channel.id, [replace(cited.shown, version_id=cited.version_id)])
+    assert late.revoked_at is not None
+    assert await statuses(client, paths(house, channel, [late])) == [410]
+
+
 async def test_the_links_of_a_channel_end(
     client: TestClient, house: House, cited: tuple[Channel, list[CitationRecord]]
 ) -> None:

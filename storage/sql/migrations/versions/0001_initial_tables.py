@@ -293,6 +293,7 @@ def _create_sources() -> None:
         sa.Column("created_at", MOMENT, nullable=False),
         sa.Column("answer_id", WIDE_ID, index=True),
         sa.Column("number", sa.Integer),
+        sa.Column("origin_id", WIDE_ID, index=True),
         sa.Column("revoked_at", MOMENT),
         sqlite_autoincrement=True,
     )
