@@ -79,7 +79,7 @@ class Citations:
                 revoked = select(col(CitationRow.id), col(CitationRow.revoked_at)).where(
                     col(CitationRow.id).in_(origins), col(CitationRow.revoked_at).is_not(None)
                 )
-                ended = dict((await session.execute(revoked)).tuples().all())
+                ended = {id_: moment for id_, moment in await session.execute(revoked)}
                 kept = [replace(one, revoked_at=ended.get(one.origin_id or 0)) for one in kept]
             await session.execute(insert(CitationRow), list(map(asdict, kept)))
         return kept

@@ -14,6 +14,7 @@ from storage.clock import clock_ahead
 from storage.documents.catalog import Catalog
 from storage.documents.document_overview import DocumentOverview
 from storage.models import Box, ChannelKey, Platform, Shown
+from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 from storage.sql.tables import (
     AnswerSourceRow,
@@ -196,3 +197,16 @@ async def test_a_figure_leads_to_the_answer_that_showed_it(
     figure, other, page = await citations.add(1, places)
     assert await citations.shown_in(figure.id) == shown
     assert (await citations.shown_in(other.id), await citations.shown_in(page.id)) == (None, None)
+
+
+async def test_revoking_goes_down_to_what_was_made_and_not_up(citations: Citations, version_id: int) -> None:
+    """Of three, each made from the one before, the second and the third end."""
+    first, *_ = await citations.add(1, [Shown(version_id, 1, "a", number=1)])
+    second, *_ = await citations.add(1, [replace(first.shown, quote="b")])
+    third, *_ = await citations.add(1, [replace(second.shown, quote="c")])
+    action = AuditedAction("local", "revoke links", "", "")
+    assert await citations.revoke([second.id], action) == 2
+    kept = [await citations.get(one.id) for one in (first, second, third)]
+    assert [one and one.revoked_at is None for one in kept] == [True, False, False]
+    (fourth,) = await citations.add(1, [third.shown])
+    assert fourth.revoked_at is not None
