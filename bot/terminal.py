@@ -1,4 +1,4 @@
-"""What a command writes: the words of others never move a cursor, hide a line or ring a bell.
+"""Escape what a command writes: the words of others never move a cursor, hide a line or ring a bell.
 
 Names, questions and subjects come from chats and documents. One place escapes all of them, in JSON too; our
 own control sequences go past it.
@@ -29,7 +29,7 @@ class EscapedStream(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Of what is written."""
+        """Return the encoding of what is written."""
         return self._stream.encoding
 
     def write(self, text: str, /) -> int:
@@ -46,7 +46,7 @@ class EscapedStream(io.TextIOBase):
         self._stream.flush()
 
     def isatty(self) -> bool:
-        """Whether a person may be reading."""
+        """Return whether a person may be reading."""
         return self._stream.isatty()
 
     def fileno(self) -> int:

@@ -55,7 +55,7 @@ class FolderMapEntry:
     library: str | None = None
     """The library whose own channel it feeds, for direct chats."""
     installations: frozenset[str] = frozenset()
-    """Of that library: the workspaces whose direct chats ask it, where anybody may install the bot."""
+    """Workspaces whose direct chats ask that library, where anybody may install the bot."""
 
 
 class _Root(NamedTuple):

@@ -34,7 +34,7 @@ from storage.stores import Stores
 from storage.threads import run_in_thread
 
 REPLACED = "replaced"
-"""Where a restore puts what a home held, in a folder by its time."""
+"""The folder in a home where a restore puts what the home held."""
 MADE_ANEW = (
     "footnote.db*",
     "index",
@@ -68,7 +68,7 @@ class BackupReport:
     dropped: int
     """Contents of the backup before it that nothing needs any more."""
     digest: str
-    """What `footnote restore` asks for."""
+    """SHA-256 of the manifest, which `footnote restore` asks for."""
     left_out: dict[str, str]
     """Files that were damaged or gone -> why."""
     seconds: float

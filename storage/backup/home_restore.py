@@ -93,7 +93,7 @@ def read_backup(place: BackupPlace) -> BackupManifest:
 
 
 def _strange_names(manifest: BackupManifest) -> Iterator[str]:
-    """What no backup of ours names: it could be a path out of the home."""
+    """Yield the names that no backup of ours has: one could be a path out of the home."""
     tables = SQLModel.metadata.tables
     yield from (name for name in (*manifest.tables, *manifest.last_ids) if name not in tables)
     yield from (name for name, entry in manifest.files.items() if not _is_of_home(name, entry))

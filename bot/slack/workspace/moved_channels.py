@@ -55,7 +55,7 @@ class MovedChannels:
         self._known_until = 0.0
 
     def inward(self, said: Any, installation: str | None) -> Any:
-        """What Slack says of an installation, with the ids that channels were first known by.
+        """Return what Slack says of an installation with the ids that channels were first known by.
 
         Args:
             said: any part of what came.
@@ -64,7 +64,7 @@ class MovedChannels:
         return _translated(said, {theirs: ours for ours, theirs in self._of(installation)})
 
     def outward(self, said: Any, installation: str | None) -> Any:
-        """What is said to Slack, with the ids that channels of an installation have now; see ``inward``."""
+        """Return what is said to Slack with the ids that channels have now; arguments as of ``inward``."""
         return _translated(said, dict(self._of(installation)))
 
     def _of(self, installation: str | None) -> Iterator[tuple[str, str]]:

@@ -113,12 +113,12 @@ class Callbacks:
         self._used = {state: until for state, until in self._used.items() if time.time() < until}
         if begun.state in self._used:
             raise SignInRefused("its state was used before")
-        self._used[begun.state] = begun.until
         # GCRA, as in ITU-T I.371: some at once, and behind them one after the other.
         now = time.monotonic()
         wait = max(self._due, now) - now - 1
         if wait > MAX_WAIT:
             raise ProviderUnavailable("too many sign-ins at once")
+        self._used[begun.state] = begun.until
         self._due = max(self._due, now) + 1 / TOKENS_A_SECOND
         await asyncio.sleep(max(wait, 0))
 

@@ -299,6 +299,9 @@ async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provid
     refused = sum(one.status == 503 for one in answers)
     assert refused > 100
     assert provider.fetches.count("/token") == 1 + 200 - refused
+    turned_away = next(state for state, one in zip(states, answers, strict=True) if one.status == 503)
+    back = await browser.send("GET", CALLBACK, params={"code": "x", "state": turned_away})
+    assert provider.fetches.count("/token") == 2 + 200 - refused, back.status
 
 
 @pytest.mark.parametrize(
