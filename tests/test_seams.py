@@ -47,8 +47,10 @@ def patches(tree: ast.Module) -> Iterator[ast.expr]:
             if is_ours(names.get(root, root)) or (is_method and not is_known):
                 yield node
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-            root, is_private = root_of(node), re.search(r"\._(?!_)", ast.unparse(node))
-            if root not in {"self", "cls"} and (is_ours(names.get(root, "")) or is_private):
+            root = root_of(node)
+            if root in {"self", "cls"}:
+                continue
+            if is_ours(names.get(root, "")) or re.search(r"\._(?!_)", ast.unparse(node)):
                 yield node
 
 

@@ -17,6 +17,7 @@ from bot.settings import load_settings
 SECONDS, PER_SECOND = 10, 2
 
 
+@pytest.mark.long
 async def test_an_idle_service_opens_few_transactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_server_that_is_not_there_is_a_sentence(with_samples: Program) -> None
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.long
 def test_a_home_does_not_change_its_index_unnoticed(with_samples: Program) -> None:
     """The other index knows nothing of these documents: it is refused, not believed."""
     with_samples.environment = {"WEAVIATE_URL": "embedded"}

@@ -38,6 +38,7 @@ def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(
     assert "glossary.toml:1: there is no channel 'hq' yet" in ingested.run("channels").stderr
 
 
+@pytest.mark.long
 def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) -> None:
     """Shows that a folder with a model is all it takes."""
     (tmp_path / "pool.pdf").write_bytes(pdf("The pool is open 16 weeks a year."))
@@ -52,6 +53,7 @@ def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) 
     assert [(one["file"], one["score"]) for one in answer["passages"]] == [("pool.pdf", 1), ("leave.pdf", 0)]
 
 
+@pytest.mark.long
 def test_an_endpoint_that_is_down_changes_nothing_but_the_log(ingested: Program) -> None:
     """Shows that the answer is the same, and that the log says what was left out."""
     ingested.environment = {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from fakes.tiny_embedder import write_embedder
 from harness.program import Program
 from samples.paper import pdf
@@ -33,6 +34,7 @@ ASKED = {
 """What the page answers, and what it does not."""
 
 
+@pytest.mark.long
 def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
     program: Program, tmp_path: Path
 ) -> None:

@@ -150,6 +150,7 @@ async def turn_round(program: Program, file: Path) -> None:
     assert turned["text"].startswith("On this, approved web pages say:")
 
 
+@pytest.mark.long
 async def test_the_service_fetches_by_itself_and_the_list_decides(program: Program) -> None:
     """Shows that `serve` needs no seeding, that a page is cited until it is taken off the list, and that a
     question may wait for what it misses."""

@@ -211,6 +211,7 @@ async def test_the_bars_show_the_numbers_of_the_catalog(page: Page, client: Test
     await page.wait_for_selector(".answer >> text=Very.")
 
 
+@pytest.mark.long
 @pytest.mark.engine("chromium")
 async def test_a_service_that_does_not_answer_is_called_so(
     page: Page, client: TestClient, house: House

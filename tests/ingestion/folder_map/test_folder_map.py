@@ -318,6 +318,7 @@ async def test_a_library_is_read_once_and_answers_in_each_of_its_channels(home: 
     assert len(await home.rows(ReadingRow)) == 2
 
 
+@pytest.mark.long
 async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, tmp_path: Path) -> None:
     """Shows that it is named and taken back live, read once, and kept by a map with a mistake."""
     place = tmp_path / "policies"

@@ -119,7 +119,7 @@ async def damage(server: RealWeaviate, tenant: TenantName, publication: UUID, wh
 
 
 @needs_weaviate
-@pytest.mark.parametrize("what", ["object", "vector"])
+@pytest.mark.parametrize("what", [pytest.param("object", marks=pytest.mark.long), "vector"])
 async def test_what_lost_a_part_is_replaced_after_a_start_and_answers_until_then(
     weaviate: RealWeaviate, weaviate_home: Home, what: str
 ) -> None:

@@ -45,10 +45,6 @@ WEAVIATE = pytest.mark.engine("weaviate")
 BOTH_ENGINES = pytest.mark.parametrize(
     "home", ["embedded", pytest.param("weaviate", marks=[WEAVIATE, pytest.mark.long])], indirect=True
 )
-# What an index holds or loses; blobs, readings and leases are the same beside either.
-BOTH_ENGINES_DAILY = pytest.mark.parametrize(
-    "home", ["embedded", pytest.param("weaviate", marks=WEAVIATE)], indirect=True
-)
 
 
 @pytest.fixture
@@ -221,7 +217,16 @@ async def test_a_lost_blob_without_a_file_is_said_so(home: Home, channel: str) -
     assert home.blobs.path(live.sha256).read_bytes() == LEAVE
 
 
-@pytest.mark.parametrize("file", ["chunks.lines", "chunks.index", "pages.lines", "vectors.npy"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "chunks.lines",
+        *(
+            pytest.param(one, marks=pytest.mark.long)
+            for one in ("chunks.index", "pages.lines", "vectors.npy")
+        ),
+    ],
+)
 async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: str) -> None:
     """Shows that a lost file of a reading costs one more reading; the document answers meanwhile."""
     serving = await home.serve()
@@ -364,7 +369,7 @@ async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
     return one is not None and one.state == state
 
 
-@BOTH_ENGINES_DAILY
+@BOTH_ENGINES
 async def test_an_index_of_yesterday_is_brought_up_to_today(
     home: Home, channel: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ async def seeing() -> AsyncIterator[Eye]:
         await runner.cleanup()
 
 
+@pytest.mark.long
 async def test_figures_are_described_by_what_their_crop_shows(home: Home, tmp_path: Path) -> None:
     """Shows the crop and the caption that are sent, and a description that is found and never quoted."""
     home.embedder = TermEmbedder("terms")

@@ -172,6 +172,7 @@ async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_progra
     assert await found(home) == set(FILES)
 
 
+@pytest.mark.long
 async def test_a_new_embedder_takes_over_without_ever_meeting_the_old_ones_vectors(
     home: Home, first: TermEmbedder
 ) -> None:

@@ -82,6 +82,7 @@ async def test_a_locked_file_answers_once_the_map_names_its_password(
     assert b"env:HR_PDF_PASSWORD" in kept  # the references are what SQL holds
 
 
+@pytest.mark.long
 async def test_the_list_of_one_folder_opens_nothing_of_another(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +143,7 @@ async def test_an_older_version_answers_while_the_newer_one_is_locked(
     assert not await home.find("it", "marzipan")
 
 
+@pytest.mark.long
 async def test_the_inbox_and_a_single_run_use_the_list_of_the_settings(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -389,6 +389,7 @@ async def test_a_folder_of_the_inbox_that_becomes_a_link_leads_nowhere(home: Hom
     assert set(await home.find("hr", "marzipan canary")) == {"leave.pdf"}
 
 
+@pytest.mark.long
 async def test_a_folder_that_no_channel_can_be_called_after_stops_no_other(home: Home) -> None:
     """Shows that names which are not UTF-8, or cannot be shown, are passed over everywhere."""
     home.drop("\udcff/bad.pdf", LEAVE)

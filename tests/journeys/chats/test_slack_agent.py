@@ -34,6 +34,7 @@ async def all_at_rest(agent: AgentSlack, count: int) -> bool:
     return list(agent.statuses.values()) == ["active"] * count
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
 async def test_a_models_answer_is_streamed_into_the_one_message_that_stays(

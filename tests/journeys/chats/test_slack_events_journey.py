@@ -34,6 +34,7 @@ def click(channel: str, block: dict[str, Any], action: dict[str, Any], **more: A
     }
 
 
+@pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_a_workspace_over_events_is_welcomed_judges_answers_and_has_sessions(
     program: Program, start_slack: StartSlack, sop: Path

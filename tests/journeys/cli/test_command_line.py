@@ -120,6 +120,7 @@ def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> N
     assert with_samples.run("metadata", "gone.pdf", "--channel", "it").returncode == 2
 
 
+@pytest.mark.long
 def test_each_folder_of_a_root_is_a_channel_and_what_cannot_be_read_is_named(
     program: Program, tmp_path: Path
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tm
     assert ended.returncode == 1
 
 
+@pytest.mark.long
 def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: Path) -> None:
     """A follow-up is searched for as one would ask it alone, by command or batch, in its own thread."""
     asked = ("--channel", "it", "--thread", "mine", "--json")
@@ -259,6 +261,7 @@ def test_a_batch_in_an_empty_home_finds_nothing_and_makes_nothing(program: Progr
     assert not program.home.exists()
 
 
+@pytest.mark.long
 def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Program, tmp_path: Path) -> None:
     """Shows that --channel can be left out while there is no choice, and that a choice is told by name."""
     (tmp_path / "plum.pdf").write_bytes(pdf("The plum costs 3 crowns."))

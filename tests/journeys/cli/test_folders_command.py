@@ -44,6 +44,7 @@ def contents(home: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 async def test_an_admin_sees_progress_lets_files_go_and_saves_one(program: Program, tmp_path: Path) -> None:
     """Three channels of one service: progress in three views, deletions that are asked about, an undoing."""
     program.environment |= {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}
@@ -161,6 +162,7 @@ async def save_and_put_back(program: Program, place: Path, data: bytes, saved: P
     assert lines(program, "documents", "--channel", "nuts", "--deleted") == []
 
 
+@pytest.mark.long
 def test_nothing_of_an_unknown_name_can_be_recovered(with_samples: Program, tmp_path: Path) -> None:
     """A file that was never deleted ends in a sentence, an unknown channel in status 2."""
     missing = with_samples.run("recover", "x.pdf", "--channel", "it", "--to", str(tmp_path))

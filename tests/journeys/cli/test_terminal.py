@@ -37,6 +37,7 @@ def many(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_an_interrupted_ingestion_goes_on_where_it_stopped_in_one_line(program: Program, many: Path) -> None:
     """Ctrl-C reaches the whole group of processes, and still no more is said than how to go on.
 

@@ -496,6 +496,7 @@ async def test_a_platform_that_refuses_is_asked_again_without_asking_the_model_a
     assert [row.attempts for row in await world.rows()] == [0]
 
 
+@pytest.mark.long
 async def test_a_platform_that_hangs_does_not_hold_a_slot_for_ever(world: World) -> None:
     """A post that is never answered counts as unclear once half the lease is over."""
     hanging = asyncio.Event()
