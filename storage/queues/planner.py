@@ -11,7 +11,7 @@ small.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -55,14 +55,19 @@ Conditions = list[ColumnElement[bool]]
 
 async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[str]:
     """The sha256 of every content with a gap; ``wanted`` are the kinds of readings, the best one last."""
+    return {sha256 for query in _gaps(tuple(wanted)) for sha256 in await session.scalars(query)}
+
+
+@cache
+def _gaps(wanted: tuple[Kind, ...]) -> Sequence[Any]:
+    """The queries whose rows are contents with a gap, a kind of gap each."""
     first, best = wanted[0], wanted[-1]
     contents = _candidates(col(VersionRow.sha256))
     queries: list[Any] = [except_(contents, _contents_of(first))]
     if best != first:
         read = contents.where(col(VersionRow.sha256).in_(_contents_of(first, is_done=True)))
         queries.append(except_(read, _contents_of(best)))
-    queries.append(_unserved(wanted))
-    return {sha256 for query in queries for sha256 in await session.scalars(query)}
+    return [*queries, _unserved(wanted)]
 
 
 def _candidates(column: Any) -> Select[Any]:
@@ -96,7 +101,7 @@ def _contents_of(kind: Kind, *, is_done: bool = False) -> Select[Any]:
     return query.where(col(ReadingRow.state) == "done") if is_done else query
 
 
-def _unserved(wanted: list[Kind]) -> Select[Any]:
+def _unserved(wanted: tuple[Kind, ...]) -> Select[Any]:
     """The contents that were read, of versions whose best reading is neither live nor on its way."""
     served = (
         select(col(PublicationRow.version_id))

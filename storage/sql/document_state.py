@@ -6,6 +6,7 @@ the newest version is a correlated query, because SQLite scans a derived table o
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -43,6 +44,7 @@ is_newest_live = func.coalesce(col(live.version_id) == newest.id, False)
 """Whether it is the newest version that answers."""
 
 
+@cache  # an alias of a table takes longer to make than its question to be answered
 def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> ScalarSelect[int | None]:
     """The number of the newest version of a document, or of the document that a version belongs to."""
     other = aliased(VersionRow)

@@ -51,6 +51,7 @@ def test_a_sample_has_a_figure_made_of_vectors(sample: pymupdf.Document) -> None
     assert not any(page.get_images() for page in sample)
 
 
+@pytest.mark.long
 def test_the_script_draws_the_very_files_that_are_shipped(tmp_path: Path) -> None:
     """Shows that the samples can be changed by changing their text."""
     script = ROOT / "deploy" / "samples" / "make_samples.py"

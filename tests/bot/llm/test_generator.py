@@ -245,6 +245,7 @@ async def test_a_real_server_refuses_a_wrong_key(language_model: LanguageModel) 
         await draft(language_model.url, key="wrong", seconds=60)
 
 
+@pytest.mark.long
 @pytest.mark.engine("llm")
 async def test_a_real_server_refuses_too_long_a_prompt(language_model: LanguageModel) -> None:
     """More passages than the context holds is a 400, in both formats, and ends as unavailable."""

@@ -76,6 +76,7 @@ def bodies(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [call["request"]["body"] for call in calls]
 
 
+@pytest.mark.long
 async def test_a_question_is_answered_with_citations_and_buttons(tenant: Tenant) -> None:
     """A placeholder, the answer in its place with native citations, and its sources' card.
 

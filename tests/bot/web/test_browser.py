@@ -147,6 +147,7 @@ async def test_everything_works_without_javascript(browser: Browser, link: str) 
     await context.close()
 
 
+@pytest.mark.long
 async def test_words_are_searched_without_javascript(browser: Browser, link: str) -> None:
     """Typed into the box, listed by page, marked over the words on the page that a place leads to."""
     context = await browser.new_context(java_script_enabled=False, viewport={"width": 900, "height": 700})
@@ -333,6 +334,7 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
         assert await button.get_attribute("aria-current") == "true"
 
 
+@pytest.mark.long
 async def test_the_beginning_of_an_answer_is_seen_while_the_rest_is_written(
     page: Page, client: TestClient, house: House, link: str
 ) -> None:
@@ -374,6 +376,7 @@ async def test_what_a_model_or_a_pdf_says_is_never_markup(
     assert await page.locator(".answer img").count() == 0
 
 
+@pytest.mark.long
 async def test_an_empty_console_names_the_folder_to_drop_into(
     page: Page, client: TestClient, house: House
 ) -> None:
@@ -395,6 +398,7 @@ QUARTERS = "() => [...document.querySelectorAll('.sharp img')].every(one => one.
 """All quarters of the page are there."""
 
 
+@pytest.mark.long
 async def test_a_page_whose_link_was_renewed_is_drawn_finer_still(
     page: Page, house: House, link: str
 ) -> None:

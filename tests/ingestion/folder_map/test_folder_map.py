@@ -224,7 +224,14 @@ async def test_a_folder_is_mapped_unmapped_and_mapped_again_without_a_restart(
     assert len(await home.rows(ReadingRow)) == 1
 
 
-@pytest.mark.parametrize("broken", ["[[folder]]\nlocatio", "", None])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "[[folder]]\nlocatio",
+        pytest.param("", marks=pytest.mark.long),
+        pytest.param(None, marks=pytest.mark.long),
+    ],
+)
 async def test_a_mistake_leaves_the_old_mapping_in_force(
     home: Home, tmp_path: Path, caplog: pytest.LogCaptureFixture, broken: str | None
 ) -> None:
@@ -347,6 +354,7 @@ async def test_the_library_of_direct_chats_is_in_force_with_the_map(home: Home, 
     assert set(await home.find("a", "marzipan")) == {"leave.pdf"}
 
 
+@pytest.mark.long
 async def test_two_ingestions_on_one_home_share_the_places_and_lose_nothing(
     home: Home, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
 EXAMPLES = {
-    "embedded/SQLite": (5, 40),
+    "embedded/SQLite": (3, 40),
     "embedded/PostgreSQL": (2, 10),
     "Weaviate/SQLite": (1, 5),
     "Weaviate/PostgreSQL": (1, 5),

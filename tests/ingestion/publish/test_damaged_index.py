@@ -87,8 +87,15 @@ async def come_back(home: Home, damage: Callable[[Path], None], *, is_running: b
     assert await home.index.damaged() == set()
 
 
-@pytest.mark.parametrize("damage", [cut, flip])
-@pytest.mark.parametrize("is_running", [True, False], ids=["running", "stopped"])
+@pytest.mark.parametrize(
+    ("is_running", "damage"),
+    [
+        pytest.param(True, cut, id="running, cut"),
+        pytest.param(False, flip, id="stopped, flipped"),
+        pytest.param(True, flip, id="running, flipped", marks=pytest.mark.long),
+        pytest.param(False, cut, id="stopped, cut", marks=pytest.mark.long),
+    ],
+)
 async def test_a_damaged_tenant_is_published_anew_and_never_said_to_hold_nothing(
     home: Home, damage: Callable[[Path], None], is_running: bool
 ) -> None:

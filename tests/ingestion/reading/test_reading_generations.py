@@ -114,9 +114,8 @@ async def test_a_new_chunker_reads_everything_again_while_the_old_reading_answer
     assert len(await home.rows(ReadingRow)) == 2 * len(FILES)
 
 
-@pytest.mark.parametrize(
-    "is_embedder_new", [False, pytest.param(True, marks=pytest.mark.long)], ids=["chunker", "embedder"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("is_embedder_new", [False, True], ids=["chunker", "embedder"])
 async def test_an_older_version_keeps_what_was_read_of_it(
     home: Home, first: TermEmbedder, is_embedder_new: bool
 ) -> None:
@@ -157,6 +156,7 @@ async def _answer_by(home: Home, serving: Ingestion, old: str) -> bool:
     )
 
 
+@pytest.mark.long
 async def test_a_single_run_that_waits_for_full_reads_again_what_an_older_program_read(
     home: Home, tmp_path: Path
 ) -> None:
@@ -252,6 +252,7 @@ async def test_settings_that_are_changed_back_find_their_readings_again(
     assert {row.id for row in await answering(home)} <= before
 
 
+@pytest.mark.long
 async def test_quick_readings_that_answer_give_way_to_new_quick_ones(home: Home, first: TermEmbedder) -> None:
     """Shows the same for a home that stops at quick."""
     for name, data in FILES.items():
@@ -364,6 +365,7 @@ async def test_what_is_new_is_read_before_what_is_only_read_again(home: Home, fi
     assert home.blobs.path(claim.sha256).read_bytes() == fresh
 
 
+@pytest.mark.long
 async def test_a_copy_of_what_is_read_again_hurries_it_where_nothing_answers(
     home: Home, first: TermEmbedder
 ) -> None:
@@ -388,6 +390,7 @@ async def store(home: Home, generations: Generations, file: str, data: bytes, ch
         await plan(session, generations, [row.sha256 for row in await home.rows(ReadingRow)])
 
 
+@pytest.mark.long
 async def test_of_two_processes_with_different_settings_the_later_one_decides(
     home: Home, first: TermEmbedder
 ) -> None:

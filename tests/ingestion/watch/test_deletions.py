@@ -131,6 +131,7 @@ async def test_a_further_disappearance_is_asked_anew(home: Home) -> None:
     assert set(await home.find("hr", "rule")) == {"3.pdf", "4.pdf"}
 
 
+@pytest.mark.long
 async def test_a_question_survives_a_restart_and_an_outage(home: Home) -> None:
     """Shows that a word given while nobody watched, or while the disk is away, waits for a healthy look."""
     folders = await watched(home)

@@ -100,6 +100,7 @@ async def test_the_list_of_one_folder_opens_nothing_of_another(
     assert not await home.find("hr", "zeppelin")
 
 
+@pytest.mark.long
 async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password_too(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password
     assert (await home.documents("it"))["leave.pdf"].state == "live"
 
 
+@pytest.mark.long
 async def test_an_older_version_answers_while_the_newer_one_is_locked(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,7 @@ async def test_a_removed_folder_that_is_back_before_the_next_look_loses_nothing(
     assert await states(home) == {"present"}
 
 
-@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("restarts", [pytest.param(False, marks=pytest.mark.long), True])
 async def test_a_file_that_was_deleted_while_its_share_was_away_goes_without_a_word(
     home: Home, *, restarts: bool
 ) -> None:

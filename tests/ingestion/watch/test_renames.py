@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from harness.ingestion_home import Home
 from samples.paper import pdf
 
@@ -72,6 +73,7 @@ async def test_a_copy_that_is_edited_is_no_rename(home: Home) -> None:
     assert after.document_id == before["a"].document_id != copy.document_id
 
 
+@pytest.mark.long
 async def test_a_chain_of_renames_while_nobody_looked_keeps_every_document(home: Home) -> None:
     """Shows that downtime changes nothing: a to b, b to c, c to d."""
     before = await watched(home, a=RED, b=BLUE, c=GREEN)
@@ -105,6 +107,7 @@ async def test_a_renamed_folder_keeps_all_its_documents(home: Home) -> None:
     assert len(await home.rows(DocumentRow)) == 12
 
 
+@pytest.mark.long
 async def test_a_rename_onto_a_deleted_documents_name_leaves_the_deleted_one_alone(home: Home) -> None:
     """Shows that the deleted document is not taken over, and can still come back."""
     before = await watched(home, a=RED, b=BLUE, other=GREEN)

@@ -106,6 +106,7 @@ async def test_a_replaced_publication_leaves_the_index_after_its_grace(home: Hom
     await home.until(is_recorded)
 
 
+@pytest.mark.long
 async def test_what_was_retired_by_a_clock_that_was_ahead_does_not_wait_for_it(home: Home) -> None:
     """Shows that the index is cleared once the clock is right, and that a deletion can be undone still."""
     serving = await home.serve(stop_at="quick", delete_grace_seconds=3600)
@@ -353,6 +354,7 @@ async def _are_quarantined(home: Home, *files: str) -> bool:
     return all(file in documents and documents[file].state == "quarantined" for file in files)
 
 
+@pytest.mark.long
 async def test_a_file_that_cannot_be_taken_in_a_deleted_ones_place_brings_no_old_words_back(
     home: Home,
 ) -> None:
