@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from secrets import token_bytes
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sqlalchemy import select
@@ -34,7 +35,7 @@ from storage.files.blobs import Blobs
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
 from storage.files.reading_files import ReadingFiles
-from storage.files.store_owner import require_own_store
+from storage.files.store_owner import keep_store_key, require_own_store
 from storage.folders.folder_passwords import FolderPasswords
 from storage.folders.folders import Folders
 from storage.index.base import Index
@@ -145,8 +146,12 @@ class Stores:
     web_pages: WebPageStore
 
 
-def open_blob_store(settings: StorageSettings) -> ObjectStore | None:
+def open_blob_store(settings: StorageSettings, key: bytes | None = None) -> ObjectStore | None:
     """Where FOOTNOTE_BLOBS says that blobs and readings lie; None: in the home.
+
+    Args:
+        settings: where it is.
+        key: seals readings and pictures; without it neither is kept nor fetched.
 
     Raises:
         SettingsError: no installed package knows the protocol.
@@ -154,7 +159,9 @@ def open_blob_store(settings: StorageSettings) -> ObjectStore | None:
     if settings.blobs_url is None:
         return None
     account = load(AwsSettings)
-    return ObjectStore(settings.blobs_url, BlobsUnavailable, "the blob store", account, is_impatient=True)
+    return ObjectStore(
+        settings.blobs_url, BlobsUnavailable, "the blob store", account, is_impatient=True, key=key
+    )
 
 
 @asynccontextmanager
@@ -171,11 +178,12 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
     home = settings.home_path
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = await Database.open(_database_url(settings))
-    store, cache_bytes = open_blob_store(settings), settings.blob_cache_mb * 1024 * 1024
-    archive = ReadingArchive(store, home / "readings", cache_bytes) if store else None
-    files = ReadingFiles(home / "readings", archive)
-    catalog = Catalog(database, last_rung)
     async with contextlib.aclosing(database):
+        key = await keep_store_key(database, token_bytes()) if settings.blobs_url else None
+        store, cache_bytes = open_blob_store(settings, key), settings.blob_cache_mb * 1024 * 1024
+        archive = ReadingArchive(store, home / "readings", cache_bytes) if store else None
+        files = ReadingFiles(home / "readings", archive)
+        catalog = Catalog(database, last_rung)
         yield Stores(
             settings,
             database,

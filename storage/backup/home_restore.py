@@ -15,6 +15,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from secrets import token_bytes
 from uuid import UUID
 
 from sqlalchemy import func, select
@@ -30,7 +31,16 @@ from storage.errors import BackupError, DamagedBackup, NewerDatabase, SettingsEr
 from storage.files.blobs import Blobs
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
-from storage.files.store_owner import BLOBS_FACT, OWNER_FILE, is_filled, own_name, store_owner, take_store
+from storage.files.store_owner import (
+    BLOBS_FACT,
+    KEY_FACT,
+    OWNER_FILE,
+    is_filled,
+    keep_store_key,
+    own_name,
+    store_owner,
+    take_store,
+)
 from storage.queues.inventory import RECONCILE_FACT
 from storage.settings import StorageSettings
 from storage.sql.database import Database
@@ -120,7 +130,8 @@ class HomeRestore:
         self._show = show
         url = settings.database_url
         self._url = url.get_secret_value() if url else f"sqlite:///{self._home / 'footnote.db'}"
-        self._store = open_blob_store(settings)
+        self._key = token_bytes()
+        self._store = open_blob_store(settings, self._key)
 
     async def require_empty(self) -> None:
         """Make sure that nothing would be overwritten.
@@ -266,6 +277,7 @@ class HomeRestore:
         database = await Database.open(self._url)
         async with aclosing(database):
             if self._store:
+                await keep_store_key(database, self._key)
                 await take_store(database, self._store)
         return rows
 
@@ -273,7 +285,7 @@ class HomeRestore:
         """What is different in the new home: its index, and where folders of the old one lie."""
 
         def change(table: str, row: Row) -> Row | None:
-            if table == "fact" and row["name"] in INDEX_FACTS | {RECONCILE_FACT, BLOBS_FACT}:
+            if table == "fact" and row["name"] in INDEX_FACTS | {RECONCILE_FACT, BLOBS_FACT, KEY_FACT}:
                 return None
             if table == "folder" and f"{row['location']}/".startswith(f"{old_home}/"):
                 row["location"] = str(self._home) + row["location"][len(old_home) :]

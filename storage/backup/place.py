@@ -80,7 +80,7 @@ class BackupPlace:
         draft = target.with_name(f".{target.name[:100]}.{uuid4().hex}")
         try:
             try:
-                digest = self._store.copy_to(_content(sha256), draft)
+                digest = self._store.copy_to(_content(sha256), draft, None)
             except FileNotFoundError:
                 raise DamagedBackup(f"the backup has lost {name}") from None
             if digest != sha256:

@@ -1,27 +1,25 @@
 """Drawn pages, and parts of pages, on this machine and in the store that several machines share.
 
 A machine that has no copy of a PDF takes a page that another one drew from the store, instead of the whole
-PDF. There a picture stands behind its SHA-256, in a folder of its content.
+PDF. There it is sealed, in a folder of its content.
 """
 
 from __future__ import annotations
 
-import hashlib
 import mimetypes
 import os
 import re
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from storage.files.local_cache import list_store
-from storage.files.object_store import ObjectStore
+from storage.files.object_store import SEAL_BYTES, ObjectStore, space_for_seal
 from storage.models import PageImage
 
 _NAME = re.compile(r"([0-9a-f]{64})-")
 _FOLDER = "images"
-_DIGEST_BYTES = hashlib.sha256().digest_size
 _KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg"}
 """What the files of a kind begin with -> its suffix."""
 MOST_SINGLY = 20
@@ -79,10 +77,16 @@ class ImageFiles:
 
     def copy_here(self, name: str) -> bool:
         """Take a picture, named without its suffix, from the store; False where it has none that is whole."""
-        stored = (self._store.read(_place(name)) if self._store else None) or b""
-        digest, data = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
+        if self._store is None:
+            return False
+        with self._draft() as draft:
+            try:
+                is_whole = self._store.copy_sealed(_place(name), draft)
+            except FileNotFoundError:
+                return False
+            data = draft.read_bytes()[SEAL_BYTES:] if is_whole else b""
         suffix = next((suffix for head, suffix in _KINDS.items() if data.startswith(head)), None)
-        if suffix is None or hashlib.sha256(data).digest() != digest:
+        if suffix is None:
             return False  # it is drawn again, and takes its place
         self._write(f"{name}{suffix}", data)
         return True
@@ -93,10 +97,18 @@ class ImageFiles:
         return self._write(f"{name}{suffix}", image.data)
 
     def _write(self, file: str, data: bytes) -> Path:
+        with self._draft() as draft:
+            draft.write_bytes(data)
+            return draft.replace(self._folder / file)
+
+    @contextmanager
+    def _draft(self) -> Iterator[Path]:
         self._folder.mkdir(parents=True, exist_ok=True)
         draft = self._folder / f".{uuid4().hex}"
-        draft.write_bytes(data)
-        return draft.replace(self._folder / file)
+        try:
+            yield draft
+        finally:
+            draft.unlink(missing_ok=True)
 
     def make_room(self, limit_bytes: int) -> None:
         """Remove from this machine what was not used for longest, until the rest fits."""
@@ -116,15 +128,9 @@ class ImageFiles:
         """Let the store have a picture of this machine; nothing where it has just made room."""
         if self._sending is None:
             return
-        draft = self._folder / f".{uuid4().hex}"
-        try:
-            data = picture.read_bytes()
-            draft.write_bytes(hashlib.sha256(data).digest() + data)
-            self._sending.put(draft, _place(picture.stem))
-        except FileNotFoundError:
-            return
-        finally:
-            draft.unlink(missing_ok=True)
+        with self._draft() as draft, suppress(FileNotFoundError):
+            draft.write_bytes(space_for_seal() + picture.read_bytes())
+            self._sending.put_sealed(draft, _place(picture.stem))
 
     def remove(self, contents: Collection[str]) -> None:
         """Remove the pictures of these contents from the store; idempotent."""

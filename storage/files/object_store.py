@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 import errno
 import hashlib
+import hmac
+import math
 import os
 import shutil
 import tempfile
@@ -18,9 +20,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
+from fsspec.callbacks import Callback
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
@@ -33,6 +36,9 @@ CONNECT_SECONDS, READ_SECONDS = 2.0, 4.0
 """How long a store may be silent before it counts as away: people wait for what is asked of it."""
 REST_SECONDS = 3.0
 """After it was found away, for so long nobody else waits to find out again."""
+MAX_FILE_BYTES = 4096 * 1024 * 1024
+"""The largest PDF that the settings allow; nothing that is made of one is larger."""
+SEAL_BYTES = hashlib.sha256().digest_size
 _MOMENTS = ("LastModified", "mtime", "last_modified", "updated", "created")
 """What file systems call the time of a file's last change."""
 
@@ -52,6 +58,28 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def space_for_seal() -> bytes:
+    """Begins a file that ``put_sealed`` is to send; the seal takes its place."""
+    return bytes(SEAL_BYTES)
+
+
+class _TooLarge(Exception):
+    """More comes than was allowed."""
+
+
+class _Limit(Callback):  # type: ignore[misc]  # fsspec has no types
+    """Stops a download that is announced, or turns out, to be too large."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__()
+        self._max_bytes = max_bytes
+
+    def call(self, hook_name: str | None = None, **kwargs: Any) -> None:
+        """Count what was announced and what came."""
+        if max(self.size or 0, self.value) > self._max_bytes:
+            raise _TooLarge
+
+
 class ObjectStore:
     """A folder elsewhere. Names in it are paths without a leading slash.
 
@@ -66,6 +94,7 @@ class ObjectStore:
         account: AwsSettings | None = None,
         *,
         is_impatient: bool = False,
+        key: bytes | None = None,
     ) -> None:
         """Choose the place; nothing is made or asked yet.
 
@@ -75,11 +104,12 @@ class ObjectStore:
             name: what the place is called in messages, as in "the blob store".
             account: for S3; None: its packages find one, as Amazon's own tools do.
             is_impatient: people wait for it: a silent store is away after seconds, and then left alone.
+            key: seals files, so that who may write to the store cannot put others in their place.
 
         Raises:
             SettingsError: no installed package knows the protocol.
         """
-        self._error, self._name, self._is_impatient = error, name, is_impatient
+        self._error, self._name, self._is_impatient, self._key = error, name, is_impatient, key
         self._rests_until = 0.0
         options = _s3_options(account, is_impatient) if url.startswith(("s3://", "s3a://")) else {}
         try:
@@ -101,14 +131,12 @@ class ObjectStore:
         """The folder on this machine; None of a place elsewhere."""
         return Path(self._root) if self._is_local else None
 
-    def read(self, name: str) -> bytes | None:
-        """What a file holds; None where there is none."""
-        with self._translated_errors("be read"):
-            try:
-                data: bytes = self._system.cat_file(self._path(name))
-            except FileNotFoundError:
-                return None
-            return data
+    def read(self, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
+        """What a file holds; nothing where that is more than ``max_bytes``, None where there is no file."""
+        with tempfile.TemporaryDirectory(prefix="footnote-") as folder, suppress(FileNotFoundError):
+            self.copy_to(name, target := Path(folder) / "file", max_bytes)
+            return target.read_bytes()
+        return None
 
     def size(self, name: str) -> int | None:
         """Bytes of a file; None where there is none."""
@@ -132,15 +160,52 @@ class ObjectStore:
             if not name.rpartition("/")[2].startswith(".")  # a draft that is being written
         }
 
-    def copy_to(self, name: str, target: Path) -> str:
+    def copy_to(self, name: str, target: Path, max_bytes: int | None = MAX_FILE_BYTES) -> str:
         """Write a file of the store to ``target``, which is no file yet; returns the sha256 of what came.
+
+        Nothing stays of a file of more than ``max_bytes``: who can write to the store could fill the disk.
 
         Raises:
             FileNotFoundError: there is none.
         """
         with self._translated_errors("be read"):
-            self._system.get_file(self._path(name), str(target))
+            try:
+                if self._is_local:
+                    _copy_limited(Path(self._path(name)), target, max_bytes)
+                else:
+                    limit = {} if max_bytes is None else {"callback": _Limit(max_bytes)}
+                    self._system.get_file(self._path(name), str(target), **limit)
+            except _TooLarge:
+                target.write_bytes(b"")
         return hash_file(target)
+
+    def copy_sealed(self, name: str, target: Path) -> bool:
+        """Write what ``put_sealed`` kept to ``target``, its seal included; True if it is that.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        self.copy_to(name, target)
+        with target.open("rb") as file:
+            return hmac.compare_digest(file.read(SEAL_BYTES), self._seal(file, name))
+
+    def put_sealed(self, file: Path, name: str) -> None:
+        """Keep a copy of a file that begins with ``space_for_seal``; its seal is written there first."""
+        with file.open("r+b") as draft:
+            draft.seek(SEAL_BYTES)
+            seal = self._seal(draft, name)
+            draft.seek(0)
+            draft.write(seal)
+        self.put(file, name)
+
+    def _seal(self, rest: BinaryIO, name: str) -> bytes:
+        """The code of a file from here on, under its name: none can be shown as another one."""
+        if self._key is None:
+            raise ValueError("this store has no key")
+        code = hmac.new(self._key, f"{name}\0".encode(), hashlib.sha256)
+        while block := rest.read(BLOCK):
+            code.update(block)
+        return code.digest()
 
     def put(self, file: Path, name: str) -> None:
         """Keep a copy of a file: a store shows it when it is whole, in a folder that takes a rename.
@@ -215,6 +280,16 @@ class ObjectStore:
     def _rest(self) -> None:
         if self._is_impatient:
             self._rests_until = steady_seconds() + REST_SECONDS
+
+
+def _copy_limited(file: Path, target: Path, max_bytes: int | None) -> None:
+    left = math.inf if max_bytes is None else max_bytes
+    with file.open("rb") as source, target.open("wb") as copied:
+        while block := source.read(BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise _TooLarge
+            copied.write(block)
 
 
 def _copy_whole(file: Path, place: Path) -> None:

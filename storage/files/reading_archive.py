@@ -1,10 +1,9 @@
-"""Readings in a store for many machines, one ZIP file each, and local copies of those used last."""
+"""Readings in a store for many machines, one sealed ZIP file each, and local copies of those used last."""
 
 from __future__ import annotations
 
 import asyncio
 import zipfile
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -15,7 +14,7 @@ from weakref import WeakValueDictionary
 from storage.errors import BlobsUnavailable, LostReading
 from storage.files.file_format import keep_folder
 from storage.files.local_cache import LocalCache, list_store
-from storage.files.object_store import ObjectStore, StoredFile
+from storage.files.object_store import ObjectStore, StoredFile, space_for_seal
 from storage.threads import run_in_thread
 
 _FOLDER, _SUFFIX = "readings", ".zip"
@@ -83,31 +82,32 @@ class ReadingArchive:
         folder, name = self._folder(reading_id), _name(str(reading_id))
 
         def fill(draft_folder: Path) -> None:
-            with zipfile.ZipFile(draft) as packed:  # which compares every file with its checksum
+            with zipfile.ZipFile(draft) as packed:  # sealed by us: what comes of it is what we packed
                 packed.extractall(draft_folder)
             (draft_folder / STORED_MARK).touch()
 
         with self._draft(reading_id) as draft:
             try:
-                self._store.copy_to(name, draft)
+                if not self._store.copy_sealed(name, draft):
+                    self._store.remove([name])
+                    raise LostReading("the store has damaged the files of a reading")
                 size = draft.stat().st_size
                 keep_folder(folder, fill)
             except FileNotFoundError:
                 if folder.exists():
                     return
                 raise LostReading("the store has lost the files of a reading") from None
-            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                self._store.remove([name])
-                raise LostReading("the store has damaged the files of a reading") from error
         self._cache.make_room(size)
 
     def _send(self, reading_id: UUID) -> None:
         with self._draft(reading_id) as draft:
-            with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
-                for file in sorted(self._folder(reading_id).iterdir()):
-                    if file.name != STORED_MARK:
-                        packed.write(file, file.name)
-            self._store.put(draft, _name(str(reading_id)))
+            with draft.open("wb") as target:
+                target.write(space_for_seal())
+                with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+                    for file in sorted(self._folder(reading_id).iterdir()):
+                        if file.name != STORED_MARK:
+                            packed.write(file, file.name)
+            self._store.put_sealed(draft, _name(str(reading_id)))
             size = draft.stat().st_size
             (self._folder(reading_id) / STORED_MARK).touch()
         self._cache.make_room(size)

@@ -18,8 +18,9 @@ from storage.sql.tables import FactRow
 from storage.threads import run_in_thread
 
 OWNER_FILE = "footnote-home.txt"
-BLOBS_FACT = "blobs"
-"""The fact that no other home may take over."""
+BLOBS_FACT, KEY_FACT = "blobs", "blobs key"
+"""The facts that no other home may take over."""
+_OWNER_BYTES = 1024
 _ELSEWHERE = (
     "this home's PDFs are in another store than FOOTNOTE_BLOBS names now: set it back, or move them by "
     "`footnote backup` and `footnote restore`"
@@ -89,6 +90,24 @@ async def take_store(database: Database, store: ObjectStore) -> None:
         await _write(store, decided)
 
 
+async def keep_store_key(database: Database, new: bytes) -> bytes:
+    """The key that seals what this home's machines keep in the store; ``new`` where there was none.
+
+    It lies in SQL, where whoever may only write to the store does not see it.
+
+    Raises:
+        DatabaseUnavailable: the database does not work.
+    """
+    async with database.snapshot() as session:
+        fact = await session.get(FactRow, KEY_FACT)
+    if fact is None:
+        async with database.transaction() as session:
+            fact = await session.get(FactRow, KEY_FACT)
+            if fact is None:
+                session.add(fact := FactRow(name=KEY_FACT, value=new.hex()))
+    return bytes.fromhex(fact.value)
+
+
 async def is_filled(store: ObjectStore) -> bool:
     """Whether it holds PDFs or readings."""
     return bool(await run_in_thread(lambda: store.listed("blobs") or store.listed("readings")))
@@ -111,7 +130,7 @@ async def store_owner(store: ObjectStore) -> str | None:
     Raises:
         BlobsUnavailable: the store does not answer.
     """
-    said = await run_in_thread(lambda: store.read(OWNER_FILE))
+    said = await run_in_thread(lambda: store.read(OWNER_FILE, _OWNER_BYTES))
     return said.decode(errors="replace") if said is not None else None
 
 

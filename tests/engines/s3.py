@@ -22,6 +22,7 @@ NAME = "s3"
 REMEDY = "make test"
 BINDS_EVERYWHERE = False
 CALLS_OF_SETUP = 3
+STORE_KEY = b"of the home"
 POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
 
 
@@ -144,7 +145,7 @@ class Bucket:
 
     def store(self) -> ObjectStore:
         """What keeps blobs in it, and is not away when a busy machine makes it slow."""
-        return ObjectStore(self.location, BlobsUnavailable, "the blob store", self.account)
+        return ObjectStore(self.location, BlobsUnavailable, "the blob store", self.account, key=STORE_KEY)
 
     def keys(self) -> list[str]:
         """Names of what is there."""

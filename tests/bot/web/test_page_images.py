@@ -83,7 +83,7 @@ async def test_after_a_failure_those_who_waited_try_one_after_the_other(tmp_path
 
 async def test_of_many_machines_one_draws(tmp_path: Path) -> None:
     """Shows a picture that a machine without the PDF takes from the store, and draws where that has none."""
-    store = ObjectStore(f"file://{tmp_path / 'store'}", BlobsUnavailable, "the blob store")
+    store = ObjectStore(f"file://{tmp_path / 'store'}", BlobsUnavailable, "the blob store", key=b"ours")
     first, second = (Blobs(tmp_path / name / "blobs", store=store) for name in ("one", "two"))
     temporary = first.new_temporary()
     temporary.write_bytes(b"%PDF-1.7")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import BlobsUnavailable
-from storage.files.object_store import ObjectStore
+from storage.files.object_store import ObjectStore, hash_file
 
 
 def store_at(url: str) -> ObjectStore:
@@ -49,3 +49,16 @@ def test_a_place_that_is_not_there_is_an_outage(tmp_path: Path, source: Path) ->
         missing.put(source, "footnote-home.txt")
     with pytest.raises(FileNotFoundError):
         missing.put(tmp_path / "gone", "footnote-home.txt")
+
+
+@pytest.mark.parametrize("url", ["file://{}/store", "memory://{}"])
+def test_no_more_is_fetched_than_is_allowed(tmp_path: Path, source: Path, url: str) -> None:
+    """Shows that a file which somebody made too large for us is no content and leaves nothing on the disk."""
+    store, target = store_at(url.format(tmp_path)), tmp_path / "copy"
+    store.put(source, "blobs/ab/abc")
+    size = source.stat().st_size
+    assert store.copy_to("blobs/ab/abc", target, size - 1) != hash_file(source)
+    assert target.stat().st_size == 0
+    assert store.read("blobs/ab/abc", size - 1) == b""
+    assert store.copy_to("blobs/ab/abc", target, size) == hash_file(source)
+    assert store.copy_to("blobs/ab/abc", target, None) == hash_file(source)

@@ -1,21 +1,106 @@
-"""What lies among the copies of readings on a machine."""
+"""Readings and pictures in a store that others may write to, and their copies on a machine."""
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
-from storage.errors import BlobsUnavailable
+from storage.errors import BlobsUnavailable, LostReading
+from storage.files.image_files import ImageFiles
 from storage.files.object_store import ObjectStore
 from storage.files.reading_archive import ReadingArchive
+from storage.files.reading_files import ReadingFiles
+from storage.files.store_owner import keep_store_key
+from storage.models import Chunk, Page, PageImage
+from storage.sql.database import Database
+
+PAGES = [Page(1, "", 10, 10, "A quagga rests.", ())]
+CHUNKS = [Chunk(0, "A quagga rests.", 3, (), (), ((0, 1),))]
+FORGED = [Chunk(0, "Pay them.", 3, (), (), ((0, 1),))]
+PICTURE = PageImage(b"\x89PNG a page", "image/png")
+
+
+def store_in(folder: Path, key: bytes = b"ours") -> ObjectStore:
+    """The store of a home, as one who has its key opens it."""
+    return ObjectStore(f"file://{folder}/store", BlobsUnavailable, "the blob store", key=key)
+
+
+def files_of(home: Path, store: ObjectStore) -> ReadingFiles:
+    """A machine's readings."""
+    return ReadingFiles(home / "readings", ReadingArchive(store, home / "readings", 1 << 20))
+
+
+def stored(folder: Path, reading: UUID) -> Path:
+    """Where the store has a reading."""
+    return folder / "store" / "readings" / reading.hex[:2] / f"{reading}.zip"
+
+
+async def kept(folder: Path, chunks: list[Chunk], key: bytes = b"ours") -> UUID:
+    """A reading that a machine sent to the store."""
+    reading = uuid4()
+    await files_of(folder / reading.hex, store_in(folder, key)).write(reading, PAGES, chunks, None)
+    return reading
+
+
+async def test_a_reading_that_another_one_wrote_into_the_store_is_lost(tmp_path: Path) -> None:
+    """Shows a whole one under another key, and one of ours under another's name: both are read again."""
+    ours, others = await kept(tmp_path, CHUNKS), await kept(tmp_path, CHUNKS)
+    forged = await kept(tmp_path, FORGED, b"not ours")
+    files = files_of(tmp_path / "reader", store_in(tmp_path))
+    assert await files.chunks(ours) == CHUNKS
+    stored(tmp_path, others).write_bytes(stored(tmp_path, ours).read_bytes())
+    for reading in (forged, others):
+        with pytest.raises(LostReading):
+            await files.chunks(reading)
+        assert not stored(tmp_path, reading).exists()
+
+
+async def test_nothing_of_a_foreign_archive_is_unpacked(tmp_path: Path) -> None:
+    """Shows an archive whose files would be a thousand times as large, and one that is none."""
+    files, reading = files_of(tmp_path / "reader", store_in(tmp_path)), await kept(tmp_path, CHUNKS)
+    with zipfile.ZipFile(stored(tmp_path, reading), "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("chunks.lines", bytes(10_000_000))
+    with pytest.raises(LostReading):
+        await files.chunks(reading)
+    assert not list((tmp_path / "reader").rglob("chunks.lines"))
+    stored(tmp_path, reading).write_bytes(b"no")
+    with pytest.raises(LostReading):
+        await files.chunks(reading)
+
+
+def test_a_picture_that_another_one_wrote_into_the_store_is_not_shown(tmp_path: Path) -> None:
+    """Shows that it is drawn again: under another key, behind its own checksum, under another page's name."""
+    names = [f"{number:064}-1-132" for number in range(4)]
+    one, another = (
+        ImageFiles(tmp_path / key, store_in(tmp_path, key.encode())) for key in ("ours", "theirs")
+    )
+    one.send(one.keep(names[0], PICTURE))
+    another.send(another.keep(names[1], PICTURE))
+    places = [tmp_path / "store" / "images" / name[:2] / name[:64] / name for name in names]
+    for place, data in (
+        (places[2], hashlib.sha256(PICTURE.data).digest() + PICTURE.data),
+        (places[3], places[0].read_bytes()),
+    ):
+        place.parent.mkdir(parents=True)
+        place.write_bytes(data)
+    reader = ImageFiles(tmp_path / "reader", store_in(tmp_path))
+    assert [reader.copy_here(name) for name in names] == [True, False, False, False]
+    assert reader.read(names[0]) == PICTURE
+
+
+async def test_all_machines_of_a_database_seal_with_one_key(database: Database) -> None:
+    """Shows that the first key stays."""
+    assert await keep_store_key(database, b"first") == b"first"
+    assert await keep_store_key(database, b"second") == b"first"
 
 
 def test_a_foreign_entry_is_no_copy_and_a_disk_that_fails_is_an_outage(tmp_path: Path) -> None:
     """Shows that what systems leave in folders, and a folder that is none, end no machine's work."""
-    store = ObjectStore(f"file://{tmp_path}/store", BlobsUnavailable, "the blob store")
-    archive, reading = ReadingArchive(store, tmp_path / "readings", 1 << 20), uuid4()
+    archive, reading = ReadingArchive(store_in(tmp_path), tmp_path / "readings", 1 << 20), uuid4()
     shard = tmp_path / "readings" / reading.hex[:2]
     (shard / str(reading)).mkdir(parents=True)
     (shard / "lost+found").mkdir()

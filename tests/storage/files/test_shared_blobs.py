@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from engines.s3 import Bucket, RealS3
+from engines.s3 import STORE_KEY, Bucket, RealS3
 
 from storage.errors import BlobsUnavailable, DatabaseUnavailable, LostReading
 from storage.files.blobs import Blobs
@@ -244,7 +244,7 @@ async def test_drawn_pages_of_many_contents_go_at_once(first: Machine, bucket: B
 
 async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> None:
     """Shows a store on a mounted share whose sender died: what it left goes with the content."""
-    store = ObjectStore(f"file://{tmp_path / 'share'}", BlobsUnavailable, "the blob store")
+    store = ObjectStore(f"file://{tmp_path / 'share'}", BlobsUnavailable, "the blob store", key=STORE_KEY)
     one = machine(tmp_path / "one", store)
     one.adopt(0)
     await drawn(one, 0)
@@ -257,7 +257,9 @@ async def test_of_a_folder_nothing_stays_not_even_a_draft(tmp_path: Path) -> Non
 async def test_a_picture_that_cannot_be_sent_keeps_nobody_from_the_store(tmp_path: Path) -> None:
     """Shows a store that takes no pictures: what people wait for is asked of it all the same."""
     share = tmp_path / "share"
-    store = ObjectStore(f"file://{share}", BlobsUnavailable, "the blob store", is_impatient=True)
+    store = ObjectStore(
+        f"file://{share}", BlobsUnavailable, "the blob store", is_impatient=True, key=STORE_KEY
+    )
     machine(tmp_path / "first", store).adopt(0)
     (share / "images").touch()  # where the folder of pictures would be
     one = machine(tmp_path / "one", store)
