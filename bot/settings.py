@@ -77,7 +77,7 @@ class BotSettings(FootnoteSettings):
     page_images_mb: int = Field(
         512, ge=1, le=1_048_576, description="Most disk space that pictures of pages may take, in MB."
     )
-    source_url: str | None = Field(
+    source_url: Address | None = Field(
         None,
         pattern="^https?://",
         description="Where this program's source is offered (AGPL); unset: the service offers its own.",

@@ -50,7 +50,10 @@ def _without_credentials(address: str) -> str:
 
     The message repeats nothing of it.
     """
-    if "@" in address.partition("://")[2].partition("/")[0]:
+    _, separator, rest = address.partition("://")
+    # A slash in a password ends the server, too: then no port stands before it.
+    server = re.match(r"(\[[^]@]*\]|[^][:@/?#]*)(:\d*)?([/?#]|$)", rest)
+    if "@" in address and not (separator and server):
         raise ValueError(
             "holds a name or a password: keep the key in the setting beside it, not in the address"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -224,20 +225,48 @@ def test_quotes_are_kept_for_as_long_as_their_links_live(
         "FOOTNOTE_RERANK_URL",
         "FOOTNOTE_EMBED_BASE_URL",
         "AWS_ENDPOINT_URL",
+        "FOOTNOTE_SOURCE_URL",
+        "FOOTNOTE_VISION_URL",
     ],
 )
-@pytest.mark.parametrize("written", ["someone:CANARY@", "CANARY@", "some%40one:CANARY@x@"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "https://someone:CANARY@host.example/v1",
+        "https://CANARY@host.example/v1",
+        "https://some%40one:CANARY@x@host.example/v1",
+        "https://someone:CANARY/x@host.example/v1",
+        "https://someone:CANARY?x@host.example/v1",
+    ],
+)
 def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Addresses are said in logs and at the start: a key belongs in the setting beside them."""
     room = next(one for one in (*ROOMS, ShareSettings) if variable in one.variables())
-    monkeypatch.setenv(variable, f"https://{written}host.example/v1")
+    monkeypatch.setenv(variable, written)
     with pytest.raises(
         SettingsError, match=f"{variable}: .*keep the key in the setting beside it"
     ) as refused:
         load(room)
     assert "CANARY" not in str(refused.value)
-    monkeypatch.setenv(variable, "https://host.example/v1/@me")
-    load(room)
+    for plain in ("https://host.example/v1/@me", "http://[::1]:9000/@me", "http://host:9000/@me"):
+        monkeypatch.setenv(variable, plain)
+        load(room)
+
+
+@pytest.mark.parametrize("written", ["someone:CANARY@host:9000", "http:/someone:CANARY@host", "CANARY@host"])
+def test_an_address_without_a_protocol_holds_no_password(
+    written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows the settings that name a server alone, and the endpoint of one share's account."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", written)
+    with pytest.raises(SettingsError, match=r"AWS_ENDPOINT_URL: .*keep the key in the setting") as refused:
+        load(ShareSettings)
+    assert "CANARY" not in str(refused.value)
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.setenv("FOOTNOTE_SHARE_ACCOUNTS", json.dumps({"bucket": {"endpoint": written}}))
+    with pytest.raises(SettingsError, match=r"FOOTNOTE_SHARE_ACCOUNTS: .*keep the key") as refused:
+        load(ShareSettings)
+    assert "CANARY" not in str(refused.value)
 
 
 @for_each("letter", ["ö", " ", "\n", "\u200b", "“", "\x00"])

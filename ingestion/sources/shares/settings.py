@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ingestion.sources.shares.address import ShareAddress
-from storage.settings import AwsSettings
+from storage.settings import Address, AwsSettings
 
 
 class ShareAccount(BaseModel):
@@ -20,7 +20,7 @@ class ShareAccount(BaseModel):
     password: SecretStr | None = None
     token: SecretStr | None = None
     key: Path | None = None
-    endpoint: str | None = None
+    endpoint: Address | None = None
 
 
 class ShareSettings(AwsSettings):
