@@ -56,5 +56,7 @@ async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 def _broken_connections() -> Iterator[None]:
     try:
         yield
+    except UnicodeError as error:  # asking again would not help
+        raise FileUnavailable("its address names a host that cannot exist") from error
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise DeliveryError(f"a file could not be fetched: {type(error).__name__}") from error

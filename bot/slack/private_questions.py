@@ -115,7 +115,10 @@ def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
 
 
 def _is_of_slack(url: str, api_url: str) -> bool:
-    reply, api = urlsplit(url), urlsplit(api_url)
+    try:
+        reply, api = urlsplit(url), urlsplit(api_url)
+    except ValueError:
+        return False
     host, home = reply.hostname or "", api.hostname or ""
     return reply.scheme == api.scheme and (host == home or host.endswith(f".{home}"))
 

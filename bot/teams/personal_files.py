@@ -76,9 +76,9 @@ def _host(url: str, scheme: str, ports: set[int] | None = None) -> str:
         parts = URL(url, encoded=True)
         is_plain = parts.scheme == scheme and parts.user is None and parts.password is None
         is_plain = is_plain and (ports is None or parts.port in ports)
-    except ValueError:
+        return (parts.host or "").lower() if is_plain else ""
+    except ValueError:  # also of a host that IDNA does not know
         return ""
-    return (parts.host or "").lower() if is_plain else ""
 
 
 class TeamsFiles:

@@ -351,6 +351,6 @@ def _why(error: Exception) -> str:
         return "the host's address is not a public one; such addresses are never asked"
     if isinstance(error, ClientPayloadError):
         return "the page broke off"
-    if isinstance(error, ClientConnectorDNSError):
+    if isinstance(error, ClientConnectorDNSError | UnicodeError):
         return "the host's name has no address"
     return f"the server cannot be reached ({type(error).__name__})"

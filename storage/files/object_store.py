@@ -107,7 +107,8 @@ class ObjectStore:
             key: seals files, so that who may write to the store cannot put others in their place.
 
         Raises:
-            SettingsError: no installed package knows the protocol.
+            SettingsError: no installed package knows the protocol, or the host cannot exist.
+            StorageError: ``error``, of a package that connects at once.
         """
         self._error, self._name, self._is_impatient, self._key = error, name, is_impatient, key
         self._rests_until = 0.0
@@ -118,10 +119,16 @@ class ObjectStore:
             )
         except ImportError as fault:
             raise SettingsError(f"the address of {name} needs a further package: {fault}") from fault
+        except UnicodeError as fault:
+            raise SettingsError(f"the address of {name} names a host that cannot exist") from fault
         except ValueError as fault:
             raise SettingsError(
-                f"the address of {name} begins with a protocol that we do not know"
+                f"the address of {name} begins with a protocol that we do not know, or names no host"
             ) from fault
+        except OSError as fault:  # some packages connect at once
+            raise error(f"{name} cannot be reached: {fault.strerror or type(fault).__name__}") from fault
+        except Exception as fault:  # each package behind fsspec has errors of its own
+            raise SettingsError(f"the address of {name} cannot be opened ({type(fault).__name__})") from fault
         if options:
             self._system.retries = 1  # whoever asked tries again
         self._is_local = isinstance(self._system, LocalFileSystem)

@@ -87,11 +87,16 @@ async def _info(client: AsyncWebClient, file: str) -> Json:
 
 def is_slacks(url: str, api_url: str) -> bool:
     """Whether the bot token may be sent there."""
-    there, api = urlsplit(url), urlsplit(api_url)
+    api = urlsplit(api_url)
+    try:
+        there = urlsplit(url)
+        port = there.port
+    except ValueError:
+        return False
     if there.username is not None or there.password is not None or not there.hostname:
         return False
     if (there.scheme, there.netloc) == (api.scheme, api.netloc):
         return True
     host = there.hostname
     is_theirs = any(host == home or host.endswith(f".{home}") for home in SLACK_HOSTS)
-    return there.scheme == "https" and there.port in (None, 443) and is_theirs
+    return there.scheme == "https" and port in (None, 443) and is_theirs

@@ -70,8 +70,28 @@ def read_address(url: str) -> ShareAddress:
         host = port = None
     if not host:
         raise SettingsError("The URL of a folder names no server: write protocol://server/path.")
+    _check_host(protocol, host)
     path = split.path.removeprefix("/").rstrip("/")
     parts = tuple(path.split("/")) if path else ()
     if not all(part not in ("", ".", "..") for part in parts):
         raise SettingsError("The URL of a folder holds //, /./ or /../: write the plain path.")
     return ShareAddress(protocol, host, port, split.username, parts)
+
+
+def _check_host(protocol: str, host: str) -> None:
+    """Refuse a server's name that no resolver takes, and a bucket's that no store does: SDKs name neither.
+
+    Raises:
+        SettingsError: it is one.
+    """
+    if protocol == "s3":
+        if not host.isascii():
+            raise SettingsError("The URL of a folder names no bucket: its name has no letter but a to z.")
+        return
+    try:
+        host.encode("idna").decode("idna")
+    except UnicodeError:
+        raise SettingsError(
+            "The URL of a folder names a server that cannot exist: write its name as DNS has it, its parts "
+            "1 to 63 characters long; one with other letters than a to z as xn--..."
+        ) from None

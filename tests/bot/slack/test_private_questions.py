@@ -129,6 +129,7 @@ def test_the_shortcut_on_a_message_asks_its_words_as_whoever_chose_it() -> None:
         ("https://slack.com.evil.example/x", False),
         ("https://evilslack.com/x", False),
         ("https://user@evil.example/slack.com", False),
+        ("https://\N{ACCOUNT OF}.slack.com/x", False),
         ("", False),
     ],
 )

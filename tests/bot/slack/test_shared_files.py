@@ -130,6 +130,8 @@ def test_a_file_of_another_organisation_is_left_alone() -> None:
         ("https://user:password@files.slack.com/a.pdf", False),
         ("http://127.0.0.1:8081/files/a.pdf", False),
         ("https://127.0.0.1:8080/files/a.pdf", False),
+        ("https://slack.com:x/a.pdf", False),
+        ("https://\N{ACCOUNT OF}.slack.com/a.pdf", False),
         ("file:///etc/passwd", False),
         ("", False),
     ],

@@ -98,6 +98,9 @@ def test_a_message_that_is_delivered_again_brings_the_same_upload() -> None:
         ("https://127.0.0.1\\.sharepoint.com/x", False),
         ("https://user:password@acme.sharepoint.com/x", False),
         ("https://acme.sharepoint.com:x/", False),
+        ("https://büro.sharepoint.com/x", False),
+        ("https://xn--a.sharepoint.com/x", False),
+        ("https://\N{ACCOUNT OF}.sharepoint.com/x", False),
         ("file:///etc/passwd", False),
         ("//acme.sharepoint.com/x", False),
         ("", False),
@@ -153,7 +156,7 @@ async def test_no_redirect_and_no_other_host_is_asked(host: SharePoint) -> None:
     with pytest.raises(FileUnavailable):
         await host.fetch()
     assert [path for path, _ in host.asked] == ["/file?a=b%2Bc"]
-    for url in (f"{host.url}/file", "https://169.254.169.254/latest", ""):
+    for url in (f"{host.url}/file", "https://169.254.169.254/latest", "https://a..sharepoint.com/x", ""):
         with pytest.raises(FileUnavailable):
             async with TeamsFiles(is_sharepoints).open({UPLOAD: {"url": url}}):
                 pass

@@ -151,6 +151,11 @@ async def test_a_page_that_breaks_off_is_no_dead_site(fetcher: PageFetcher, site
     assert "the page broke off" in await refusal(fetcher, site.url("/"))
 
 
+async def test_a_host_that_cannot_exist_has_no_address(fetcher: PageFetcher) -> None:
+    """Shows a name that resolvers refuse to look up."""
+    assert "the host's name has no address" in await refusal(fetcher, "https://a..example/")
+
+
 async def test_a_dead_site_is_named(fetcher: PageFetcher) -> None:
     """Shows that a site that is not there is not asked for its page."""
     with socket.socket() as nobody:

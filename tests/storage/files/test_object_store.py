@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import BlobsUnavailable
+from storage.errors import BlobsUnavailable, SettingsError
 from storage.files.object_store import ObjectStore, hash_file
 
 
@@ -62,3 +62,25 @@ def test_no_more_is_fetched_than_is_allowed(tmp_path: Path, source: Path, url: s
     assert store.read("blobs/ab/abc", size - 1) == b""
     assert store.copy_to("blobs/ab/abc", target, size) == hash_file(source)
     assert store.copy_to("blobs/ab/abc", target, None) == hash_file(source)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("ftp://a..example/x", "names a host that cannot exist"),
+        ("ftp://xn--ü.example/x", "names a host that cannot exist"),
+        ("s3://\N{ACCOUNT OF}.example/x", "names no host"),
+        ("nonsense://host/x", "protocol that we do not know"),
+        ("webdav://host/x", r"cannot be opened \(TypeError\)"),
+    ],
+)
+def test_an_address_that_cannot_be_opened_is_refused_with_a_sentence(url: str, words: str) -> None:
+    """Shows addresses of which packages say it when they are chosen, each in its own way."""
+    with pytest.raises(SettingsError, match=f"the address of the blob store .*{words}"):
+        store_at(url)
+
+
+def test_a_package_that_connects_at_once_finds_an_outage() -> None:
+    """Shows a server that does not answer when the store is chosen."""
+    with pytest.raises(BlobsUnavailable, match="the blob store cannot be reached: Connection refused"):
+        store_at("ftp://127.0.0.1:1/x")

@@ -22,6 +22,7 @@ from storage.errors import SettingsError
         ("S3://bucket/a b/ü/", "s3://bucket/a b/ü"),
         ("sftp://reader@nas.example.com:2222/srv/papers", "sftp://reader@nas.example.com:2222/srv/papers"),
         ("smb://nas/share/hr", "smb://nas/share/hr"),
+        ("smb://büro_1/share", "smb://büro_1/share"),
         ("sftp://[::1]:2222/srv", "sftp://[::1]:2222/srv"),
         ("webdavs://cloud.example.com/remote.php/dav/files/reader", None),
     ],
@@ -71,6 +72,12 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
         ("smb://nas", "no share"),
         ("sftp://ho\x00st/x", "malformed"),
         ("gs://bucket/x", "further package"),
+        ("webdavs://a..example/x", "server that cannot exist"),
+        (f"smb://{'ü' * 64}/share", "server that cannot exist"),
+        ("sftp://xn--ü.example/x", "server that cannot exist"),
+        ("webdavs://xn--a.example/x", "server that cannot exist"),
+        ("sftp://\N{ACCOUNT OF}.example/x", "no server"),
+        ("s3://büro/x", "no bucket"),
     ],
 )
 def test_what_cannot_be_a_folder_is_refused_with_what_to_do(url: str, word: str) -> None:
