@@ -59,6 +59,39 @@ def test_nothing_of_compose_is_reached_from_outside_and_no_password_stands_in_it
     assert all(":?set it in .env}" in secret for secret in secrets)
 
 
+def test_every_service_of_compose_is_confined(compose: Any) -> None:
+    """Shows what a program that was taken over cannot do there: write, gain rights, or use up the machine."""
+    for service in compose["services"].values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not {"cap_add", "privileged", "network_mode", "pid", "ipc"} & service.keys()
+        assert "/tmp" in service["tmpfs"]
+        assert re.fullmatch(r"\$\{[A-Z0-9]+_MEMORY:-\d+g\}", service["mem_limit"])
+        assert 0 < service["pids_limit"] <= 1024
+
+
+def test_what_keeps_data_has_a_network_without_a_way_out(compose: Any) -> None:
+    """Shows that the bot alone has both networks, and that no service is left on compose's own."""
+    places = {name: set(service["networks"]) for name, service in compose["services"].items()}
+    assert places.pop("bot") == {"front", "back"}
+    assert all(place == {"back"} for place in places.values())
+    assert compose["networks"] == {"front": None, "back": {"internal": True}}
+
+
+def test_each_image_is_pinned_by_one_variable(compose: Any) -> None:
+    """Shows that a digest can replace each version, our base included, and that the page says how."""
+    build = compose["services"]["bot"]["build"]["args"]["BASE"]
+    images = [build, *(service["image"] for service in compose["services"].values())]
+    found = [re.fullmatch(r"\$\{([A-Z0-9]+_IMAGE):-([a-z0-9./-]+)(:[\w.-]+)?\}", image) for image in images]
+    pinned = {one[1]: one[3] for one in found if one}
+    assert len(pinned) == len(images)
+    assert [name for name, tag in pinned.items() if tag in (None, ":latest")] == ["BOT_IMAGE"]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert "docker buildx imagetools inspect" in page
+    assert all(f"`{name}`" in page for name in pinned)
+
+
 def test_the_bots_store_is_the_bucket_that_compose_makes(compose: Any) -> None:
     """Shows that address, account and bucket are those of the S3 service."""
     bot, store = compose["services"]["bot"]["environment"], compose["services"]["s3"]
