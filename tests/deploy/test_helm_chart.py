@@ -276,8 +276,45 @@ def test_values_reach_the_program_as_they_were_written() -> None:
         "FOOTNOTE_WEAVIATE_GRPC_PORT": "50051",
         "WEAVIATE_URL": "http://weaviate.search:8080",
     }
-    (files,) = [one["data"] for one in objects(text) if one["kind"] == "ConfigMap"]
+    (secret,) = of_kind(text, "Secret")
+    files = secret["stringData"]
+    mounted = next(one for one in pods(text)["bot"]["volumes"] if one["name"] == "files")
+    assert mounted["secret"]["secretName"] == secret["metadata"]["name"]
     assert tomllib.loads(files["folders.toml"])["folder"][0]["channel"] == "handbook"
+
+
+def exceptions(text: str, port: int) -> dict[str, list[set[str]]]:
+    """Network -> what is left out of it, for each rule of Footnote that opens this port to addresses."""
+    (policy,) = [
+        one["spec"] for one in of_kind(text, "NetworkPolicy") if one["metadata"]["name"] == "answers-footnote"
+    ]
+    found: dict[str, list[set[str]]] = {}
+    for rule in policy["egress"]:
+        assert rule["ports"], "no ports would be all ports"
+        for peer in rule.get("to", []):
+            if {"port": port} in rule["ports"] and "ipBlock" in peer:
+                block = peer["ipBlock"]
+                found.setdefault(block["cidr"], []).append(set(block.get("except", [])))
+    return found
+
+
+PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"}
+METADATA, METADATA_6 = "169.254.0.0/16", {"fd00:ec2::254/128", "fe80::/10"}
+
+
+def test_no_pod_reaches_the_clusters_api() -> None:
+    """Shows that its ports lead to no private network and no system pod, and what values change."""
+    text = rendered(None)
+    assert exceptions(text, 443) == {"0.0.0.0/0": [PRIVATE | {METADATA}], "::/0": [{"fc00::/7"} | METADATA_6]}
+    assert exceptions(text, 5432) == {"0.0.0.0/0": [{METADATA}], "::/0": [METADATA_6]}
+    assert exceptions(rendered(None, "--set", "networkPolicy.egressPorts={443}"), 5432) == {}
+    named = exceptions(rendered(EVERYTHING), 443)
+    assert named["10.20.0.0/16"] == named["fd12::/48"] == [set()]
+    assert named["0.0.0.0/0"] == [PRIVATE | {METADATA, "34.118.224.0/20"}]
+    assert named["::/0"] == [{"fc00::/7", "2001:db8::/32"} | METADATA_6]
+    (policy,) = of_kind(text, "NetworkPolicy")
+    (pods_rule,) = [one for one in policy["spec"]["egress"] if "namespaceSelector" in str(one)]
+    assert "'operator': 'NotIn', 'values': ['kube-system']" in str(pods_rule["to"])
 
 
 def ingress_paths(*options: str) -> dict[str, str]:
@@ -333,6 +370,8 @@ def test_the_ingress_passes_on_what_the_docs_name() -> None:
         "secret=My_Secret",
         "bot.resources.requests.memory=lots",
         "networkPolicy.egressPorts={}",
+        "networkPolicy.privateCidrs={10.0.0.1}",
+        "networkPolicy.deniedCidrs={0.0.0.0/0}",
     ],
 )
 def test_wrong_values_are_refused(wrong: str) -> None:
@@ -346,6 +385,7 @@ def test_wrong_values_are_refused(wrong: str) -> None:
 def test_values_of_an_older_release_are_taken(values: Path | None) -> None:
     """Shows that what such a release has no value for, as with --reuse-values, counts as off."""
     switches = "blobs.url", "ingress.enabled", "metrics.serviceMonitor.enabled", "workers.replicas"
+    switches = *switches, "networkPolicy.privateCidrs", "networkPolicy.deniedCidrs"
     text = rendered(values, "--set", ",".join(f"{name}=null" for name in (*switches, "weaviate.replicas")))
     assert pods(text).keys() == {"bot"}
     assert not of_kind(text, "StatefulSet")

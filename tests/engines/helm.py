@@ -37,8 +37,8 @@ OPERATOR = GoModule(
 )
 CHART = ROOT / "deploy" / "helm" / "footnote"
 KINDS = (
-    ("v1", "ConfigMap"),
     ("v1", "PersistentVolumeClaim"),
+    ("v1", "Secret"),
     ("v1", "Service"),
     ("apps/v1", "Deployment"),
     ("apps/v1", "StatefulSet"),

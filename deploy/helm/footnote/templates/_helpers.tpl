@@ -201,8 +201,8 @@ spec:
       emptyDir: {}
     {{- if $.Values.files }}
     - name: files
-      configMap:
-        name: {{ include "footnote.name" $ }}
+      secret:
+        secretName: {{ include "footnote.name" $ }}
     {{- end }}
     {{- with $.Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
