@@ -34,6 +34,9 @@ if [ ! -x .venv/bin/pip ]; then
         stop "'$python' cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
 fi
 
+# The pip that Python brought along is as old as Python; the locked one installs all else.
+.venv/bin/pip install --disable-pip-version-check --no-input -q --require-hashes --only-binary=:all: \
+    -r <(awk '/^[a-z0-9]/ { ours = /^pip==/ } ours' "$lock")
 # Only wheels: what is built from source brings along build tools that no lock names.
 echo "Python packages of $lock:"
 .venv/bin/pip install --disable-pip-version-check --no-input --require-hashes --only-binary=:all: -r "$lock" 2>&1 | follow

@@ -141,6 +141,24 @@ def write_program(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)
+def test_the_locked_pip_installs_all_else(tmp_path: Path, lock: Path) -> None:
+    """Shows that the pip which Python brought along installs one package, by its hash: today's pip."""
+    programs, log = tmp_path / ".venv" / "bin", tmp_path / "log"
+    programs.mkdir(parents=True)
+    (tmp_path / "deploy").mkdir()
+    script = tmp_path / "deploy" / "install.sh"
+    script.write_bytes((ROOT / "deploy" / "install.sh").read_bytes())
+    write_program(programs / "pip", f'while [ "$1" ]; do [ "$1" = -r ] && cat "$2"; shift; done >> {log}')
+    write_program(programs / "python", "exit")
+    subprocess.run(["bash", script, lock], capture_output=True, check=True)
+    first, all_else = log.read_text()[: -lock.stat().st_size], log.read_text()[-lock.stat().st_size :]
+    assert all_else == lock.read_text()
+    assert re.findall(r"(?m)^[a-z0-9][^ ;]*", first)[0].startswith("pip==")
+    assert len(re.findall(r"(?m)^[a-z0-9]", first)) == 1
+    assert "--hash=sha256:" in first
+
+
 @pytest.fixture
 def another_module(bin_folder: Path, tmp_path: Path) -> Path:
     """Go, as it would be with a proxy that hands out another module; ``built`` is there once it builds."""
