@@ -326,6 +326,7 @@ async def build_answering(
                     AuditLog(stores.database),
                     retry_failed=partial(retry_failed, stores.database),
                     erase_document=make_eraser(stores, index).erase_document,
+                    shared=bot.shared_platforms,
                 ),
                 uploads=UploadCommands(
                     bot.admins.replace(",", " ").split(),

@@ -55,6 +55,11 @@ class TenantName(str):
             raise InvalidTenant(f"{name!r} is not a tenant name")
         return super().__new__(cls, name)
 
+    @property
+    def workspace(self) -> str:
+        """The Slack installation that it names; '' of a tenant of Teams or a local one."""
+        return self.split("_")[1] if self.startswith("sl_") else ""
+
 
 class Platform(StrEnum):
     """Where a channel lives."""

@@ -13,6 +13,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.models import TenantName
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FactRow, FolderRow, VersionRow
 
@@ -43,6 +44,8 @@ class FolderStatus:
     """An admin said in a chat that it is not to be scanned now."""
     strangers: Mapping[str, str] = field(default_factory=dict)
     """File -> why it is not read: what lies there and is no PDF."""
+    installation: str = ""
+    """The channel's, as ``Channel.installation``, also of a channel that has not spoken yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
                 is_paused=folder.paused,
                 asked=tuple(sorted(asked.items(), key=itemgetter(1))),
                 strangers=await read_strangers(session, folder.id) if folder.watched else {},
+                installation=channel.installation or TenantName(channel.tenant).workspace,
             )
             statuses.append(status)
     return statuses

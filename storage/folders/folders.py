@@ -269,11 +269,10 @@ class Folders:
                 await record_action(session, action)
             return len(allowed)
 
-    async def pause(self, channel_id: int | None, action: AuditedAction, *, is_paused: bool) -> int:
-        """Have watched folders, of one channel or all, not be scanned, or scanned again; returns how many."""
+    async def pause(self, folders: Collection[int], action: AuditedAction, *, is_paused: bool) -> int:
+        """Have those of these folders that are watched not be scanned, or scanned again; returns how many."""
         rows = update(FolderRow).where(col(FolderRow.watched), col(FolderRow.paused) != is_paused)
-        if channel_id is not None:
-            rows = rows.where(col(FolderRow.channel_id) == channel_id)
+        rows = rows.where(col(FolderRow.id).in_(folders))
         async with self._database.transaction() as session:
             changed = (
                 await session.scalars(rows.values(paused=is_paused).returning(col(FolderRow.id)))

@@ -1,7 +1,8 @@
 """What admins may say in a chat: how folders stand, pause, resume, read again, erase, approve a deletion.
 
 Who is one is asked at each use, and each use is kept in the audit, a refused one, too. In a channel a command
-speaks of the channel's own folders only, for all its members read the reply; in a direct chat of all of them.
+speaks of the channel's own folders only, for all its members read the reply; in a direct chat of all of them,
+or, where anybody may install the bot, of those of the chat's own installation and of the library it asks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bot.core.wording import ReplyWords
 from storage.errors import StillInFolder
 from storage.folders.folder_status import FolderStatus
 from storage.folders.folders import Folders
-from storage.models import Channel, DocumentStatus
+from storage.models import Channel, DocumentStatus, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 
 MAX_NAMED = 10
@@ -55,8 +56,19 @@ class AdminCommands:
         *,
         retry_failed: RetryFailed,
         erase_document: EraseDocument,
+        shared: Collection[Platform] = (),
     ) -> None:
-        """``admins``: as FOOTNOTE_ADMINS names people; whoever uses this machine itself is one, too."""
+        """Nothing is asked yet.
+
+        Args:
+            admins: as FOOTNOTE_ADMINS names people; whoever uses this machine itself is one, too.
+            folders: the watched folders.
+            audit: keeps each use.
+            retry_failed: has documents read again.
+            erase_document: erases one.
+            shared: platforms where anybody may install the bot.
+        """
+        self._shared = shared
         self._admins = frozenset(admins)
         self._folders = folders
         self._audit = audit
@@ -83,9 +95,9 @@ class AdminCommands:
             return words.admins_only
         if meant is not None:
             return await self._of_file(command, question, meant, words)
-        if command.intent in (ChatIntent.PAUSE, ChatIntent.RESUME):
-            return await self._pause(command, question, words)
         folders = [one for one in await self._folders.status() if self._is_seen(one, question)]
+        if command.intent in (ChatIntent.PAUSE, ChatIntent.RESUME):
+            return await self._pause(command, question, folders, words)
         if command.intent is ChatIntent.APPROVE:
             return await self._approve(command, question, folders, words)
         await self._audit.keep(self._action(command, question))
@@ -94,9 +106,11 @@ class AdminCommands:
     def _is_admin(self, asker: str) -> bool:
         return asker == LOCAL_ASKER or asker in self._admins
 
-    @staticmethod
-    def _is_seen(folder: FolderStatus, question: Question) -> bool:
-        return question.asked_in.is_direct or folder.channel_id == question.channel.id
+    def _is_seen(self, folder: FolderStatus, question: Question) -> bool:
+        chat = question.asked_in
+        is_here = folder.channel_id == question.channel.id
+        is_ours = chat.platform not in self._shared or folder.installation == chat.installation
+        return is_here or (chat.is_direct and is_ours)
 
     @staticmethod
     def _action(
@@ -104,10 +118,12 @@ class AdminCommands:
     ) -> AuditedAction:
         return AuditedAction(question.asker, command.intent.value, question.asked_in.tenant, subject, is_done)
 
-    async def _pause(self, command: ChatCommand, question: Question, words: ReplyWords) -> str:
+    async def _pause(
+        self, command: ChatCommand, question: Question, folders: Sequence[FolderStatus], words: ReplyWords
+    ) -> str:
         is_paused = command.intent is ChatIntent.PAUSE
-        scope = None if question.asked_in.is_direct else question.channel.id
-        count = await self._folders.pause(scope, self._action(command, question), is_paused=is_paused)
+        action = self._action(command, question)
+        count = await self._folders.pause([one.id for one in folders], action, is_paused=is_paused)
         return (words.paused if is_paused else words.resumed)(count)
 
     async def _files_meant(

@@ -121,12 +121,12 @@ async def test_a_folder_that_an_admin_paused_in_a_chat_is_left_in_peace(home: Ho
     place = WatchedPlace(folder.location, folders, intake(home), SETTINGS)
     place.feed([WatchTarget(folder, FolderMapEntry(folder.location, "hr"))])
     file.write_bytes(pdf("A rule."))
-    assert await folders.pause(folder.channel_id, action, is_paused=True) == 1
+    assert await folders.pause([folder.id], action, is_paused=True) == 1
     for _ in range(3):
         assert not await place.tick()
     assert place.is_paused
     assert await folders.documents(folder.id) == {}
-    assert await folders.pause(None, action, is_paused=False) == 1
+    assert await folders.pause([folder.id], action, is_paused=False) == 1
     await home.until(place.tick)
     assert list(await folders.documents(folder.id)) == ["a.pdf"]
 
@@ -143,7 +143,7 @@ async def test_many_places_share_one_query_for_paused_folders(home: Home, tmp_pa
 
     paused = PausedFolders(other, may_have_changed)
     assert await asyncio.gather(*(paused.current() for _ in range(100))) == [frozenset()] * 100
-    await other.pause(None, AuditedAction("local", "pause", ""), is_paused=True)
+    await other.pause([folder.id], AuditedAction("local", "pause", ""), is_paused=True)
     assert await paused.current() == {folder.id}
     assert sum(asked) == 2
 

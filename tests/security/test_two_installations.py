@@ -1,0 +1,386 @@
+"""What one installation says or is given never reaches another one, by any way that docs/security.md names.
+
+A canary stands in all that belongs to a Slack workspace. Another workspace, and a tenant of Teams, have a
+channel and a person of the same ids. Each way is tried from all three: the first one sees the canary there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from fakes.notice_shelf import NoticeShelf
+from fakes.term_embedder import TermEmbedder
+from harness.empty_homes import make_sqlite
+from sqlalchemy import select
+
+from bot.core.commands.admin_commands import AdminCommands
+from bot.core.commands.chat_intents import recognize
+from bot.core.conversation.direct_chats import DirectChats
+from bot.core.models import Language, Question
+from bot.core.notifications.question_gaps import find_gaps
+from bot.core.notifications.welcome import ChannelOverviews, WelcomeBuilder
+from bot.core.quality import channel_quality
+from bot.core.retrieval.web_search import WebSearch
+from bot.core.understanding.channel_folders import ChannelFolders
+from bot.core.understanding.direct_libraries import DirectLibraries
+from bot.core.wording import reply_words
+from bot.teams.activities import place_of as place_in_teams
+from ingestion.folder_map.watch_list import FolderMap
+from storage.chat.channels import Channels
+from storage.chat.feedback import FeedbackStore, FeedbackVerdict
+from storage.chat.glossary import GLOSSARY_NAME, GlossaryFile
+from storage.chat.inbox import Inbox
+from storage.chat.notifications import Notices
+from storage.chat.thread_memory import ThreadMemory
+from storage.chat.traces import QuestionRecords
+from storage.chat.uploads import NewUpload, UploadQuota, Uploads
+from storage.chat_models import InboxItem, NewTurn
+from storage.clock import utc_now
+from storage.documents.catalog import Catalog
+from storage.embeddings.vector_cache import VectorCache
+from storage.files.image_files import ImageFiles
+from storage.folders.folders import Folders
+from storage.models import Channel, ChannelKey, PageImage, Platform
+from storage.sql.audit import AuditLog
+from storage.sql.database import Database
+from storage.sql.tables import CachedVectorRow, InboxRow, OutboxRow
+from storage.web_pages.page_index import WebPageIndex
+from storage.web_pages.page_store import WebPageStore, WebText, WebTextChunk
+from storage.web_pages.web_sources import SOURCES_NAME, WebSourcesFile
+
+CANARY = "Zanzibarium"
+CONVERSATION, PERSON = "C0SAME001", "U0SAME001"
+ACME = ChannelKey(Platform.SLACK, "T0ACME001", CONVERSATION)
+BETA = ChannelKey(Platform.SLACK, "T0BETA001", CONVERSATION)
+GAMMA = ChannelKey(Platform.TEAMS, "T0ACME001", CONVERSATION)
+PAGE = f"https://example.org/{CANARY}"
+SHARED = frozenset({Platform.SLACK})
+FILES = {
+    "folders.toml": f"""
+[library.{CANARY}]
+channels = ["{ACME.tenant}"]
+[[library.{CANARY}.folder]]
+location = "/srv/{CANARY}"
+[direct_chats]
+library = "{CANARY}"
+installations = ["{ACME.installation}"]
+""",
+    SOURCES_NAME: f"""
+[[domain]]
+name = "{CANARY}"
+keywords = ["deposit"]
+urls = ["{PAGE}"]
+channels = ["{CANARY}"]
+""",
+    GLOSSARY_NAME: f'[channels.{ACME.tenant}]\n{CANARY} = ["the old name"]\n',
+}
+WORDS = reply_words(Language.ENGLISH)
+
+
+@dataclass
+class Place:
+    """A channel of an installation, and its person's direct chat."""
+
+    channel: Channel
+    direct: Channel
+    asker: str
+
+
+@dataclass
+class World:
+    """A home that three installations share."""
+
+    home: Path
+    database: Database
+    places: dict[ChannelKey, Place]
+
+    def __post_init__(self) -> None:
+        self.channels, self.catalog = Channels(self.database), Catalog(self.database)
+        self.notices, self.folders = Notices(self.database), Folders(self.database)
+        self.memory, self.records = ThreadMemory(self.database, 30), QuestionRecords(self.database, 30)
+        self.feedback, self.uploads = FeedbackStore(self.database), Uploads(self.database)
+        self.libraries = DirectLibraries(self.channels, SHARED)
+        self.sources, self.pages = WebSourcesFile(self.home), WebPageStore(self.database)
+        self.audit = AuditLog(self.database)
+
+    @property
+    def overviews(self) -> ChannelOverviews:
+        """What homes of people are made of."""
+        return ChannelOverviews(self.channels, self.libraries, self.catalog, self.notices)
+
+    async def say(self, place: Place, chat: Channel, text: str, admin: str) -> str:
+        """What an admin's command is replied, where this person is the admin."""
+        commands = AdminCommands(
+            [admin],
+            self.folders,
+            self.audit,
+            retry_failed=nothing,
+            erase_document=nothing,
+            shared=SHARED,
+        )
+        command = recognize(text, Language.ENGLISH)
+        assert command is not None
+        question = Question("q", text, chat, utc_now(), asker=place.asker)
+        return str(await commands.reply(command, question, [], WORDS))
+
+
+async def nothing(*_: Any) -> int:
+    """Does none of what a command wants."""
+    return 0
+
+
+async def place_of(channels: Channels, key: ChannelKey) -> Place:
+    """Make the channels of an installation; a personal chat of Teams is direct in the home's tenant alone."""
+    chat = key._replace(conversation="D0SAME001")
+    is_direct = True
+    if key.platform is Platform.TEAMS:
+        conversation = {"id": chat.conversation, "conversationType": "personal", "tenantId": key.installation}
+        where = place_in_teams({"conversation": conversation}, "another tenant")
+        assert where is not None
+        is_direct = where.is_direct
+    direct = await channels.ensure(chat, is_direct=is_direct)
+    asker = f"{key.platform}:{key.installation}:{PERSON}"
+    return Place(await channels.ensure(key, is_direct=False), direct, asker)
+
+
+async def fill(world: World) -> None:
+    """Put the canary into all that is the first installation's."""
+    await FolderMap(world.home / "folders.toml", world.home / "inbox", world.channels, world.folders).begin()
+    first = world.places[ACME].channel
+    for folder in await world.folders.watched(origin="map"):
+        shelf = NoticeShelf(world.database, await world.channels.get(folder.channel_id), folder.id)
+        await shelf.publish(await shelf.add(f"{CANARY}.pdf"))
+        (notice,) = await world.notices.recent(folder.channel_id, 1)
+        await world.notices.keep_questions(notice.id, [f"Who is {CANARY}?"])
+    now = utc_now()
+    record: dict[str, Any] = {"question": CANARY, "searched": CANARY, "answer": CANARY}
+    record |= {"milliseconds": {}, "tokens": {}, "leading": [], "figures": [], "citations": []}
+    record |= {"looks": [{"unknown": [CANARY], "candidates": [{"rank": 1, "file": CANARY, "page": 1}]}]}
+    async with world.database.transaction() as session:
+        row = InboxRow(
+            platform="slack",
+            event_key="1",
+            message_key="1",
+            channel_id=first.id,
+            thread="",
+            text=CANARY,
+            address={"user": PERSON},
+            state="done",
+        )
+        session.add(row)
+        await session.flush()
+        session.add(OutboxRow(inbox_id=row.id, state="delivered", answer={"state": "not_found"}))
+        key = str(row.id)
+    await world.records.keep(key, first.id, now, "not_found", record)
+    await world.feedback.keep(first.id, key, "person", FeedbackVerdict.WRONG_ANSWER, comment=CANARY)
+    await world.memory.keep(NewTurn(key, first.id, "", CANARY, CANARY, CANARY, (), now))
+    new = NewUpload(first.id, "1", world.places[ACME].asker, "ab" * 32, 1, {})
+    await world.uploads.keep(new, lambda _: f"{CANARY}.pdf", UploadQuota(9, 9))
+    await world.pages.approve([PAGE])
+    await world.pages.keep_text(PAGE, WebText(CANARY, "", (WebTextChunk(f"{CANARY} deposit", 2),)), {})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """A home in which the first installation has all, and the others nothing."""
+    home = tmp_path_factory.mktemp("home")
+    url = make_sqlite(home)
+    for name, text in FILES.items():
+        (home / name).write_text(text)
+    async with aclosing(await Database.open(url)) as database:
+        places = {key: await place_of(Channels(database), key) for key in (ACME, BETA, GAMMA)}
+        made = World(home, database, places)
+        await fill(made)
+        yield made
+
+
+async def library_is_asked(world: World, place: Place) -> str:
+    """The channels that a question in a direct chat is answered from; elsewhere it is the chat's own."""
+    chat, now = place.direct, utc_now()
+    if not chat.is_direct:
+        return str(chat)
+    item = InboxItem(
+        1, 1, 0, chat.platform, chat.id, "", "Why?", {}, now, is_posting=False, message=None, answer=None
+    )
+    direct = DirectChats(world.channels, world.libraries, world.memory)
+    question = await direct.question(item, Question("1", "Why?", chat, now))
+    assert isinstance(question, Question)
+    return f"{question.channel} {question.members}"
+
+
+async def library_is_offered(world: World, place: Place) -> str:
+    """The questions that a direct chat begins with; Slack alone shows some."""
+    if place.direct.platform is not Platform.SLACK:
+        return ""
+    return str(await world.overviews.direct_questions(place.direct.platform, place.direct.installation))
+
+
+async def welcome(world: World, place: Place, *, is_direct: bool) -> str:
+    """What newcomers read."""
+    folders = ChannelFolders(world.folders, world.home / "inbox")
+    builder = WelcomeBuilder(world.notices, world.catalog, folders, no_questions, world.libraries)
+    return str(await builder.prepare("batch", place.direct if is_direct else place.channel))
+
+
+async def no_questions(untried: Any) -> dict[int, list[str]]:
+    """Tries none."""
+    return {}
+
+
+async def folder(world: World, place: Place) -> str:
+    """Where a channel's documents lie."""
+    return await ChannelFolders(world.folders, world.home / "inbox").location(place.channel)
+
+
+async def documents(world: World, place: Place) -> str:
+    """What a channel is said to hold, and what is suggested there."""
+    listed = await world.catalog.documents(place.channel.id)
+    names = await world.catalog.live_names(place.channel.id)
+    return f"{listed} {names} {await world.overviews.read([place.channel.tenant])}"
+
+
+async def tried(world: World, place: Place) -> str:
+    """Questions that documents were seen to answer."""
+    return str(await world.notices.tried_questions(place.channel.id, 9))
+
+
+async def domains(world: World, place: Place) -> str:
+    """The approved sites that a question may open."""
+    return str((await world.sources.current()).of(place.channel))
+
+
+async def cited_page(world: World, place: Place) -> str:
+    """A page, where it may be cited."""
+    search = WebSearch(world.sources, world.pages, WebPageIndex(world.pages, "space"))
+    return PAGE if await search.approves(place.channel, [PAGE]) else ""
+
+
+async def glossary(world: World, place: Place) -> str:
+    """What words mean in a channel."""
+    return str(await GlossaryFile(world.home / GLOSSARY_NAME).entries(place.channel))
+
+
+async def records(world: World, place: Place) -> str:
+    """How questions were answered, by every way to read that."""
+    channel, (one,) = place.channel.id, await world.records.latest(world.places[ACME].channel.id)
+    latest, found = await world.records.latest(channel), await world.records.search(channel, CANARY)
+    return f"{latest} {found} {await world.records.get(channel, one.key)}"
+
+
+async def gaps(world: World, place: Place) -> str:
+    """What was asked in vain."""
+    since = world.records.kept_since
+    asked = [await world.records.asked_since(place.channel.id, since, openly=one) for one in (True, False)]
+    return str([find_gaps(one) for one in asked])
+
+
+async def quality(world: World, place: Place) -> str:
+    """The canary, where its question counts."""
+    return CANARY if (await channel_quality(world.records, place.channel.id)).questions else ""
+
+
+async def feedback(world: World, place: Place) -> str:
+    """What people said of answers, and the pages that they may choose from."""
+    (one,) = await world.records.latest(world.places[ACME].channel.id)
+    said = await world.feedback.all(place.channel.id)
+    return f"{said} {await world.feedback.candidates(place.channel.id, one.key)}"
+
+
+async def recalled(world: World, place: Place) -> str:
+    """What a follow-up refers to."""
+    return str(await world.memory.recall(place.channel.id, "", utc_now()))
+
+
+async def asked_last(world: World, place: Place) -> str:
+    """The last questions of a person of this id, among the channels that their platform names."""
+    return str(await Inbox(world.database).recent_of(PERSON, {place.channel.tenant}, 9))
+
+
+async def folders_in_channel(world: World, place: Place) -> str:
+    """What an admin of the installation reads in its channel."""
+    return await world.say(place, place.channel, "status of the folders", place.asker)
+
+
+async def folders_in_direct_chat(world: World, place: Place) -> str:
+    """The same in the admin's direct chat."""
+    return await world.say(place, place.direct, "status of the folders", place.asker)
+
+
+async def admin_of_the_first(world: World, place: Place) -> str:
+    """What a person of the admin's id reads in the first channel."""
+    first = world.places[ACME]
+    return await world.say(place, first.channel, "status of the folders", first.asker)
+
+
+async def uploads(world: World, place: Place) -> str:
+    """The files that people uploaded in a channel, which commands there find by name."""
+    return str(await world.uploads.of_channel(place.channel.id))
+
+
+Way = Callable[[World, Place], Awaitable[str]]
+WAYS: dict[str, Way] = {
+    "direct library: questions": library_is_asked,
+    "direct library: suggestions": library_is_offered,
+    "direct library: welcome": partial(welcome, is_direct=True),
+    "library of channels: welcome": partial(welcome, is_direct=False),
+    "library of channels: folder": folder,
+    "library of channels: documents": documents,
+    "web pages: domains": domains,
+    "web pages: citations": cited_page,
+    "glossary": glossary,
+    "suggestions": tried,
+    "records": records,
+    "gaps": gaps,
+    "quality": quality,
+    "feedback": feedback,
+    "follow-ups": recalled,
+    "last questions": asked_last,
+    "uploads": uploads,
+    "admins: in a channel": folders_in_channel,
+    "admins: in a direct chat": folders_in_direct_chat,
+    "admins: a person of the same id": admin_of_the_first,
+}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_one_installation_has_reaches_no_other(world: World, way: str) -> None:
+    """Shows the canary to its own installation, and to neither of two others whose ids are the same."""
+    shown = {key: CANARY in await WAYS[way](world, place) for key, place in world.places.items()}
+    assert shown == {ACME: True, BETA: False, GAMMA: False}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_admin_pauses_no_folder_of_another_installation(world: World) -> None:
+    """Shows it from a direct chat, where an admin speaks of all folders of the installation."""
+    watched = {
+        one.id for one in await world.folders.watched() if one.channel_id == world.places[ACME].channel.id
+    }
+    for key, paused in ((BETA, set()), (GAMMA, set()), (ACME, watched)):
+        place = world.places[key]
+        await world.say(place, place.direct, "pause all folders", place.asker)
+        assert await world.folders.paused() == paused
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_caches_hold_no_name_and_no_words(world: World) -> None:
+    """Shows vectors under a hash of their text, and pictures under the hash of what they were drawn of."""
+    vectors = VectorCache(world.database)
+    embedder = TermEmbedder("terms")
+    made = await vectors.embed(embedder, [CANARY])
+    async with world.database.snapshot() as session:
+        (row,) = await session.scalars(select(CachedVectorRow))
+    assert CANARY.casefold() not in str(row.model_dump()).casefold()
+    assert np.array_equal(await vectors.embed(embedder, [CANARY]), made)
+    images = ImageFiles(world.home / "images")
+    kept = images.keep(f"{'ab' * 32}-1-132", PageImage(b"\x89PNG", "image/png"))
+    assert CANARY not in kept.name
+    assert images.read(f"{'cd' * 32}-1-132") is None
