@@ -29,6 +29,21 @@ SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
 
 MUTATIONS = (
     Mutation(
+        "what somebody else wrote into the store is taken for a reading",
+        "storage/files/object_store.py",
+        "return hmac.compare_digest(file.read(SEAL_BYTES), self._seal(file, name))",
+        "return bool(file.read(SEAL_BYTES))",
+        "tests/storage/files/test_reading_archive.py"
+        "::test_a_reading_that_another_one_wrote_into_the_store_is_lost",
+    ),
+    Mutation(
+        "an admin of one workspace pauses the folders of another",
+        "bot/core/commands/admin_commands.py",
+        "chat.platform not in self._shared or folder.installation == chat.installation",
+        "True",
+        "tests/security/test_two_installations.py::test_an_admin_pauses_no_folder_of_another_installation",
+    ),
+    Mutation(
         "a link opens though its version belongs to another channel",
         LINKS_OPENED,
         "source is None or source.is_deleted or source.channel_id != claims.channel_id",
