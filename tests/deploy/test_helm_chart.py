@@ -279,7 +279,7 @@ def test_values_reach_the_program_as_they_were_written() -> None:
     (secret,) = of_kind(text, "Secret")
     files = secret["stringData"]
     mounted = next(one for one in pods(text)["bot"]["volumes"] if one["name"] == "files")
-    assert mounted["secret"]["secretName"] == secret["metadata"]["name"]
+    assert mounted["secret"]["secretName"] == secret["metadata"]["name"] == "answers-footnote-files"
     assert tomllib.loads(files["folders.toml"])["folder"][0]["channel"] == "handbook"
 
 

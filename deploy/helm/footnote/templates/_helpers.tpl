@@ -202,7 +202,7 @@ spec:
     {{- if $.Values.files }}
     - name: files
       secret:
-        secretName: {{ include "footnote.name" $ }}
+        secretName: {{ include "footnote.name" $ }}-files
     {{- end }}
     {{- with $.Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
