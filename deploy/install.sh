@@ -40,5 +40,7 @@ fi
 # Only wheels: what is built from source brings along build tools that no lock names.
 echo "Python packages of $lock:"
 .venv/bin/pip install --disable-pip-version-check --no-input --require-hashes --only-binary=:all: -r "$lock" 2>&1 | follow
-.venv/bin/pip install --disable-pip-version-check --no-input -q --no-deps --no-build-isolation -e .
+# setuptools warns of folders that are named as packages are.
+PYTHONWARNINGS="ignore:Editable installation" \
+    .venv/bin/pip install --disable-pip-version-check --no-input -q --no-deps --no-build-isolation -e .
 .venv/bin/python deploy/fetch_data.py
