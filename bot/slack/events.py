@@ -40,7 +40,7 @@ def read_message(envelope: Json) -> IncomingMessage | None:
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation = installation_of(authorization)
     bot = str(authorization.get("user_id") or "")
-    if not _is_said_by_a_person(event, bot) or _is_stranger(envelope, event, authorization):
+    if not _is_said_by_a_person(event, bot) or is_outsider(envelope):
         return None
     channel, ts = str(event.get("channel") or ""), str(event.get("ts") or "")
     if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel) and ts):
@@ -79,7 +79,7 @@ def read_outsider(envelope: Json) -> tuple[dict[str, str], str] | None:
     bot = str(authorization.get("user_id") or "")
     if not (_is_said_by_a_person(event, bot) and _is_addressed(event, bot)):
         return None
-    if event.get("type") != "app_mention" or not _is_stranger(envelope, event, authorization):
+    if event.get("type") != "app_mention" or not is_outsider(envelope):
         return None  # of a mention, Slack tells twice
     place = {"channel": str(event.get("channel") or ""), "user": str(event["user"])}
     thread = event.get("thread_ts")
@@ -171,6 +171,25 @@ def installation_of(authorization: Json) -> str:
     return str(authorization.get(name) or "")
 
 
+def is_outsider(body: Json) -> bool:
+    """Return whether an event, a click, a shortcut or a command is of another workspace or organisation.
+
+    Every reader of what a person sends asks this. Slack names the person's team in its own way in each:
+    ``event.user_team`` or ``event.team``; ``user.team_id``, the id of the organisation where there is one
+    (Slack's "block_actions payload"); ``user_team_id`` beside a command's ``user_id``.
+    """
+    installed: Json = (body.get("authorizations") or [body])[0]
+    team, enterprise, user, event = (body.get(name) or {} for name in ("team", "enterprise", "user", "event"))
+    home = {installed.get("team_id"), installed.get("enterprise_id")}
+    home |= {team.get("id"), team.get("enterprise_id"), enterprise.get("id")}
+    own = event.get("user_team") or event.get("team") or user.get("team_id") or body.get("user_team_id")
+    if body.get("is_ext_shared_channel"):
+        return own is None or own not in home
+    # Workspaces of one organisation share channels without that flag, and a message names any of them.
+    is_message = event.get("type") in ("app_mention", "message")
+    return own is not None and own not in home and not is_message
+
+
 def asker_of(installation: str, user: str) -> str:
     """A person, as FOOTNOTE_ADMINS names them."""
     return f"{Platform.SLACK}:{installation}:{user}"
@@ -211,11 +230,3 @@ def _may_follow_up(event: Json) -> bool:
     """Whether it replies in a thread and calls nobody by a mention: what is said to others stays theirs."""
     is_reply = event.get("thread_ts") not in (None, event.get("ts"))
     return is_reply and not _OTHERS.search(str(event.get("text") or ""))
-
-
-def _is_stranger(envelope: Json, event: Json, authorization: Json) -> bool:
-    """Whether somebody of another organisation asks in a channel shared with us."""
-    if not envelope.get("is_ext_shared_channel"):
-        return False
-    home = {authorization.get("team_id"), authorization.get("enterprise_id")} - {None}
-    return (event.get("user_team") or event.get("team")) not in home

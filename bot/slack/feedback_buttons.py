@@ -16,8 +16,8 @@ from bot.core.models import Answer, AnswerState, Language
 from bot.core.plaintext import shorten, tame
 from bot.core.wording import reply_words
 from bot.slack.blocks import SECTION, Block, escape_within
-from bot.slack.events import SLACK_ID
-from bot.slack.question_buttons import installation_of_click, is_outsider
+from bot.slack.events import SLACK_ID, is_outsider
+from bot.slack.question_buttons import installation_of_click
 from storage.chat.feedback import FeedbackVerdict
 from storage.models import ChannelKey, Platform, TenantName
 

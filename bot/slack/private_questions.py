@@ -22,14 +22,13 @@ from bot.core.plaintext import mend
 from bot.core.ports import GivenAnswer, IncomingMessage
 from bot.core.wording import reply_words
 from bot.slack.blocks import Block, SlackMessage, render
-from bot.slack.events import SLACK_ID, asker_of, installation_of, plain_text
+from bot.slack.events import SLACK_ID, asker_of, installation_of, is_outsider, plain_text
 from bot.slack.feedback_buttons import feedback_blocks
 from bot.slack.question_buttons import (
     asked_blocks,
     asked_line,
     asked_tenant,
     installation_of_click,
-    is_outsider,
 )
 from storage.chat.traces import PRIVATE_THREAD
 from storage.models import ChannelKey, Platform
@@ -48,7 +47,7 @@ _LIST = {"documents": "list documents", "docs": "list documents", "list": "list 
 
 
 def read_command(form: Json, api_url: str) -> IncomingMessage | None:
-    """What a slash command asks; None when its reply would go to a host that is not Slack's.
+    """Read what a slash command asks; None of an outsider, or when its reply would not go to Slack.
 
     ``api_url``: where Slack's Web API is; replies go to that host or one below it.
     """
@@ -57,9 +56,9 @@ def read_command(form: Json, api_url: str) -> IncomingMessage | None:
     )
     channel, user = str(form.get("channel_id") or ""), str(form.get("user_id") or "")
     trigger, url = str(form.get("trigger_id") or ""), str(form.get("response_url") or "")
-    if not all(map(SLACK_ID.fullmatch, (installation, channel, user))) or not trigger:
+    if is_outsider(form) or not all(map(SLACK_ID.fullmatch, (installation, channel, user))):
         return None
-    if not _is_of_slack(url, api_url):
+    if not trigger or not _is_of_slack(url, api_url):
         return None
     typed = mend(plain_text(str(form.get("text") or ""), ""))
     return _private(
@@ -170,10 +169,10 @@ def read_response_url(payload: Json, api_url: str) -> str:
 
 
 def read_share(payload: Json, api_url: str) -> tuple[str, str] | None:
-    """(key of the question, response URL) of a click on the button that shares; None when it is none."""
+    """Read (key of the question, response URL) of a click that shares; None: not one, or an outsider's."""
     action: Json = (payload.get("actions") or [{}])[0]
     key, url = str(action.get("value") or ""), read_response_url(payload, api_url)
-    return (key, url) if key and url else None
+    return (key, url) if key and url and not is_outsider(payload) else None
 
 
 def may_share(payload: Json, address: Json) -> bool:

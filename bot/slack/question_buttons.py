@@ -15,7 +15,7 @@ from bot.core.notifications.notification_wording import ASK, TRY_ASKING
 from bot.core.plaintext import mend, shorten, tame
 from bot.core.ports import IncomingMessage
 from bot.slack.blocks import Block, escape
-from bot.slack.events import SLACK_ID, asker_of, installation_of
+from bot.slack.events import SLACK_ID, asker_of, installation_of, is_outsider
 from storage.models import ChannelKey, Platform, TenantName
 
 Json = Mapping[str, Any]
@@ -132,16 +132,6 @@ def asked_blocks(address: Json) -> list[Block]:
     line = asked_line(address)
     text = {"type": "mrkdwn", "text": line, "verbatim": True}
     return [{"type": "context", "block_id": "asked", "elements": [text]}] if line else []
-
-
-def is_outsider(payload: Json) -> bool:
-    """Return whether somebody of another workspace or organisation clicks.
-
-    ``user.team_id`` is the id of the organisation where there is one (Slack's "block_actions payload").
-    """
-    team, enterprise, user = (payload.get(name) or {} for name in ("team", "enterprise", "user"))
-    home = {team.get("id"), team.get("enterprise_id"), enterprise.get("id"), None}
-    return user.get("team_id") not in home
 
 
 def installation_of_click(payload: Json) -> str:

@@ -28,7 +28,7 @@ from bot.core.notifications.notification_wording import (
 from bot.core.plaintext import shorten, tame
 from bot.core.ports import ChannelOverview, IncomingMessage, ReadOverviews, ReadRecent
 from bot.slack.blocks import SECTION, Block, escape
-from bot.slack.events import SLACK_ID, installation_of
+from bot.slack.events import SLACK_ID, installation_of, is_outsider
 from bot.slack.question_buttons import question_blocks, read_home_click
 from bot.slack.web_api import WebClients
 from bot.slack.workspace.memberships import Memberships
@@ -56,13 +56,13 @@ class HomeVisit(NamedTuple):
 
 
 def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
-    """Who opened this tab, ``home`` or ``messages``; None for anything else that happens."""
+    """Read who opened this tab, ``home`` or ``messages``; None for anything else, and of outsiders."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     visit = HomeVisit(
         installation_of(authorization), *(str(event.get(one) or "") for one in ("user", "channel"))
     )
-    if event.get("type") != "app_home_opened" or event.get("tab") != tab:
+    if event.get("type") != "app_home_opened" or event.get("tab") != tab or is_outsider(envelope):
         return None
     return visit if all(map(SLACK_ID.fullmatch, visit)) else None
 

@@ -11,7 +11,9 @@ from harness.tables import for_each
 
 from bot.core.models import Language
 from bot.core.wording import reply_words
-from bot.slack.events import read_outsider
+from bot.slack.events import is_outsider, read_outsider
+from bot.slack.private_questions import read_command, read_share
+from bot.slack.surfaces.app_home import read_opened
 from bot.slack.workspace.app_manifest import PATH
 
 BOT, HOME, ELSEWHERE = "U0BOT0001", "T0ACME001", "T0OTHER01"
@@ -49,6 +51,56 @@ def test_only_a_mention_by_an_outsider_is_refused(
 ) -> None:
     """Our own people, programs, and the twin event of a mention get no such sentence."""
     assert read_outsider(envelope) == (place and (place, "Wann?"))
+
+
+ENTERPRISE = "E0ACME001"
+API = "https://slack.com/api/"
+
+
+def event(team: str | None) -> dict[str, Any]:
+    """The home tab is opened, in an organisation, by somebody of this team."""
+    opened = {"type": "app_home_opened", "user": "U0GUEST01", "channel": "D0GUEST01", "tab": "home"}
+    return {
+        "type": "event_callback",
+        "authorizations": [{"team_id": HOME, "enterprise_id": ENTERPRISE, "user_id": BOT}],
+        "event": opened | ({"user_team": team} if team else {}),
+    }
+
+
+def command(team: str | None) -> dict[str, Any]:
+    """A slash command, likewise."""
+    url, named = "https://hooks.slack.com/commands/1/2/3", {"user_team_id": team} if team else {}
+    ids = {"team_id": HOME, "enterprise_id": ENTERPRISE, "channel_id": "C0SHARED1", "user_id": "U0GUEST01"}
+    return {**ids, "text": "Wann?", "trigger_id": "13.17.abc", "response_url": url, **named}
+
+
+def click(team: str | None) -> dict[str, Any]:
+    """A click on the button that shares, likewise; shortcuts, global ones too, name people the same way."""
+    return {
+        "team": {"id": HOME},
+        "enterprise": {"id": ENTERPRISE},
+        "user": {"id": "U0GUEST01", **({"team_id": team} if team else {})},
+        "actions": [{"value": "key"}],
+        "response_url": "https://hooks.slack.com/actions/1/2/3",
+    }
+
+
+@for_each(
+    ("make", "read"),
+    [
+        (event, lambda body: read_opened(body, "home")),
+        (command, lambda body: read_command(body, API)),
+        (click, lambda body: read_share(body, API)),
+    ],
+)
+def test_every_entry_of_an_organisation_asks_who_is_an_outsider(make: Any, read: Any) -> None:
+    """Another workspace's people and another organisation's are refused; ours are not."""
+    for team in (ELSEWHERE, "E0OTHER01"):
+        assert is_outsider(make(team))
+        assert read(make(team)) is None
+    for team in (HOME, ENTERPRISE, None):
+        assert not is_outsider(make(team))
+        assert read(make(team))
 
 
 async def test_an_outsider_reads_a_sentence_that_nobody_else_sees(
