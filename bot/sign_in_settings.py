@@ -16,7 +16,9 @@ from storage.settings import Address, FootnoteSettings
 
 GROUP = "group:"
 """Begins an entry that is a value of the groups claim, not an e-mail address."""
-_ENTRY = re.compile(r"group:[^\r\n]{1,200}|(?!group:)[^\s@]{1,64}@[^\s@]{1,189}")
+_GROUP = re.compile(r"group:[^\r\n]{1,200}")
+# A dot-atom of RFC 5322: no colon, so that none reads like group:NAME, and no letter that folds into another.
+_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,189}")
 
 
 class Role(IntEnum):
@@ -75,8 +77,7 @@ class SignInSettings(FootnoteSettings):
 
     def role(self, email: str, groups: Collection[str]) -> Role | None:
         """The highest role of who has this verified address and these groups; None: none at all."""
-        names = {email.casefold()} if email else set()
-        names |= {f"{GROUP}{group}" for group in groups}
+        names = {plain_address(email)} - {""} | {f"{GROUP}{group}" for group in groups}
         for role, said in ((Role.ADMIN, self.oidc_admins), (Role.READER, self.oidc_readers)):
             if not names.isdisjoint(_entries(said)):
                 return role
@@ -92,10 +93,10 @@ class SignInSettings(FootnoteSettings):
     def _refuse_half_of_it(self) -> Self:
         """Refuse a sign-in that could let nobody in, or whose provider could be played by the network."""
         for variable, said in (("ADMINS", self.oidc_admins), ("READERS", self.oidc_readers)):
-            if not all(_ENTRY.fullmatch(one) for one in _entries(said)):
+            if not all(plain_address(one) or _GROUP.fullmatch(one) for one in _entries(said)):
                 raise ValueError(
-                    f"FOOTNOTE_OIDC_{variable} holds what is neither an e-mail address nor group:NAME; they "
-                    "stand apart by commas"
+                    f"FOOTNOTE_OIDC_{variable} holds what is neither an e-mail address in ASCII nor "
+                    "group:NAME; they stand apart by commas"
                 )
         needed = {
             "FOOTNOTE_OIDC_ISSUER": self.oidc_issuer,
@@ -130,8 +131,13 @@ def require_public_url(settings: SignInSettings, public_url: str | None) -> None
         )
 
 
+def plain_address(text: object) -> str:
+    """Return an e-mail address in ASCII, in small letters; "" for anything else, which names nobody."""
+    return text.lower() if isinstance(text, str) and _ADDRESS.fullmatch(text) else ""
+
+
 def _entries(said: str) -> Iterator[str]:
     for one in said.split(","):
         entry = one.strip()
         if entry:
-            yield entry if entry.startswith(GROUP) else entry.casefold()
+            yield plain_address(entry) or entry

@@ -161,7 +161,7 @@ async def person_target(database: Database, person: str) -> ErasureTarget:
         raise SettingsError(
             f"{person!r} is nobody: a person is named as in FOOTNOTE_ADMINS, slack:T0ACME001:U0ANNA001 or "
             "teams:<tenant>:<object id>, or as the audit names who signed in to the console, "
-            "oidc:<host>:<address>"
+            "oidc:<host>:<address> or oidc:<host>:sub:<id>"
         )
     asked = select(col(InboxRow.channel_id)).where(_asker() == person)
     query = select(col(ChannelRow.id)).where(col(ChannelRow.is_direct), col(ChannelRow.id).in_(asked))

@@ -26,6 +26,8 @@ WHOLE: dict[str, Any] = {
         ({"oidc_issuer": None}, "FOOTNOTE_OIDC_ISSUER"),
         ({"oidc_admins": "", "oidc_readers": ""}, "FOOTNOTE_OIDC_ADMINS or FOOTNOTE_OIDC_READERS"),
         ({"oidc_admins": "ada"}, "FOOTNOTE_OIDC_ADMINS"),
+        ({"oidc_admins": "Group:admins@example.com"}, "FOOTNOTE_OIDC_ADMINS"),
+        ({"oidc_admins": "stra\N{LATIN SMALL LETTER SHARP S}e@example.com"}, "FOOTNOTE_OIDC_ADMINS"),
         ({"oidc_readers": "ada@example.com bob@example.com"}, "apart by commas"),
         ({"oidc_issuer": "http://accounts.example"}, "https://"),
         ({"oidc_issuer": "https://accounts.example/?a=1"}, "query"),
@@ -58,6 +60,28 @@ def test_the_highest_role_counts_and_names_are_exact() -> None:
     assert settings.role("", ["Staff", "ada@example.com"]) is None
     assert settings.role("xada@example.com", []) is None
     assert settings.named_groups(["other", "staff", "Footnote Admins"], 1) == ["Footnote Admins"]
+
+
+@for_each(
+    ("named", "claimed"),
+    [
+        ("strasse@example.com", "stra\N{LATIN SMALL LETTER SHARP S}e@example.com"),
+        ("staff@example.com", "\N{LATIN SMALL LETTER LONG S}taff@example.com"),
+        ("kim@example.com", "\N{KELVIN SIGN}im@example.com"),
+        ("group:admins@example.com", "GROUP:admins@example.com"),
+        ("group:admins@example.com", "group:admins@example.com"),
+        ("ada@example.com", "ada@example.com\n"),
+    ],
+)
+def test_an_address_is_no_group_and_no_address_that_folds_into_it(named: str, claimed: str) -> None:
+    """Only plain ASCII addresses count, and only their letters' case is the same."""
+    settings = SignInSettings(**WHOLE | {"oidc_admins": named})
+    assert settings.role(claimed, []) is None
+
+
+def test_a_group_that_looks_like_an_address_is_none() -> None:
+    """Whoever may name groups gets no role that is an address's."""
+    assert SignInSettings(**WHOLE | {"oidc_admins": "ada@example.com"}).role("", ["ada@example.com"]) is None
 
 
 @pytest.mark.parametrize("url", [None, "http://footnote.example"])

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.core.citations.signed_links import KeySource
-from bot.sign_in_settings import Role, SignInSettings
+from bot.sign_in_settings import Role, SignInSettings, plain_address
 from storage.installations.console_sign_outs import SignOuts
 from storage.sql.audit import AuditedAction
 
@@ -67,9 +67,7 @@ class Sessions:
 
     def begin(self, claims: Mapping[str, Any]) -> Session:
         """A new session of the person whom verified claims are about."""
-        email = claims.get("email")
-        is_verified = claims.get("email_verified") is True and isinstance(email, str)
-        known = str(email)[:MAX_NAME_CHARS].casefold() if is_verified else ""
+        known = plain_address(claims.get("email")) if claims.get("email_verified") is True else ""
         listed = claims.get(self._settings.oidc_groups_claim)
         listed = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
         return Session(
@@ -85,8 +83,12 @@ class Sessions:
         return self._settings.role(session.email, session.groups)
 
     def actor(self, session: Session) -> str:
-        """As the audit calls the person: platform, provider's host, name."""
-        return f"oidc:{urlsplit(self._settings.oidc_issuer or '').netloc}:{session.person}"
+        """Name the person for the audit: platform, provider's host, verified address or ``sub:`` and id.
+
+        An id may look like somebody's address, and no address holds a colon.
+        """
+        name = session.email or f"sub:{session.person}"
+        return f"oidc:{urlsplit(self._settings.oidc_issuer or '').netloc}:{name}"
 
     def seal(self, session: Session) -> str:
         """The session as a cookie carries it.

@@ -224,6 +224,30 @@ async def test_an_address_that_is_not_verified_gives_no_role(
     assert (entry.action, entry.is_done) == ("sign in", False)
 
 
+async def test_a_subject_that_reads_like_an_address_is_told_apart_in_the_audit(
+    open_browser: Open, provider: ForgingProvider, house: House
+) -> None:
+    """A provider may let people choose their own id, and one may choose an admin's address."""
+    provider.person = {"sub": ADA, "groups": ["staff"]}
+    browser = await open_browser(oidc_readers="group:staff")
+    assert (await browser.sign_in()).status == 200
+    (entry,) = await audited(house)
+    assert entry.actor == f"oidc:{urlsplit(provider.issuer).netloc}:sub:{ADA}"
+
+
+async def test_an_address_and_its_verification_are_of_one_document(
+    open_browser: Open, provider: ForgingProvider
+) -> None:
+    """UserInfo's address is not verified by an ID token that names none; by UserInfo itself it is."""
+    provider.person = {"sub": "1", "email_verified": True}
+    provider.info = {"sub": "1", "email": ADA}
+    browser = await open_browser()
+    assert (await browser.sign_in()).status == 403
+    provider.person["email_verified"] = False
+    provider.info["email_verified"] = True
+    assert (await Browser(browser.client, provider).sign_in()).status == 200
+
+
 async def test_groups_give_roles_also_by_userinfo(open_browser: Open, provider: ForgingProvider) -> None:
     """A provider may tell a group in the token or in UserInfo; UserInfo of somebody else counts nothing."""
     provider.person = {"sub": "1", "roles": ["visitors", "Footnote Readers"]}
