@@ -78,7 +78,7 @@ from storage.embeddings.cosine_scale import CosineScale
 from storage.errors import SettingsError
 from storage.index.base import Index
 from storage.index.live_index import LiveIndex
-from storage.installations.slack_installations import OAuthStates, SlackInstallations
+from storage.installations.slack_installations import SlackInstallations
 from storage.models import Platform, Rung, TenantName
 from storage.pdf.pdf_process import PdfProcess
 from storage.queues.reading_repair import RepairingReadings, SentenceVectorStore, retry_failed
@@ -459,7 +459,7 @@ def open_slack(
     oauth = None
     if settings.has_slack_oauth:
         seal = open_token_seal(settings, stores.settings)
-        oauth = SlackOAuth(settings, SlackInstallations(stores.database), OAuthStates(stores.database), seal)
+        oauth = SlackOAuth(settings, SlackInstallations(stores.database), seal)
     return SlackAdapter(settings, intake, open_feedback(stores), draw, oauth)
 
 

@@ -98,7 +98,6 @@ TABLES: dict[str, KeptText] = {
         "until the app is removed there",
     ),
     "link_key": KeptText("the keys that sign links", (), None, "until they are rotated twice"),
-    "oauth_state": KeptText("a sign-in that was begun, no text", (), None, "for ten minutes"),
     "audit": KeptText(
         "who did what: ids, of who signs in the e-mail address, no words of anybody",
         (),

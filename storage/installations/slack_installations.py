@@ -1,4 +1,4 @@
-"""Slack workspaces that installed the app, with their sealed tokens, and installations that were begun.
+"""Slack workspaces that installed the app, with their sealed tokens.
 
 What is sealed is opened elsewhere: here it is bytes. A token is renewed by one process at a time, which takes
 the row for a while first; whatever it gets is kept only while the row holds what was renewed, so that neither
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import sha256
 
 from sqlalchemy import Update, delete, select, update
 from sqlmodel import col
@@ -17,10 +16,7 @@ from sqlmodel import col
 from storage.clock import utc_now
 from storage.sql.database import Database
 from storage.sql.leases import has_no_lease
-from storage.sql.tables import ChannelRow, OAuthStateRow, SlackInstallationRow
-
-MAX_STATES = 1000
-"""Installations that may be under way: whoever begins more ends the oldest."""
+from storage.sql.tables import ChannelRow, SlackInstallationRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,44 +136,6 @@ class SlackInstallations:
         async with self._database.transaction(exclusive=False) as session:
             changed = change.returning(col(SlackInstallationRow.installation))
             return await session.scalar(changed) is not None
-
-
-class OAuthStates:
-    """Keeps what proves that a browser which comes back from Slack began here: each is good once."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def issue(self, state: str, seconds: float) -> None:
-        """Keep a state for so long.
-
-        Raises:
-            DatabaseUnavailable: it was not kept.
-        """
-        now = utc_now()
-        newest = select(col(OAuthStateRow.digest)).order_by(col(OAuthStateRow.expires_at).desc())
-        async with self._database.transaction() as session:
-            await session.execute(delete(OAuthStateRow).where(col(OAuthStateRow.expires_at) <= now))
-            too_many = delete(OAuthStateRow).where(
-                col(OAuthStateRow.digest).not_in(newest.limit(MAX_STATES - 1))
-            )
-            await session.execute(too_many)
-            session.add(OAuthStateRow(digest=_digest(state), expires_at=now + timedelta(seconds=seconds)))
-
-    async def consume(self, state: str) -> bool:
-        """Whether a state was issued here, has not expired, and was never consumed.
-
-        Raises:
-            DatabaseUnavailable: nobody knows just now.
-        """
-        gone = delete(OAuthStateRow).where(col(OAuthStateRow.digest) == _digest(state))
-        async with self._database.transaction(exclusive=False) as session:
-            expires_at = await session.scalar(gone.returning(col(OAuthStateRow.expires_at)))
-        return expires_at is not None and expires_at > utc_now()
-
-
-def _digest(state: str) -> str:
-    return sha256(state.encode(errors="replace")).hexdigest()
 
 
 def _unchanged(held: SlackInstallation) -> Update:

@@ -573,12 +573,3 @@ class SlackInstallationRow(SQLModel, table=True):
     problem: str | None = None
     """Why the token could not be renewed: a sentence for an admin."""
     installed_at: datetime = moment(default_factory=utc_now)
-
-
-class OAuthStateRow(SQLModel, table=True):
-    """An installation that was begun in some browser; it goes when it is finished, or its time is over."""
-
-    __tablename__ = "oauth_state"
-    digest: str = Field(primary_key=True)
-    """SHA-256 of the state, in hexadecimal digits."""
-    expires_at: datetime = moment(index=True)

@@ -1,10 +1,12 @@
-"""Where Bolt's OAuth flow keeps what it gets: installations with sealed tokens, states that are good once.
+"""Where Bolt's OAuth flow keeps what it gets: installations with sealed tokens, signed states.
 
 Only what this app uses is kept: the bot's tokens. Whoever installs it gives none of their own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
 import secrets
 from datetime import UTC, datetime
@@ -20,7 +22,7 @@ from bot.core.plaintext import shorten, tame
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
 from storage.clock import utc_now
-from storage.installations.slack_installations import OAuthStates, SlackInstallation, SlackInstallations
+from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
 STATE_SECONDS = 600
 """So long somebody may take from the first page to the last."""
@@ -67,11 +69,18 @@ class SealedInstallationStore(AsyncInstallationStore):
         log.info("installation=%s installed", key)
 
 
-class OneTimeStates(AsyncOAuthStateStore):
-    """States that a browser brings back from Slack."""
+class SignedStates(AsyncOAuthStateStore):
+    """States that a browser brings back from Slack: signed, so that beginning an installation keeps nothing.
 
-    def __init__(self, states: OAuthStates) -> None:
-        self._states = states
+    Bolt puts a state into a cookie, too, and lets no other browser bring it back. A signed state cannot say
+    that it was used: this process remembers it, another one, or the next, does not. Slack's code is good once
+    all the same.
+    """
+
+    def __init__(self, secret: str) -> None:
+        """Sign by a secret that every process of the app has."""
+        self._secret = secret.encode()
+        self._used: dict[str, float] = {}
 
     @property
     def logger(self) -> Logger:
@@ -79,19 +88,25 @@ class OneTimeStates(AsyncOAuthStateStore):
         return log
 
     async def async_issue(self, *_: Any, **__: Any) -> str:
-        """A state that nobody can guess.
-
-        Raises:
-            DatabaseUnavailable: it could not be kept.
-        """
-        state = secrets.token_urlsafe(32)
-        await self._states.issue(state, STATE_SECONDS)
-        return state
+        """Make a state that nobody else can."""
+        body = f"{secrets.token_urlsafe(24)}.{int(utc_now().timestamp()) + STATE_SECONDS}"
+        return f"{body}.{self._mac(body)}"
 
     async def async_consume(self, state: str) -> bool:
-        """Whether it was issued here a short while ago, and never consumed.
+        """Return whether it was issued a short while ago, and was not consumed here."""
+        now = utc_now().timestamp()
+        body, _, mac = state.rpartition(".")
+        is_ours = hmac.compare_digest(self._mac(body).encode(), mac.encode(errors="replace"))
+        if not is_ours or now >= int(body.rpartition(".")[2]):
+            return False
+        # The oldest stand first: each is looked at once, however many installations begin.
+        while self._used and now >= next(iter(self._used.values())):
+            del self._used[next(iter(self._used))]
+        if state in self._used:
+            return False
+        self._used[state] = now + STATE_SECONDS
+        return True
 
-        Raises:
-            DatabaseUnavailable: nobody knows just now.
-        """
-        return await self._states.consume(state)
+    def _mac(self, body: str) -> str:
+        message = b"footnote slack installation 1\0" + body.encode(errors="replace")
+        return hmac.digest(self._secret, message, hashlib.sha256).hex()

@@ -27,14 +27,14 @@ from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings, revealed
 from bot.slack.events import SLACK_ID, installation_of
-from bot.slack.installations.installation_store import STATE_SECONDS, OneTimeStates, SealedInstallationStore
+from bot.slack.installations.installation_store import STATE_SECONDS, SealedInstallationStore, SignedStates
 from bot.slack.installations.sealed_tokens import TokenSeal
 from bot.slack.installations.workspaces import InstalledWorkspaces
 from bot.slack.web_api import web_client
 from bot.slack.workspace.app_manifest import SCOPES
 from storage.clock import utc_now
 from storage.errors import SettingsError, StorageError
-from storage.installations.slack_installations import OAuthStates, SlackInstallations
+from storage.installations.slack_installations import SlackInstallations
 
 Json = Mapping[str, Any]
 
@@ -90,9 +90,7 @@ def require_oauth_settings(settings: BotSettings) -> None:
 class SlackOAuth:
     """The app's installations: its two routes, its clients, and what ends an installation."""
 
-    def __init__(
-        self, settings: BotSettings, installations: SlackInstallations, states: OAuthStates, seal: TokenSeal
-    ) -> None:
+    def __init__(self, settings: BotSettings, installations: SlackInstallations, seal: TokenSeal) -> None:
         """Nothing is sent yet.
 
         Raises:
@@ -122,7 +120,7 @@ class SlackOAuth:
                 install_page_rendering_enabled=False,
                 authorization_url=urljoin(settings.slack_api_url, "/oauth/v2/authorize"),
                 installation_store=SealedInstallationStore(installations, seal),
-                state_store=OneTimeStates(states),
+                state_store=SignedStates(secret),
                 state_expiration_seconds=STATE_SECONDS,
                 callback_options=AsyncCallbackOptions(_installed, _not_installed),
                 logger=logger,
@@ -152,14 +150,10 @@ class SlackOAuth:
             log.warning("%s (%s) removed the app: its tokens are erased", gone.name, gone.installation)
 
     async def _begin(self, request: web.Request) -> web.Response:
-        try:
-            # Bolt writes what it is given into Slack's URL as it is.
-            team = request.query.get("team", "")
-            query = f"team={team}" if SLACK_ID.fullmatch(team) else ""
-            return await _answer(await self.flow.handle_installation(AsyncBoltRequest(body="", query=query)))
-        except StorageError as error:
-            log.warning("no installation can begin: %s", type(error).__name__)
-            return await _answer(_page(503, UNKEPT))
+        # Bolt writes what it is given into Slack's URL as it is.
+        team = request.query.get("team", "")
+        query = f"team={team}" if SLACK_ID.fullmatch(team) else ""
+        return await _answer(await self.flow.handle_installation(AsyncBoltRequest(body="", query=query)))
 
     async def _finish(self, request: web.Request) -> web.Response:
         try:

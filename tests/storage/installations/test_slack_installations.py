@@ -1,4 +1,4 @@
-"""Installations and begun ones on both engines: one winner, nothing older wins, nothing is good twice."""
+"""Installations on both engines: one winner, and nothing older wins."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
 
 from storage.chat.channels import Channels
 from storage.clock import clock_ahead, utc_now
-from storage.installations.slack_installations import (
-    MAX_STATES,
-    OAuthStates,
-    SlackInstallation,
-    SlackInstallations,
-)
+from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 from storage.models import ChannelKey, Platform
 from storage.sql.database import Database
-from storage.sql.tables import OAuthStateRow
 
 ACME = "T0ACME001"
 
@@ -94,27 +87,3 @@ async def test_the_channels_of_a_workspace_that_removes_the_app_are_left(databas
     assert [one.id for one in await channels.left_before(utc_now())] == [made[0].id]
     await channels.ensure(keys[0])
     assert await channels.left_before(utc_now()) == []
-
-
-async def test_a_state_is_good_once_and_for_a_while(database: Database) -> None:
-    """Of many who bring the same one at once, one is let in."""
-    states = OAuthStates(database)
-    await states.issue("state", 600)
-    assert not await states.consume("another")
-    assert (await asyncio.gather(*(states.consume("state") for _ in range(8)))).count(True) == 1
-    await states.issue("late", 600)
-    with clock_ahead(timedelta(seconds=601)):
-        assert not await states.consume("late")
-
-
-async def test_no_more_states_are_kept_than_are_allowed(database: Database) -> None:
-    """Whoever begins installations without end ends the oldest ones, and fills nothing."""
-    states, begun = OAuthStates(database), utc_now()
-    await states.issue("oldest", 600)
-    async with database.transaction() as session:
-        for number in range(MAX_STATES - 1):
-            session.add(OAuthStateRow(digest=str(number), expires_at=begun + timedelta(seconds=900)))
-    await states.issue("newest", 1200)
-    assert [await states.consume(one) for one in ("oldest", "newest")] == [False, True]
-    async with database.snapshot() as session:
-        assert await session.scalar(select(func.count()).select_from(OAuthStateRow)) == MAX_STATES - 1

@@ -437,11 +437,6 @@ def _create_service_state() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
-        "oauth_state",
-        sa.Column("digest", sa.String, primary_key=True),
-        sa.Column("expires_at", MOMENT, nullable=False, index=True),
-    )
-    op.create_table(
         "slack_installation",
         sa.Column("installation", sa.String, primary_key=True),
         sa.Column("name", sa.String, nullable=False),

@@ -19,6 +19,7 @@ from sources import ROOT
 from bot.cli.log_format import QUIET
 from bot.core.citations.signed_links import KeyRing
 from bot.slack.installations import oauth
+from bot.slack.installations.installation_store import SignedStates
 from bot.slack.installations.sealed_tokens import Tokens, open_token_seal
 from storage.clock import clock_ahead
 from storage.errors import SettingsError
@@ -99,6 +100,17 @@ async def test_a_state_is_good_for_ten_minutes(house: House, slack: OAuthSlack) 
             given, _ = await house.finish(cookies, state=state, code=slack.new_code(ACME))
         assert given == status
     assert len(slack.exchanges) == 1
+
+
+async def test_whoever_begins_many_installations_pushes_out_no_one_elses() -> None:
+    """Nothing is kept of what only begins; a state of another secret is none of ours."""
+    states = SignedStates("client secret")
+    first = await states.async_issue()
+    others = [await states.async_issue() for _ in range(1000)]
+    assert await states.async_consume(first)
+    assert [await states.async_consume(one) for one in (first, others[0], others[0])] == [False, True, False]
+    for forged in (await SignedStates("another").async_issue(), f"9{others[1]}", "\udcff.1.\udcff", "..", ""):
+        assert not await states.async_consume(forged)
 
 
 async def test_a_state_is_good_once(house: House, slack: OAuthSlack) -> None:
