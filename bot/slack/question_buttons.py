@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from bot.core.notifications.notification_wording import ASK, TRY_ASKING
@@ -91,7 +92,9 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
     if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):
         return None
     stamp = action.get("action_ts") or number
-    message_key = f"{key.installation}:{place['channel']}:{place['ts']}:{user}:{stamp}"
+    # Erasing a person leaves the key of what they asked, so it may not say who they are.
+    click = sha256(f"{user}:{stamp}".encode()).hexdigest()
+    message_key = f"{key.installation}:{place['channel']}:{place['ts']}:{click}"
     asked = {"user": user, "text": text}
     if place["channel"] != key.conversation:
         asked["channel"] = key.conversation

@@ -85,7 +85,7 @@ def test_what_cites_a_page_can_have_its_links_renewed() -> None:
 
 def test_an_answer_in_a_direct_chat_may_be_of_a_channel_that_was_asked_from_there() -> None:
     """As the question's key says; a click in another direct chat says nothing."""
-    key = "T0ACME001:D0ALICE01:17.0001:U0ALICE01:17.0001"
+    key = "T0ACME001:D0ALICE01:17.0001:5f2c"
     block, _ = feedback_blocks(ANSWER, KEY.tenant, key)
     button = {"action_id": "feedback", **block["elements"][0]["positive_button"]}
     said = read_feedback_click(click(button, block, channel={"id": "D0ALICE01"}))

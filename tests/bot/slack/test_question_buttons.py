@@ -54,6 +54,13 @@ def test_a_click_asks_as_the_clicker_in_the_thread_of_the_message() -> None:
     assert asked_blocks({"channel": "C1"}) == []
 
 
+def test_the_key_of_a_click_does_not_name_its_person() -> None:
+    """Erasing a person leaves the keys of what they asked."""
+    message = read_question_click(click())
+    assert message
+    assert not any("ALICE" in key for key in (message.message_key, message.event_key, message.thread))
+
+
 def test_one_click_is_one_question_and_another_click_another() -> None:
     """A delivery that is repeated has the same keys; another person's click, or a later one, has not."""
     first, again = read_question_click(click()), read_question_click(click())
