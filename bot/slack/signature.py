@@ -7,7 +7,7 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -17,6 +17,9 @@ MAX_BODY_BYTES = 1 << 20
 MAX_JSON_DEPTH = 40
 WINDOW = 300
 """Seconds a signature is good for, as Slack documents it."""
+
+# Of an event and of interactions; what is null is not there.
+_OBJECTS = ("event", "team", "enterprise", "user", "channel", "message", "container", "view", "state")
 
 
 async def read_signed_body(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
@@ -63,13 +66,23 @@ def _readable(body: bytes, content_type: str) -> str:
 
 def _is_shaped(payload: Mapping[str, Any]) -> bool:
     """Whether what everything else is read from is there in Slack's own shape, or not there at all."""
-    authorizations, event = payload.get("authorizations") or [], payload.get("event") or {}
+    event = payload.get("event")
     return (
-        isinstance(authorizations, list)
-        and all(isinstance(one, dict) for one in authorizations)
-        and isinstance(event, dict)
-        and all(isinstance(event.get(name) or {}, dict) for name in ("message", "previous_message"))
+        _are_objects(payload, _OBJECTS)
+        and _are_lists(payload, ("authorizations", "actions"))
+        and (event is None or _are_objects(event, ("message", "previous_message", "tokens")))
+        and (event is None or _are_lists(event, ("links",)))
     )
+
+
+def _are_objects(value: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return all(value.get(name) is None or isinstance(value[name], dict) for name in names)
+
+
+def _are_lists(value: Mapping[str, Any], names: Iterable[str]) -> bool:
+    """Return whether each is a list of objects, or not there."""
+    lists = [value[name] for name in names if value.get(name) is not None]
+    return all(isinstance(one, list) and all(isinstance(item, dict) for item in one) for one in lists)
 
 
 def _is_deeper(value: Any, limit: int) -> bool:

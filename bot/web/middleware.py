@@ -37,6 +37,7 @@ class CountRequest(Protocol):
 
 COOKIE_SECONDS = 30 * 24 * 3600
 _FORGED = web.RequestKey("is_forged", bool)
+_PARSERS = {"aiohttp.web_request", "aiohttp.multipart"}
 _log = logging.getLogger(__name__)
 _QUIET_ROUTES = {
     "healthz",
@@ -119,9 +120,13 @@ def answer_failures(pages: Templates) -> Middleware:
 
 
 def _is_unreadable(request: web.Request, error: Exception) -> bool:
-    """Whether a body is not what its headers say, or ended early."""
+    """Return whether a body is not what its headers say, or ended early."""
     is_gone = isinstance(error, ConnectionError) and request.transport is None
-    return is_gone or isinstance(error, web.RequestPayloadError)
+    # For malformed parts aiohttp raises errors of many kinds, assertions too: where they come from counts. A
+    # full disk is a failure of ours, for files of forms are written there.
+    modules = {frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(error.__traceback__)}
+    is_parsing = not modules.isdisjoint(_PARSERS) and not isinstance(error, OSError | MemoryError)
+    return is_gone or is_parsing or isinstance(error, web.RequestPayloadError)
 
 
 def _link_refusal(error: LinkError, pages: Templates) -> web.Response:

@@ -60,11 +60,7 @@ class UploadsPage:
         visitor = require_own_form(request)
         if request.content_type != "multipart/form-data":
             raise web.HTTPBadRequest
-        try:
-            views = await self._take_all(visitor, await request.multipart())
-        except ValueError:  # no browser sends it so
-            raise web.HTTPBadRequest from None
-        return self._show(request, views)
+        return self._show(request, await self._take_all(visitor, await request.multipart()))
 
     async def decide(self, request: web.Request) -> web.Response:
         """What becomes of a file whose name another one has."""

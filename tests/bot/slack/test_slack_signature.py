@@ -150,6 +150,12 @@ async def test_a_scanner_is_refused_whatever_it_sends(
                 {"authorizations": ["x"]},
                 {"authorizations": {"team_id": "T0ACME001"}},
                 {"event": "x"},
+                {"event": []},
+                {"event": False},
+                {"event": EVENT["event"] | {"type": "link_shared", "links": ["x"]}},
+                {"authorizations": ""},
+                {"type": "block_actions", "user": [], "event": None},
+                {"type": "block_actions", "actions": {}, "event": None},
                 {"event": EVENT["event"] | {"subtype": "message_changed", "message": "x"}},
             )
         ),

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
 from fakes.web_house import Visit
+from harness.tables import for_each
 
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.web.security import EVERYWHERE
@@ -118,6 +119,35 @@ async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
     """Whatever its encoding, charset or shape says: 4xx, never 500, and no traceback in the log."""
     answered = await client.post(path, data=body, headers=OWN | headers)
     assert answered.status in (400, 404)
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+PART = b'--x\r\nContent-Disposition: form-data; name="place"\r\n'
+
+
+@for_each(
+    "body",
+    [
+        b"",
+        b"--y\r\n",
+        b"--x\r\n\r\nno end",
+        b"--x\r\n\xff\r\n\r\nx\r\n--x--\r\n",
+        b"--x\r\nno colon\r\n\r\nx\r\n--x--\r\n",
+        PART + b"X: " + b"y" * 20_000 + b"\r\n\r\nx\r\n--x--\r\n",
+        PART + b"Content-Transfer-Encoding: klingon\r\n\r\nx\r\n--x--\r\n",
+        PART + b"Content-Encoding: klingon\r\n\r\nx\r\n--x--\r\n",
+        PART + b"Content-Length: many\r\n\r\nx\r\n--x--\r\n",
+        PART + b"Content-Type: multipart/mixed\r\n\r\nx\r\n--x--\r\n",
+    ],
+)
+async def test_a_form_of_malformed_parts_is_no_failure_of_ours(
+    client: TestClient, caplog: pytest.LogCaptureFixture, body: bytes
+) -> None:
+    """Each page that reads a form says 4xx, or that nothing was in it; no traceback is logged."""
+    form = {"Content-Type": "multipart/form-data; boundary=x", "Sec-Fetch-Site": "same-origin"}
+    for path in ("/console/uploads", f"/console/uploads/held/{'0' * 32}"):
+        answered = await client.post(path, data=body, headers=OWN | form)
+        assert answered.status < 500, (path, body)
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
