@@ -117,6 +117,7 @@ class ReplyWords:
     unread_files: SentenceTemplate
     and_more: SentenceTemplate
     empty_channel: SentenceTemplate
+    empty_chat_channel: str
     empty_named_channel: SentenceTemplate
     empty_library: str
     no_direct_library: str
@@ -274,15 +275,19 @@ class ReplyWords:
         return self.and_more(files=named, count=rest) if rest > 0 else named
 
     def no_documents(self, channel: Channel, folder: str) -> str:
-        """How documents come into a channel that has none, by this folder; where a direct chat may ask."""
+        """Say how a channel gets its first documents; where a direct chat may ask.
+
+        ``folder`` is a place on the server, so only who asks on this machine or in the console is told.
+        """
         if channel.is_direct:
             return self.no_direct_library
         if channel.is_library:
             return self.empty_library
-        is_named = channel.platform is not Platform.LOCAL and channel.name != channel.tenant
-        if is_named:
-            return self.empty_named_channel(channel=channel.name, folder=folder)
-        return self.empty_channel(folder=folder)
+        if channel.platform is Platform.LOCAL:
+            return self.empty_channel(folder=folder)
+        if channel.name == channel.tenant:
+            return self.empty_chat_channel
+        return self.empty_named_channel(channel=channel.name)
 
     def figure_label(self, caption: str, page: int, *, is_table: bool = False) -> str:
         """A figure's page and what it is called: ``p. 4 · Figure 2. Water use``."""

@@ -42,8 +42,10 @@ class ChannelFolders:
             try:
                 async with asyncio.timeout(MAKING_SECONDS):
                     await asyncio.to_thread(folder.mkdir, exist_ok=True)
+                log.info("folder ready: channel=%d path=%s", channel.id, folder)
             except OSError as error:  # a TimeoutError is one, too
-                log.warning("channel=%d gets no folder yet: %s", channel.id, type(error).__name__)
+                kind = type(error).__name__
+                log.warning("folder cannot be made: channel=%d path=%s: %s", channel.id, folder, kind)
         return await self.location(channel)
 
 

@@ -12,6 +12,7 @@ from harness.tables import for_each
 
 from bot.core.models import Answer, AnswerState, Correction, Language
 from bot.core.wording import reply_words
+from storage.models import Channel, ChannelKey, Platform
 
 
 def catalogue(language: Language) -> dict[str, Any]:
@@ -97,6 +98,19 @@ def test_what_was_searched_for_instead_is_said_a_line_each() -> None:
         "Searched for: backups, databases",
     ]
     assert words.searched_otherwise(replace(answer, standalone="", corrections=())) == []
+
+
+@for_each("language", list(Language))
+def test_people_in_chats_read_no_path_of_the_server(language: Language) -> None:
+    """A channel without documents names its folder to this machine alone, whether it has a name or not."""
+    folder, words = "/srv/footnote/inbox/it", reply_words(language)
+    for platform, conversation in ((Platform.SLACK, "C0ITOPS01"), (Platform.TEAMS, "19:x@thread.tacv2")):
+        tenant = ChannelKey(platform, "T0ACME001", conversation).tenant
+        for name in (tenant, "#it"):
+            said = words.no_documents(Channel(1, tenant, platform, name, 1), folder)
+            assert "/" not in said
+            assert ("#it" in said) is (name == "#it")
+    assert folder in words.no_documents(Channel(1, tenant, Platform.LOCAL, "it", 1), folder)
 
 
 def test_three_unread_files_are_named_and_the_others_counted() -> None:

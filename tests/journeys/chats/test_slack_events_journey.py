@@ -63,16 +63,16 @@ async def test_a_workspace_over_events_is_welcomed_judges_answers_and_has_sessio
 
 
 async def welcome(program: Program, slack: SlackDouble, sop: Path) -> None:
-    """The path that an admin sees; what is dropped there answers; others' joining welcomes nobody."""
+    """What is dropped into its new folder answers; others' joining welcomes nobody."""
     signed = Signed(slack.session, program.url, SECRET)
     folder = program.home / "inbox" / f"sl_{TEAM}_{HR}"
     assert await signed.send(joined(IT, "Ev1", user=ALICE)) == 200
     assert await signed.send(joined(HR, "Ev2")) == 200
     (said,) = await until(lambda: slack.posted(HR, "I am Footnote"), log=lambda: program.log)
-    assert str(folder) in said["text"]
+    assert str(folder) not in said["text"]
     assert folder.is_dir()
     await slack.say(HR, f"<@{BOT}> when do backups run?")
-    place = WORDS.empty_named_channel(channel="#hr", folder=folder)
+    place = WORDS.empty_named_channel(channel="#hr")
     await until(lambda: slack.posted(HR, place), log=lambda: program.log)
     (folder / sop.name).write_bytes(sop.read_bytes())
     await program.until_live(folder.name, 1)

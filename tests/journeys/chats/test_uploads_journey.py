@@ -74,7 +74,7 @@ async def test_an_uploaded_pdf_is_answered_from_until_its_uploader_removes_it(
         await until(lambda: slack.posted(IT, removed), log=lambda: program.log)
         assert list(folder.iterdir()) == []
         await slack.say(IT, f"<@{BOT}> {QUESTION} Really?")
-        empty = WORDS.empty_named_channel(channel="#it-ops", folder=folder.parent)
+        empty = WORDS.empty_named_channel(channel="#it-ops")
         await until(lambda: slack.posted(IT, empty), log=lambda: program.log)
         assert len(await slack.posted(IT, SEARCHED) or ()) == 1
         await slack.upload(

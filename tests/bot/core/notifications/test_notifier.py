@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -485,8 +486,11 @@ async def test_a_direct_chat_is_welcomed_with_the_library_or_with_what_to_do(
 
 
 @pytest.mark.parametrize("is_mapped", [False, True], ids=["inbox", "map"])
-async def test_an_empty_channel_is_told_where_its_documents_go(office: Office, is_mapped: bool) -> None:
-    """Shows a folder of the inbox, made for it, or the one that an admin mapped; then none is made."""
+async def test_an_empty_channel_is_told_so_and_gets_a_folder(
+    office: Office, is_mapped: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One of the inbox, which the log names and the chat does not; none where an admin mapped another."""
+    caplog.set_level(logging.INFO, "bot.core.understanding.channel_folders")
     channel = await Channels(office.database).ensure(HR, "#hr")
     mapped = "s3://company/hr"
     if is_mapped:
@@ -495,8 +499,10 @@ async def test_an_empty_channel_is_told_where_its_documents_go(office: Office, i
     await (await office.announcing()).tick()
     folder = office.inbox / HR.tenant
     (words,) = office.slack.words(HR)
-    assert words.endswith(WORDS.empty_named_channel(channel="#hr", folder=mapped if is_mapped else folder))
+    assert words.endswith(WORDS.empty_named_channel(channel="#hr"))
+    assert not any(place in words for place in (mapped, str(folder), HR.tenant))
     assert folder.is_dir() is not is_mapped
+    assert (str(folder) in caplog.text) is not is_mapped
 
 
 async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
@@ -505,7 +511,7 @@ async def test_a_welcome_waits_for_nothing_that_is_away(office: Office) -> None:
     await Onboarding(Channels(office.database), Notices(office.database)).join(HR)
     await (await office.announcing()).tick()
     (words,) = office.slack.words(HR)
-    assert str(office.inbox / HR.tenant) in words
+    assert words.endswith(WORDS.empty_chat_channel)
 
 
 async def test_a_welcome_that_was_refused_is_posted_when_we_join_again(office: Office) -> None:
