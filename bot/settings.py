@@ -242,10 +242,18 @@ class BotSettings(FootnoteSettings):
         "PDF sent in a direct chat becomes a document of the library that all direct chats ask.",
     )
     upload_files: int = Field(
-        50, ge=1, le=10_000, description="Uploaded files that one channel holds at most."
+        50,
+        ge=1,
+        le=10_000,
+        description="Uploaded files that one channel holds at most; a workspace or tenant holds 20 times as "
+        "many.",
     )
     upload_mb: int = Field(
-        500, ge=1, le=1_048_576, description="Most disk space of the uploads of one channel, in MB."
+        500,
+        ge=1,
+        le=1_048_576,
+        description="Most disk space of the uploads of one channel, in MB; a workspace or tenant has 20 "
+        "times as much.",
     )
     admins: str = Field(
         "",

@@ -136,13 +136,22 @@ class NewUpload:
     """Where its receipt is posted."""
 
 
+# Strangers may install an app for many workspaces, make any number of channels there and fill each.
+FULL_CHANNELS = 20
+
+
 @dataclass(frozen=True, slots=True)
 class UploadQuota:
-    """The most that is uploaded in one channel."""
+    """The most that is uploaded in one channel; an installation gets that of ``FULL_CHANNELS``."""
 
     files: int
     size: int
     """In bytes."""
+
+    @property
+    def of_installation(self) -> UploadQuota:
+        """The most of all channels of one workspace, organisation or tenant together."""
+        return UploadQuota(self.files * FULL_CHANNELS, self.size * FULL_CHANNELS)
 
 
 class UploadRefusal(StrEnum):
@@ -152,6 +161,7 @@ class UploadRefusal(StrEnum):
     """A document of the channel has the same bytes."""
     TOO_MANY = "too many"
     TOO_LARGE = "too large"
+    INSTALLATION_FULL = "installation full"
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,7 @@ class ReplyWords:
     upload_too_large: SentenceTemplate
     upload_too_many: PluralSentence
     upload_no_room: SentenceTemplate
+    upload_installation_full: SentenceTemplate
     upload_no_folder: SentenceTemplate
     upload_unfetched: SentenceTemplate
     upload_failed: str

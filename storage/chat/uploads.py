@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -18,7 +18,7 @@ from storage.chat_models import NewUpload, Upload, UploadQuota, UploadRefusal
 from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.document_state import newest_number
-from storage.sql.tables import IS_PRESENT, DocumentRow, FolderRow, UploadRow, VersionRow
+from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, UploadRow, VersionRow
 
 ChooseName = Callable[[Collection[str]], str]
 """Chooses a name for a file; it is given those that others have."""
@@ -78,6 +78,8 @@ class Uploads:
                 return UploadRefusal.TOO_MANY, ""
             if sum(row.size for row in rows) + new.size > quota.size:
                 return UploadRefusal.TOO_LARGE, ""
+            if not await _fits_installation(session, new, quota.of_installation):
+                return UploadRefusal.INSTALLATION_FULL, ""
             row = UploadRow(
                 channel_id=new.channel_id,
                 key=new.key,
@@ -133,6 +135,20 @@ class Uploads:
 async def _rows(session: AsyncSession, channel_id: int) -> list[UploadRow]:
     own = select(UploadRow).where(col(UploadRow.channel_id) == channel_id)
     return list(await session.scalars(own.order_by(col(UploadRow.id))))
+
+
+async def _fits_installation(session: AsyncSession, new: NewUpload, quota: UploadQuota) -> bool:
+    """Return whether the installation of the upload's channel may hold it; a library's channel has none."""
+    own = await session.get_one(ChannelRow, new.channel_id)
+    if own.installation is None:
+        return True
+    held = (
+        select(func.count(), func.coalesce(func.sum(col(UploadRow.size)), 0))
+        .join(ChannelRow, col(ChannelRow.id) == UploadRow.channel_id)
+        .where(col(ChannelRow.platform) == own.platform, col(ChannelRow.installation) == own.installation)
+    )
+    files, size = (await session.execute(held)).one()
+    return bool(files < quota.files and size + new.size <= quota.size)
 
 
 async def _file_with(session: AsyncSession, new: NewUpload, rows: Collection[UploadRow]) -> str | None:

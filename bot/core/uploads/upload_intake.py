@@ -218,6 +218,7 @@ class UploadIntake:
                 UploadRefusal.TOO_LARGE: partial(
                     words.upload_no_room, file=shown, limit=quota.size // MEGABYTE
                 ),
+                UploadRefusal.INSTALLATION_FULL: partial(words.upload_installation_full, file=shown),
             }[reason]()
         )
 

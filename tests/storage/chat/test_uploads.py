@@ -11,7 +11,7 @@ from fakes.notice_shelf import LEASE, NoticeShelf, open_shelf
 from storage.chat.channels import Channels
 from storage.chat.notification_events import record_return
 from storage.chat.uploads import Uploads
-from storage.chat_models import NewUpload, Upload, UploadQuota, UploadRefusal
+from storage.chat_models import FULL_CHANNELS, NewUpload, Upload, UploadQuota, UploadRefusal
 from storage.models import ChannelKey, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
@@ -83,6 +83,30 @@ async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: Noti
     )
     await uploads.forget(first)
     await keep(shelf, "m5", "d.pdf", size=60)
+
+
+async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: NoticeShelf) -> None:
+    """Whoever makes channels without end fills their own share; another workspace's is untouched."""
+    uploads, channels, quota = Uploads(shelf.database), Channels(shelf.database), UploadQuota(2, 100)
+    kept = []
+    for number in range(FULL_CHANNELS):
+        full = await channels.ensure(ChannelKey(Platform.SLACK, "T1", f"C1{number}"))
+        kept.append(await uploads.keep(new(full.id, "m1", size=99), called("a.pdf"), quota))
+    last = await channels.ensure(ChannelKey(Platform.SLACK, "T1", "C9"))
+    large = await uploads.keep(new(last.id, "m2", size=FULL_CHANNELS + 1), called("b.pdf"), quota)
+    assert large == (UploadRefusal.INSTALLATION_FULL, "")
+    for number in range(FULL_CHANNELS):
+        full = await channels.ensure(ChannelKey(Platform.SLACK, "T1", f"C1{number}"))
+        kept.append(await uploads.keep(new(full.id, "m3", size=1), called("b.pdf"), quota))
+    many = await uploads.keep(new(last.id, "m4", size=0), called("b.pdf"), quota)
+    assert many == (UploadRefusal.INSTALLATION_FULL, "")
+    for other in (ChannelKey(Platform.SLACK, "T2", "C1"), ChannelKey(Platform.TEAMS, "T1", "C1")):
+        channel = await channels.ensure(other)
+        kept.append(await uploads.keep(new(channel.id, "m1", size=99), called("a.pdf"), quota))
+    assert all(isinstance(one, Upload) for one in kept)
+    assert isinstance(kept[0], Upload)
+    await uploads.forget(kept[0])
+    assert isinstance(await uploads.keep(new(last.id, "m5"), called("c.pdf"), quota), Upload)
 
 
 async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: NoticeShelf) -> None:
