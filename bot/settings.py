@@ -194,7 +194,8 @@ class BotSettings(FootnoteSettings):
         10,
         ge=0,
         le=1000,
-        description="Questions a person may ask within a minute before they go behind others; 0: any.",
+        description="Questions a person may ask within a minute before they go behind others, or the "
+        "console under the public URL refuses them; 0: any.",
     )
     channel_questions: int = Field(
         60,

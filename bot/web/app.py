@@ -8,6 +8,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.core.citations.signed_links import Links
+from bot.core.conversation.queue_limits import QuestionLimits, QuestionRates
 from bot.core.ports import QuestionAnswering
 from bot.core.uploads.folder_uploads import FolderUploads
 from bot.core.uploads.upload_places import UploadPlaces
@@ -128,6 +129,7 @@ def build_web(
             pages=pages,
             search=search,
             places=UploadPlaces(stores.folders, stores.channels, inbox),
+            rates=QuestionRates(QuestionLimits(person=settings.person_questions)),
             question_chars=settings.question_chars,
             max_file_mb=kept.max_file_mb,
         )
@@ -146,6 +148,7 @@ def _add_console(
     pages: Templates,
     search: SearchPage,
     places: UploadPlaces,
+    rates: QuestionRates,
     question_chars: int,
     max_file_mb: int,
 ) -> None:
@@ -156,13 +159,14 @@ def _add_console(
         links=links,
         pages=pages,
         places=places,
+        rates=rates,
         question_chars=question_chars,
     )
     app.add_routes(console.routes())
     app.add_routes(FolderPanel(stores).routes())
     app.add_routes(FeedbackPanel(stores).routes())
     admin = AdminPages(stores.channels, pages)
-    app.add_routes(SearchDebugger(admin, stores.records, trace, question_chars).routes())
+    app.add_routes(SearchDebugger(admin, stores.records, trace, rates, question_chars).routes())
     app.add_routes(ConversationsPage(admin, stores.records).routes())
     app.add_routes(QualityPage(admin, stores.records).routes())
     overview = DocumentOverview(stores.database, stores.catalog)

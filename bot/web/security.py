@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from bot.console_secret import QUERY_NAME
+from bot.core.conversation.queue_limits import QuestionOrigin, QuestionRates
 from bot.core.models import LOCAL_ASKER
 from bot.loopback import is_loopback_host
 from bot.sign_in_settings import Role
@@ -155,6 +156,18 @@ def require_visitor(request: web.Request, role: Role = Role.READER) -> Visitor:
     if visitor.role < role:
         raise RoleTooLow
     return visitor
+
+
+def require_turn(rates: QuestionRates, visitor: Visitor) -> None:
+    """Count a question of somebody who signed in; whoever knows this machine's secret asks as they like.
+
+    Raises:
+        web.HTTPTooManyRequests: they asked too many within a minute.
+    """
+    origin = QuestionOrigin("" if visitor is LOCAL_VISITOR else visitor.actor)
+    if rates.is_beyond(origin):
+        raise web.HTTPTooManyRequests
+    rates.count(origin)
 
 
 def _local_visitor(request: web.Request) -> Visitor:

@@ -53,7 +53,7 @@ NOWHERE = {"answer_url": None, "chat_url": None}
 class Templates:
     """Renders the templates."""
 
-    refusals = frozenset({400, 403, 404, 405, 410, 413, 500, 503})
+    refusals = frozenset({400, 403, 404, 405, 410, 413, 429, 500, 503})
     """Statuses that have a page of their own."""
 
     def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:

@@ -22,7 +22,14 @@ from bot.core.conversation.inbox_replies import InboxReplies, stopped_answer
 from bot.core.conversation.live_updates import UNCONFIRMED_SECONDS, live_updates
 from bot.core.conversation.memory import cited_versions
 from bot.core.conversation.placeholders import Placeholders, delivery_deadline
-from bot.core.conversation.queue_limits import Pacing, PostPace, QuestionLimits, QuestionRates, QueueWaits
+from bot.core.conversation.queue_limits import (
+    Pacing,
+    PostPace,
+    QuestionLimits,
+    QuestionOrigin,
+    QuestionRates,
+    QueueWaits,
+)
 from bot.core.conversation.repeated_events import RepeatedEvents
 from bot.core.errors import DeliveryError, DeliveryUnclear, FileBeingRead, WorkspaceLeft
 from bot.core.models import Answer
@@ -154,6 +161,7 @@ class Conversation:
         if message.is_unaddressed and not await self._inbox.takes_part(message.key.tenant, message.thread):
             return False
         channel = await self._channels.ensure(message.key, message.channel_name, is_direct=message.is_direct)
+        origin = QuestionOrigin.of_message(message)
         is_new = await self._inbox.receive(
             channel,
             event_key=message.event_key,
@@ -161,10 +169,10 @@ class Conversation:
             thread=message.thread,
             text=message.text,
             address=message.address,
-            is_late=self._rates.is_beyond(message),
+            is_late=self._rates.is_beyond(origin),
         )
         if is_new:
-            self._rates.count(message)
+            self._rates.count(origin)
         self._announce()
         return is_new
 

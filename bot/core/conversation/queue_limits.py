@@ -10,6 +10,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from bot.core.models import Language
 from bot.core.ports import IncomingMessage
@@ -48,36 +49,46 @@ class Pacing:
     post_pause: float = 1.0
 
 
+class QuestionOrigin(NamedTuple):
+    """Whose question it is, and where it was asked; what is empty is not counted."""
+
+    person: str
+    channel: str = ""
+    workspace: str = ""
+
+    @classmethod
+    def of_message(cls, message: IncomingMessage) -> Self:
+        """Read the origin of a chat's message."""
+        return cls(str(message.address.get("asker") or ""), message.key.tenant, message.key.installation)
+
+
 class QuestionRates:
-    """Says of each new question whether it goes behind the others."""
+    """Counts questions: beyond a limit a chat's goes behind the others, and the console refuses it."""
 
     def __init__(self, limits: QuestionLimits) -> None:
-        """What is beyond any of the limits does."""
+        """Count against these limits."""
         self._limits = limits
         self._moments: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
 
-    def is_beyond(self, message: IncomingMessage) -> bool:
-        """Whether who asks, their channel or their workspace has asked too much within a minute."""
-        return any(self._count(key) >= limit for key, limit in self._limited(message))
+    def is_beyond(self, origin: QuestionOrigin) -> bool:
+        """Return whether who asks, their channel or their workspace has asked too much within a minute."""
+        return any(self._count(key) >= limit for key, limit in self._limited(origin))
 
-    def count(self, message: IncomingMessage) -> None:
-        """It was kept, and is no repetition; what is beyond a limit counts no further."""
-        if self.is_beyond(message):
+    def count(self, origin: QuestionOrigin) -> None:
+        """Count a question that is no repetition; what is beyond a limit counts no further."""
+        if self.is_beyond(origin):
             return
         if len(self._moments) >= MAX_COUNTED:
             for stale in [one for one in self._moments if not self._count(one)]:
                 del self._moments[stale]
-        for key, _ in self._limited(message):
+        for key, _ in self._limited(origin):
             self._moments[key].append(steady_seconds())
 
-    def _limited(self, message: IncomingMessage) -> Iterator[tuple[tuple[str, str], int]]:
-        """Each that is counted, with its limit."""
-        limits = (
-            ("person", str(message.address.get("asker") or ""), self._limits.person),
-            ("channel", message.key.tenant, self._limits.channel),
-            ("workspace", message.key.installation, self._limits.workspace),
-        )
-        return (((kind, name), limit) for kind, name, limit in limits if name and limit)
+    def _limited(self, origin: QuestionOrigin) -> Iterator[tuple[tuple[str, str], int]]:
+        """List each that is counted, with its limit."""
+        limits = (self._limits.person, self._limits.channel, self._limits.workspace)
+        named = zip(QuestionOrigin._fields, origin, limits, strict=True)
+        return (((kind, name), limit) for kind, name, limit in named if name and limit)
 
     def _count(self, key: tuple[str, str]) -> int:
         moments = self._moments.get(key)

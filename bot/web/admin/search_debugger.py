@@ -14,11 +14,12 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from bot.core.conversation.queue_limits import QuestionRates
 from bot.core.models import Question
 from bot.core.trace import STAGES, QuestionRecord
 from bot.sign_in_settings import Role
 from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
-from bot.web.security import require_own_form, require_visitor
+from bot.web.security import require_own_form, require_turn, require_visitor
 from storage.chat.traces import QuestionRecords
 
 Json = dict[str, Any]
@@ -50,11 +51,17 @@ class SearchDebugger:
     """Serves the records of questions, and asks questions."""
 
     def __init__(
-        self, pages: AdminPages, records: QuestionRecords, trace: TraceQuestion, question_chars: int
+        self,
+        pages: AdminPages,
+        records: QuestionRecords,
+        trace: TraceQuestion,
+        rates: QuestionRates,
+        question_chars: int,
     ) -> None:
         self._pages = pages
         self._records = records
         self._trace = trace
+        self._rates = rates
         self._question_chars = question_chars
 
     def routes(self) -> list[web.RouteDef]:
@@ -98,11 +105,12 @@ class SearchDebugger:
 
     async def run(self, request: web.Request) -> web.Response:
         """Ask a question now; its record is shown, and kept nowhere."""
-        require_own_form(request, Role.READER)
+        visitor = require_own_form(request, Role.READER)
         channel, _ = await self._pages.channel(request)
         text = str((await request.post()).get("question", "")).strip()
         if not text or len(text) > self._question_chars:
             raise web.HTTPBadRequest
+        require_turn(self._rates, visitor)
         # Nobody in particular asks: an admin's word is no command here.
         record = await self._trace(Question(uuid4().hex, text, channel, datetime.now(UTC)))
         value = await asyncio.to_thread(record.as_json)

@@ -16,6 +16,7 @@ from bot.core.citations.signed_links import Links
 from bot.core.citations.source_buttons import cited_pages, picture_words
 from bot.core.conversation.live_updates import live_updates
 from bot.core.conversation.memory import answer_in_thread
+from bot.core.conversation.queue_limits import QuestionRates
 from bot.core.models import Answer, AnswerState, CitedPage, Question
 from bot.core.plaintext import without_marks
 from bot.core.ports import AnswerListener, QuestionAnswering
@@ -24,7 +25,7 @@ from bot.core.wording import reply_words
 from bot.sign_in_settings import Role
 from bot.web import security
 from bot.web.middleware import log_failure
-from bot.web.security import require_own_page, require_visitor
+from bot.web.security import require_own_page, require_turn, require_visitor
 from bot.web.templates import Templates
 from storage.chat_models import Notice
 from storage.clock import utc_now
@@ -59,6 +60,7 @@ class Console:
         links: Links,
         pages: Templates,
         places: UploadPlaces,
+        rates: QuestionRates,
         question_chars: int,
     ) -> None:
         self._answering = answering
@@ -66,6 +68,7 @@ class Console:
         self._links = links
         self._pages = pages
         self._places = places
+        self._rates = rates
         self._question_chars = question_chars
 
     def routes(self) -> list[web.RouteDef]:
@@ -149,6 +152,7 @@ class Console:
         visitor = require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
+        require_turn(self._rates, visitor)
         question = Question(uuid4().hex, text, channel, datetime.now(UTC), asker=visitor.actor)
         if request.headers.get("Accept") == LINES:
             return await _send_lines(request, partial(self._answer, request, question, thread))

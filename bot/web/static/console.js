@@ -418,9 +418,10 @@
       const view = await post(text, (beginning) => showBeginning(turn, beginning));
       showAnswer(turn, view);
       if (talk === asked) keepThread(text, view); // else it was cleared, or another channel was chosen
-    } catch {
+    } catch (error) {
       turn.classList.add("failed");
-      turn.querySelector(".answer").textContent = "That did not work. Please ask again in a minute.";
+      const why = error.message === "429" ? "You asked many questions in the last minute." : "That did not work.";
+      turn.querySelector(".answer").textContent = `${why} Please ask again in a minute.`;
     } finally {
       clearInterval(timer);
       turn.querySelector(".working").remove();

@@ -426,6 +426,24 @@ async def test_a_reader_sees_and_asks_and_changes_nothing(
     assert [one.action for one in await audited(house)] == ["sign in"]
 
 
+async def test_a_person_asks_as_often_as_in_a_chat_and_no_more(open_browser: Open, house: House) -> None:
+    """On either page, whatever the role; a question that is malformed counts nothing."""
+    channel = await house.channel("alpha")
+    browser = await open_browser()
+    await browser.sign_in()
+    question = {"channel": channel.id, "question": "When?"}
+    page = f"/console/search/{channel.id}"
+    assert (
+        await browser.send("POST", "/console/ask", SCRIPT, json=question | {"question": ""})
+    ).status == 400
+    for _ in range(9):
+        assert (await browser.send("POST", "/console/ask", SCRIPT, json=question)).status == 200
+    assert (await browser.send("POST", page, FORM, data={"question": "When?"})).status == 200
+    assert (await browser.send("POST", "/console/ask", SCRIPT, json=question)).status == 429
+    refused = await browser.send("POST", page, FORM, data={"question": "When?"})
+    assert (refused.status, "many questions" in await refused.text()) == (429, True)
+
+
 async def test_the_audit_says_which_admin_changed_something(open_browser: Open, house: House) -> None:
     """A correction is kept under the name of who made it."""
     channel = await house.channel("alpha")
