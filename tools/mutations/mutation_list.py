@@ -429,9 +429,9 @@ MUTATIONS = (
     ),
     Mutation(
         "an installation that nobody began here is finished",
-        "storage/installations/slack_installations.py",
-        "return expires_at is not None and expires_at > utc_now()",
-        "return expires_at is None or expires_at > utc_now()",
+        "bot/slack/installations/installation_store.py",
+        'is_ours = hmac.compare_digest(self._mac(body).encode(), mac.encode(errors="replace"))',
+        "is_ours = bool(mac)",
         "tests/bot/slack/installations/test_oauth_flow.py::test_a_state_of_nobody_is_refused",
     ),
     Mutation(
