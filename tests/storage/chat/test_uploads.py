@@ -15,7 +15,7 @@ from storage.chat_models import FULL_CHANNELS, NewUpload, Upload, UploadQuota, U
 from storage.models import ChannelKey, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
-from storage.sql.tables import DocumentRow, FolderRow, VersionRow
+from storage.sql.tables import DocumentRow, FolderRow, UploadRow, VersionRow
 
 IT = ChannelKey(Platform.SLACK, "T1", "C1")
 QUOTA = UploadQuota(files=3, size=100)
@@ -87,26 +87,25 @@ async def test_a_channels_quota_counts_its_own_uploads_and_no_others(shelf: Noti
 
 async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: NoticeShelf) -> None:
     """Whoever makes channels without end fills their own share; another workspace's is untouched."""
-    uploads, channels, quota = Uploads(shelf.database), Channels(shelf.database), UploadQuota(2, 100)
-    kept = []
-    for number in range(FULL_CHANNELS):
-        full = await channels.ensure(ChannelKey(Platform.SLACK, "T1", f"C1{number}"))
-        kept.append(await uploads.keep(new(full.id, "m1", size=99), called("a.pdf"), quota))
+    uploads, channels = Uploads(shelf.database), Channels(shelf.database)
+    full = UploadRefusal.INSTALLATION_FULL, ""
+    quota, huge = UploadQuota(2, 100), UploadQuota(1000, 10_000)
     last = await channels.ensure(ChannelKey(Platform.SLACK, "T1", "C9"))
-    large = await uploads.keep(new(last.id, "m2", size=FULL_CHANNELS + 1), called("b.pdf"), quota)
-    assert large == (UploadRefusal.INSTALLATION_FULL, "")
-    for number in range(FULL_CHANNELS):
-        full = await channels.ensure(ChannelKey(Platform.SLACK, "T1", f"C1{number}"))
-        kept.append(await uploads.keep(new(full.id, "m3", size=1), called("b.pdf"), quota))
-    many = await uploads.keep(new(last.id, "m4", size=0), called("b.pdf"), quota)
-    assert many == (UploadRefusal.INSTALLATION_FULL, "")
+    large = await uploads.keep(
+        new(shelf.channel.id, "m1", size=100 * FULL_CHANNELS - 1), called("a.pdf"), huge
+    )
+    assert isinstance(large, Upload)
+    assert await uploads.keep(new(last.id, "m2", size=2), called("b.pdf"), quota) == full
     for other in (ChannelKey(Platform.SLACK, "T2", "C1"), ChannelKey(Platform.TEAMS, "T1", "C1")):
         channel = await channels.ensure(other)
-        kept.append(await uploads.keep(new(channel.id, "m1", size=99), called("a.pdf"), quota))
-    assert all(isinstance(one, Upload) for one in kept)
-    assert isinstance(kept[0], Upload)
-    await uploads.forget(kept[0])
-    assert isinstance(await uploads.keep(new(last.id, "m5"), called("c.pdf"), quota), Upload)
+        assert isinstance(await uploads.keep(new(channel.id, "m1"), called("a.pdf"), quota), Upload)
+    assert isinstance(await uploads.keep(new(last.id, "m3", size=1), called("b.pdf"), quota), Upload)
+    await uploads.forget(large)
+    async with shelf.database.transaction() as session:
+        row = {"channel_id": shelf.channel.id, "uploader": "U1", "size": 0, "address": {}}
+        many = [str(number) for number in range(2 * FULL_CHANNELS - 1)]
+        session.add_all(UploadRow(key=one, name=one, sha256=one, **row) for one in many)
+    assert await uploads.keep(new(last.id, "m4", size=0), called("c.pdf"), quota) == full
 
 
 async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: NoticeShelf) -> None:
