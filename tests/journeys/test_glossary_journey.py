@@ -38,7 +38,6 @@ def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(
     assert "glossary.toml:1: there is no channel 'hq' yet" in ingested.run("channels").stderr
 
 
-@pytest.mark.long
 def test_a_cross_encoder_of_ones_own_reranks(ingested: Program, tmp_path: Path) -> None:
     """Shows that a folder with a model is all it takes."""
     (tmp_path / "pool.pdf").write_bytes(pdf("The pool is open 16 weeks a year."))

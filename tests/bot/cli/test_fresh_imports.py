@@ -15,7 +15,7 @@ FOOTNOTE = Path(sys.executable).with_name("footnote")
     ("module", "loaded"),
     [
         ("storage.pdf.child.text_job", []),
-        pytest.param("storage.pdf.child.ocr_job", [], marks=pytest.mark.long),
+        ("storage.pdf.child.ocr_job", []),
         ("storage.pdf.child.layout_job", ["pymupdf.layout", "pymupdf4llm"]),
     ],
 )

@@ -203,7 +203,6 @@ async def test_the_provider_of_the_sign_in_is_asked(doctor: Doctor) -> None:
     assert "ClientConnectorError" in (await doctor.fault("sign-in")).text
 
 
-@pytest.mark.long
 @pytest.mark.engine("s3")
 async def test_a_store_of_blobs_is_tried_out(doctor: Doctor, s3_server: RealS3) -> None:
     """Shows one that is well, one that refuses us, one that is away, and one that is another home's."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from harness.ingestion_home import Home
 from samples.paper import pdf
 
@@ -78,7 +77,6 @@ async def test_a_living_process_keeps_the_inbox_that_it_watches(home: Home) -> N
     assert await locations(home) == {str(home.inbox / "hr"), str(other / "travel")}
 
 
-@pytest.mark.long
 async def test_a_folder_that_is_in_both_inboxes_is_named(home: Home) -> None:
     """Shows that nothing is merged by guess: the folder left behind says what to do."""
     first = await home.serve(stop_at="quick")

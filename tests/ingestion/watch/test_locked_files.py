@@ -100,7 +100,6 @@ async def test_the_list_of_one_folder_opens_nothing_of_another(
     assert not await home.find("hr", "zeppelin")
 
 
-@pytest.mark.long
 async def test_what_one_folder_opens_answers_in_another_once_that_has_a_password_too(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,6 @@ def contents(home: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-@pytest.mark.long
 async def test_an_admin_sees_progress_lets_files_go_and_saves_one(program: Program, tmp_path: Path) -> None:
     """Three channels of one service: progress in three views, deletions that are asked about, an undoing."""
     program.environment |= {"FOOTNOTE_SCAN_SECONDS": "0.3", "FOOTNOTE_SETTLE_SECONDS": "1"}

@@ -10,7 +10,6 @@ import pytest
 from harness.program import Program
 
 
-@pytest.mark.long
 def test_what_was_asked_in_vain_is_listed_with_the_words_of_no_document(
     with_page: Callable[[str, str, str], Program],
 ) -> None:

@@ -177,7 +177,6 @@ def test_the_child_gets_none_of_our_secrets(server: WeaviateServer) -> None:
     assert "DISABLE_TELEMETRY=true" in environment
 
 
-@pytest.mark.long
 @needs_weaviate
 async def test_one_server_serves_all_commands_and_outlives_its_killed_owner(tmp_path: Path) -> None:
     """Shows that commands attach; that ``kill -9`` of the owner ends the server; that one of those attached
