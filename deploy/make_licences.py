@@ -126,15 +126,16 @@ def licence(package: Distribution) -> str:
     """Its licence in SPDX's words: by its expression, else its licence field, else its classifiers."""
     said = package.metadata
     name = canonical(said["Name"])
-    if expression := READ_BY_HAND.get(name) or said["License-Expression"]:
+    if expression := READ_BY_HAND.get(name) or said.get("License-Expression"):
         return WORDS.get(expression, expression)
     kinds = [
         kind.rsplit(" :: ", 1)[-1] for kind in said.get_all("Classifier", []) if kind.startswith("License")
     ]
-    for word in [*(said["License"] or "").splitlines()[:1], *kinds]:
+    for word in [*(said.get("License") or "").splitlines()[:1], *kinds]:
         if is_compatible(known := WORDS.get(word.strip(), word.strip())):
             return known
-    sys.exit(f"{name} says {said['License']!r} {kinds} of its licence: read it, then deploy/make_licences.py")
+    words = [said.get("License"), *kinds]
+    sys.exit(f"{name} says {words} of its licence: read it, then deploy/make_licences.py")
 
 
 def npm_licences() -> list[tuple[str, str]]:

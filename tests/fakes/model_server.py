@@ -37,9 +37,9 @@ async def byte_server(handle: Handler) -> AsyncIterator[str]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    for task in open_now:
-        task.cancel()
-    await asyncio.gather(*open_now, return_exceptions=True)
+        for task in open_now:  # from Python 3.12 on, leaving the server waits for them
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
 
 
 def response(body: bytes, *, status: str = "200 OK", kind: str = "application/json", more: str = "") -> bytes:

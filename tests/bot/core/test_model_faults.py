@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from contextlib import AsyncExitStack, aclosing
 
 import pytest
@@ -34,6 +33,7 @@ HALF = REPLY[: REPLY.index(', {"text": "A failed')]
 SHOWN = "At 2 AM. [1]"
 WHOLE = f"{SHOWN} A failed one again within 4 hours. [2]"
 BROKE_OFF = f"{SHOWN}\n{WORDS.model_broke_off} {WORDS.quotes_lead}\n"
+FOR_EVER = 3600
 BEGUN = [STREAM_HEAD, *map(event, pieces(HALF))]
 
 
@@ -71,11 +71,11 @@ FAULTS = {
     ),
     "a gateway's 502": (always(response(b"<html>", status="502 Bad Gateway")), WORDS.model_failed),
     "a slow stream": (slowly([STREAM_HEAD, *map(event, pieces(REPLY))], 0.5), WORDS.model_failed),
-    "silence": (slowly([b""], 30), WORDS.model_failed),
+    "silence": (slowly([b""], FOR_EVER), WORDS.model_failed),
     "a stream cut behind a sentence": (always(stream(HALF, finish=None)), BROKE_OFF),
     "a stream cut by its length": (always(stream(HALF, finish="length")), BROKE_OFF),
     "a whole stream that lacks its end": (always(stream(REPLY, finish=None)), WHOLE),
-    "a stream that stalls behind a sentence": (slowly([b"".join(BEGUN)], 30), BROKE_OFF),
+    "a stream that stalls behind a sentence": (slowly([b"".join(BEGUN)], FOR_EVER), BROKE_OFF),
     "JSON that breaks behind a sentence": (always(stream(HALF + ", {broken")), BROKE_OFF),
 }
 # Nothing comes of these however long one waits, so they need not be waited for.
@@ -87,9 +87,7 @@ async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: 
     """In bounded time; what was shown before the fault is how the answer begins, and not called whole."""
     handle, said = FAULTS[name]
     looker = Looker()
-    started = time.perf_counter()
     answer = await read(world, handle, looker=looker, seconds=0.5 if name in FRUITLESS else 2)
-    assert time.perf_counter() - started < 25
     assert answer.text.startswith(said)
     assert all(answer.text.startswith(seen) for seen in looker.seen)
     assert "“Backups run daily at 2:00 AM.”" in answer.text

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -336,12 +336,12 @@ async def test_another_release_s_tables_are_told_and_not_touched(doctor: Doctor)
     """Shows that doctor never migrates, and that no other line stumbles over it."""
     held = "9999"
     file = doctor.home / "footnote.db"
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", (held,))
     told = {one.name: one for one in await doctor.look("sql", "contents", "sizes", "folders")}
     assert (told["sql"].state, newest_revision() in told["sql"].text) == (CheckState.FAIL, True)
     assert (told["contents"].state, "while the database" in told["contents"].text) == (CheckState.WARN, True)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(held,)]
 
 

@@ -226,7 +226,7 @@ async def test_a_job_for_a_program_that_just_ended_leaves_no_file_open(pdfs: Pat
             await parent.run({"do": "read", "seconds": 5}, source.fileno())
         after = os.listdir("/proc/self/fd")
     await parent.aclose()
-    assert len(after) == len(before)
+    assert len(after) <= len(before)
 
 
 async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: Path) -> None:
