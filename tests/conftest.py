@@ -69,9 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Keep all that was collected out of every search for cycles: a sixth of a test process's computing."""
     gc.freeze()
-    gc.set_threshold(
-        50_000, 20, 20
-    )  # SQLAlchemy's is many small cycles: looking for them took a tenth of all computing
+    # SQLAlchemy leaves many small cycles behind: looking for them took a tenth of all computing.
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 
