@@ -22,9 +22,8 @@ OFFICES = ("Oslo", "Lisbon", "Bonn", "Lyon", "Turin", "Porto", "Delft")
 OLD = 5
 
 
-@pytest.mark.parametrize(
-    "new_day", ["Effective date: 2026-05-01", pytest.param("", id="undated", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("new_day", ["Effective date: 2026-05-01", ""], ids=["dated", "undated"])
 def test_a_new_document_is_among_the_first_three_and_a_better_old_one_first(
     program: Program, tmp_path: Path, new_day: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from fakes.term_embedder import TermEmbedder
 from harness.ingestion_home import Home
 from harness.tables import for_each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples.illustrated import illustrated_pdf
 from samples.printed import BODY, Row, read_pdf
@@ -157,7 +157,6 @@ REGIONS = st.builds(
 LINES = st.lists(st.sampled_from(["Figure 1. Ink", "Fig. 2", "Ink and water.", "2019 2020", ""]), max_size=12)
 
 
-@settings(max_examples=300)
 @given(st.lists(LINES, min_size=1, max_size=2), st.lists(REGIONS, max_size=6))
 def test_every_figure_stands_in_a_chunk_of_its_page(pages: list[list[str]], regions: list[Region]) -> None:
     """Any layout, sense or nonsense: the chunk is on the page, the box in it, and something is said."""

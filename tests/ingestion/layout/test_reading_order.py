@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from samples.printed import BODY, HEADING, Row, make_page, read_pdf
 
@@ -86,7 +86,6 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=300)
 @given(st.lists(ROWS, min_size=1, max_size=3), st.lists(REGIONS, max_size=6))
 @example([[body("1")]], [Region(BlockKind.TABLE, WHOLE, ((None,),))])
 def test_no_word_is_lost_or_moved_whatever_the_layout_says(
