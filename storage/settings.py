@@ -46,16 +46,15 @@ def fault_of(reference: str) -> str | None:
 
 
 def _without_credentials(address: str) -> str:
-    """Refuse an address that holds a name or a password: it is said in logs, and clients read it differently.
+    """Refuse an address with an @, behind a name or a password: addresses are said in logs.
 
-    The message repeats nothing of it.
+    Where the server ends is not asked, for clients differ in how they read a slash in a password. The message
+    repeats nothing of it.
     """
-    _, separator, rest = address.partition("://")
-    # A slash in a password ends the server, too: then no port stands before it.
-    server = re.match(r"(\[[^]@]*\]|[^][:@/?#]*)(:\d*)?([/?#]|$)", rest)
-    if "@" in address and not (separator and server):
+    if "@" in address:
         raise ValueError(
-            "holds a name or a password: keep the key in the setting beside it, not in the address"
+            "holds an @, and so a name or a password: keep the key in the setting beside it, not in the "
+            "address, and write %40 for an @ in a path"
         )
     return address
 

@@ -237,6 +237,8 @@ def test_quotes_are_kept_for_as_long_as_their_links_live(
         "https://some%40one:CANARY@x@host.example/v1",
         "https://someone:CANARY/x@host.example/v1",
         "https://someone:CANARY?x@host.example/v1",
+        "https://someone:12/CANARY@host.example/v1",
+        "https://some/one:CANARY@host.example/v1",
     ],
 )
 def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +250,7 @@ def test_an_address_holds_no_password(variable: str, written: str, monkeypatch: 
     ) as refused:
         load(room)
     assert "CANARY" not in str(refused.value)
-    for plain in ("https://host.example/v1/@me", "http://[::1]:9000/@me", "http://host:9000/@me"):
+    for plain in ("https://host.example/v1/%40me", "http://[::1]:9000/%40me", "http://host:9000/%40me"):
         monkeypatch.setenv(variable, plain)
         load(room)
 

@@ -57,7 +57,6 @@ async def until_quarantined(home: Home, channel: str, file: str, words: str) -> 
     await home.until(is_quarantined)
 
 
-@pytest.mark.long
 async def test_a_locked_file_answers_once_the_map_names_its_password(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 
 import aiohttp
-import pytest
 from harness.program import Program
 from harness.waiting import until
 
@@ -27,7 +26,6 @@ async def has_ended(url: str) -> bool:
     return await status(url) == 404
 
 
-@pytest.mark.long
 async def test_links_are_ended_and_the_audit_says_so(with_samples: Program) -> None:
     """One answer's, a channel's, and by two new keys all; each is audited, and the chain holds.
 
