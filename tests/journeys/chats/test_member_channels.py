@@ -190,7 +190,6 @@ async def test_answers_of_a_home_and_shared_ones_are_for_members(office: MemberO
         assert not HARVEST.is_in("".join(office.slack.shown[direct][seen:]))
 
 
-@pytest.mark.long
 async def test_who_left_is_told_nothing_of_a_document_that_changes(office: MemberOffice) -> None:
     """Old answers are revised, and notes on a page come, for those who are still members."""
     people = {"U0STAY": True, "U0LEFT": False}
