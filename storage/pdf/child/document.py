@@ -16,6 +16,9 @@ from storage.pdf.child.mupdf import pymupdf
 ROOM = 96 * 1024 * 1024
 """Address space that a child maps while it works and hardly touches."""
 
+WANTS = ("alloc", "inflateInit")
+"""What MuPDF says when it gets no memory; zlib, which begins with constants, fails to for nothing else."""
+
 PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
 """What PyMuPDF raises for a damaged page."""
 
@@ -55,7 +58,7 @@ def note_libraries() -> None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """MuPDF names a want of memory in many ways, so the limit itself is asked, too."""
-    if isinstance(error, MemoryError) or "alloc" in str(error):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in WANTS):
         return True
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
