@@ -139,7 +139,7 @@ class ObjectStore:
         return Path(self._root) if self._is_local else None
 
     def read(self, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
-        """What a file holds; nothing where that is more than ``max_bytes``, None where there is no file."""
+        """Read a file: nothing where it holds more than ``max_bytes``, None where there is no file."""
         with tempfile.TemporaryDirectory(prefix="footnote-") as folder, suppress(FileNotFoundError):
             self.copy_to(name, target := Path(folder) / "file", max_bytes)
             return target.read_bytes()

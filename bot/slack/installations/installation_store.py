@@ -1,4 +1,4 @@
-"""Where Bolt's OAuth flow keeps what it gets: installations with sealed tokens, signed states.
+"""Stores of Bolt's OAuth flow: installations with sealed tokens, and signed states.
 
 Only what this app uses is kept: the bot's tokens. Whoever installs it gives none of their own.
 """

@@ -17,7 +17,7 @@ ROOM = 96 * 1024 * 1024
 """Address space that a child maps while it works and hardly touches."""
 
 WANTS = ("alloc", "inflateInit")
-"""What MuPDF says when it gets no memory; zlib, which begins with constants, fails to for nothing else."""
+"""Words of MuPDF without memory; zlib, which begins with constants, fails to begin for nothing else."""
 
 PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
 """What PyMuPDF raises for a damaged page."""
