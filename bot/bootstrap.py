@@ -302,7 +302,7 @@ async def build_answering(
             web=_web_search(bot, stores, embedder, fetch_pages),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
             follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
-            judge=Judge(bot.answer_probability, bot.closest_probability, scale),
+            judge=Judge(bot.answer_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,
             folders=ChannelFolders(stores.folders, settings.inbox),

@@ -109,11 +109,8 @@ class BotSettings(FootnoteSettings):
         0.5,
         ge=0,
         le=1,
-        description="How sure the judge is at least where the documents are said to answer; below, the "
-        "closest passages are shown as such. Measured with the bundled embedder; others are calibrated.",
-    )
-    closest_probability: float = Field(
-        0.2, ge=0, le=1, description="How sure it is at least where the closest passages are shown."
+        description="Without a model: how likely passages must answer to be shown; below, the reply is a "
+        "plain no. Measured with the bundled embedder; others are calibrated.",
     )
     outdated_share: float = Field(
         0.8, ge=0, le=1, description="Share of its score that an outdated edition of a procedure keeps."

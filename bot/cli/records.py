@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.cli.home import channel_option, chosen_channel, open_existing_home
 from bot.cli.json_output import dump
+from bot.core.models import AnswerState
 from bot.core.notifications.question_gaps import QuestionGap, find_gaps
 from bot.core.plaintext import shorten
 from bot.core.quality import FIGURES, ChannelQuality, channel_quality
@@ -21,8 +22,6 @@ from storage.clock import utc_now
 from storage.errors import SettingsError
 
 Json = dict[str, Any]
-
-NOTHING_CLAIMED = ("closest", "not_found")
 
 
 async def show_records(options: argparse.Namespace) -> int:
@@ -243,7 +242,7 @@ def evaluation_case(said: Feedback, collection: str) -> Json | None:
         return case | {"documents": [said.file], "pages": [[[said.file, said.page]]]}
     if said.verdict is not FeedbackVerdict.GOOD:
         return None
-    if record["state"] in NOTHING_CLAIMED:
+    if record["state"] == AnswerState.NOT_FOUND:
         return case | {"kind": "absent_here"}
     if not cited:
         return None

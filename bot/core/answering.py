@@ -283,20 +283,21 @@ class Answering:
 
     async def _write_surest(
         self, searches: Iterable[tuple[_Journey, SearchAttempt]]
-    ) -> tuple[_Journey, SearchAttempt, WrittenAnswer | None]:
-        """What is written of the channel that answers most surely, or of the next where that is nothing."""
+    ) -> tuple[_Journey, SearchAttempt, WrittenAnswer]:
+        """Write the answer of the most confident channel; fall back to the next where that is a plain no."""
         surest_first = sorted(searches, key=lambda one: _sureness(one[1]), reverse=True)
+        answers: list[tuple[_Journey, SearchAttempt, WrittenAnswer]] = []
         for journey, search in surest_first:
             with journey.trace.collecting_calls():
-                written = await self._write(search, journey)
-            if written:
-                return journey, search, written
-        return *surest_first[0], None
+                answers.append((journey, search, await self._write(search, journey)))
+            if answers[-1][2].state is not AnswerState.NOT_FOUND:
+                return answers[-1]
+        return answers[0]
 
-    async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer | None:
-        """Words that are proven, the closest passages, or the figure that is asked for; None: nothing."""
-        retrieval = search.retrieval
-        if search.quotes and search.verdict and not search.found_nothing:
+    async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer:
+        """Write a model's verified sentences, passages, the figure that is asked for, or a plain no."""
+        retrieval, written = search.retrieval, WrittenAnswer(AnswerState.NOT_FOUND)
+        if search.quotes and search.verdict:
             task = WritingTask(
                 retrieval.question,
                 search.evidence or (),
@@ -306,16 +307,15 @@ class Answering:
             )
             written = await self._writer.write(task, journey.deadline, journey.listener)
             journey.trace.attempts = written.attempts
-            if search.answering and written.state is not AnswerState.CLOSEST:
-                written = await self._with_gaps(written, search.question, journey)
-            if written.state is AnswerState.CLOSEST:
-                return await self._figure_selector.write(retrieval) or written
-            if retrieval.figures or wants_table(retrieval.question.text):
-                evidence = search.evidence or ()
-                figures = await self._figure_selector.beside(retrieval, written.cited, evidence)
-                return replace(written, figures=figures)
-            return written
-        return await self._figure_selector.write(retrieval)
+        if written.state is AnswerState.NOT_FOUND:
+            return await self._figure_selector.write(retrieval) or written
+        if search.answering:
+            written = await self._with_gaps(written, search.question, journey)
+        if retrieval.figures or wants_table(retrieval.question.text):
+            evidence = search.evidence or ()
+            figures = await self._figure_selector.beside(retrieval, written.cited, evidence)
+            return replace(written, figures=figures)
+        return written
 
     @staticmethod
     async def _with_gaps(written: WrittenAnswer, question: Question, journey: _Journey) -> WrittenAnswer:
@@ -324,22 +324,19 @@ class Answering:
         missing = nothing_in(words, question.compared, documents, written.cited)
         return replace(written, text=f"{written.text}\n{missing}") if missing else written
 
-    async def _is_approved(self, question: Question, written: WrittenAnswer | None) -> bool:
-        """Whether every web page that is cited may still be."""
-        sources = [one.passage.publication for one in written.cited] if written else []
+    async def _is_approved(self, question: Question, written: WrittenAnswer) -> bool:
+        """True if every web page that is cited is still approved."""
+        sources = [one.passage.publication for one in written.cited]
         pages = {one.file for one in sources if one.web}
         return not pages or self._web is None or await self._web.approves(question.channel, pages)
 
-    async def _cite(self, search: SearchAttempt, written: WrittenAnswer | None, journey: _Journey) -> Answer:
-        """The answer with its citations kept and signed; where nothing was written, that nothing answers."""
+    async def _cite(self, search: SearchAttempt, written: WrittenAnswer, journey: _Journey) -> Answer:
+        """Store and sign the citations of an answer; write out a plain no."""
         question, retrieval = search.question, search.retrieval
-        if written is None:
-            return await self._abstention.abstain(question, retrieval, journey.view)
-        words, text = reply_words(question.language), written.text
-        if written.state is AnswerState.CLOSEST:
-            text = "\n".join(
-                filter(None, (await self._abstention.unknown_words(question, retrieval, journey.view), text))
-            )
+        if written.state is AnswerState.NOT_FOUND:
+            no = await self._abstention.abstain(question, retrieval, journey.view)
+            return replace(no, text="\n".join(filter(None, (written.text, no.text))))
+        words = reply_words(question.language)
         citations = await self._citations.cite(question.channel, written.cited)
         figures = [
             await self._citations.show_figure(
@@ -353,7 +350,7 @@ class Answering:
         ]
         return Answer(
             state=written.state,
-            text=text,
+            text=written.text,
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,

@@ -345,18 +345,18 @@ class Draft:
 class AnswerState(StrEnum):
     """How an answer ended."""
 
+    # A model answered, and all that it wrote is verified.
     GROUNDED = "grounded"
-    """All that was written is verified."""
+    # The same, but something was dropped or is missing, and the text says so.
     PARTIAL = "partial"
-    """Something was dropped, and the text says so."""
-    CLOSEST = "closest"
-    """Nothing clearly answers; what is cited are the closest passages, shown as such."""
+    # A search without a model: the citations are what it shows, and nothing claims that they answer.
+    PASSAGES = "passages"
+    # A plain no: it cites nothing.
     NOT_FOUND = "not_found"
-    """Nothing comes near."""
+    # Help, greetings: no documents involved.
     CHAT = "chat"
-    """Help, greetings: no documents involved."""
+    # An engine or model failed and no fallback could answer.
     FAILED = "failed"
-    """An engine or model failed and no fallback could answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ RECENT_DAYS = 365
 """A document is called recent when its day lies no further before the question."""
 
 ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
+WITH_SOURCES = {*ANSWERED, AnswerState.PASSAGES}
+# Nothing was searched for.
 CHAT = {AnswerState.CHAT}
-"""Nothing was searched for."""
 
 Facts = Sequence[AnswerFacts]
 
@@ -72,7 +73,7 @@ def _recent(facts: Facts) -> float | None:
 
 def _figures(facts: Facts) -> float | None:
     """Figures per answer."""
-    return _mean(len(one.figures) for one in facts if one.state in ANSWERED)
+    return _mean(len(one.figures) for one in facts if one.state in WITH_SOURCES)
 
 
 def _fitting(facts: Facts) -> float | None:
@@ -100,14 +101,14 @@ def _corrected(facts: Facts) -> float:
 def _opened(facts: Facts) -> float | None:
     """Share of the answers of which somebody opened a source."""
     return _mean(
-        any(one.opened.values()) for one in facts if one.opened is not None and one.state in ANSWERED
+        any(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
     )
 
 
 def _openings(facts: Facts) -> float | None:
     """Openings of sources, an answer."""
     return _mean(
-        sum(one.opened.values()) for one in facts if one.opened is not None and one.state in ANSWERED
+        sum(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
     )
 
 
@@ -121,7 +122,7 @@ def _milliseconds(part: str) -> Callable[[Facts], float | None]:
 
 FIGURES: dict[str, QualityFigure] = {
     "answered": QualityFigure("answered", "share", _share_of(*ANSWERED)),
-    "closest": QualityFigure("closest passages", "share", _share_of(AnswerState.CLOSEST)),
+    "passages": QualityFigure("passages shown", "share", _share_of(AnswerState.PASSAGES)),
     "not_found": QualityFigure("not found", "share", _share_of(AnswerState.NOT_FOUND)),
     "failed": QualityFigure("failed", "share", _share_of(AnswerState.FAILED)),
     "documents": QualityFigure("documents among the first five", "", _documents),

@@ -41,7 +41,6 @@ def at_most(value: float) -> Limit:
 
 
 FIGURE_TARGETS: Mapping[str, Limit] = {
-    "answered": at_least(0.80),
     "documents": at_least(1.2),
     "fitting": at_least(0.80),
     "first_ms": at_most(3000),

@@ -81,13 +81,10 @@ class ReplyWords:
     about_quotes: str
     about_channel: str
     kept_for: PluralSentence
-    quotes_lead: str
     documents_differ: str
     values_differ: str
     nothing_in: SentenceTemplate
     quote_of: SentenceTemplate
-    web_lead: str
-    closest_lead: str
     model_failed: str
     model_unusable: str
     model_broke_off: str

@@ -28,7 +28,7 @@ from storage.sql.question_turns import counts_before, next_turn, only_unseen, wa
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
-SEARCHED = ("grounded", "partial", "closest", "not_found")
+SEARCHED = ("grounded", "partial", "passages", "not_found")
 """States of answers that documents were searched for."""
 STOP_PAUSE = timedelta(seconds=1)
 """Until the answer of a stopped question is delivered: what was on its way to its message lands before."""

@@ -374,7 +374,7 @@ class World:
     shelf: Shelf
     register: Register
     ids: itertools.count[int] = field(default_factory=itertools.count)
-    judge: Judge = field(default_factory=lambda: Judge(answer_probability=0.53, closest_probability=0.53))
+    judge: Judge = field(default_factory=lambda: Judge(answer_probability=0.53))
 
     def answering(
         self,

@@ -27,7 +27,7 @@ def test_a_glossary_is_in_force_at_the_next_question_and_its_mistakes_are_named(
     assert ingested.ask("Babymoon?", "hr")["state"] == "not_found"
     glossary.write_text('[channels.hr]\nbabymoon = ["parental leave"]\n')
     answer = ingested.ask("Babymoon?", "hr")
-    assert (answer["state"], answer["citations"][0]["quote"]) == ("grounded", SENTENCE)
+    assert (answer["state"], answer["citations"][0]["quote"]) == ("passages", SENTENCE)
     listed = ingested.run("channels", "--json")
     assert (json.loads(listed.stdout)["glossary"], listed.stderr) == (1, "")
     glossary.write_text('[channels.hr]\nbabymoon = "parental leave"\n[channels.hq]\na = ["b"]\n')

@@ -114,7 +114,7 @@ async def check_figures(program: Program, file: Path) -> None:
     }
     assert captions == FIGURES
     states = [found[question]["state"] for question in FIGURES]
-    assert states == ["grounded", "grounded", "grounded", "not_found", "grounded", "grounded"]
+    assert states == ["passages", "passages", "passages", "not_found", "passages", "passages"]
     emissions, *_, incident, _ = (found[question] for question in FIGURES)
     assert [one["quote"] for one in emissions["citations"]] == [emissions["figures"][0]["caption"]]
     assert not any("Emissions of carbon" in one["quote"] for one in incident["citations"])
@@ -125,7 +125,7 @@ async def check_figures(program: Program, file: Path) -> None:
 def check_answer(answer: dict[str, Any], file: str) -> None:
     """The golden case, in the exact shape that other programs read."""
     assert set(answer) == CONSOLE_NAMES
-    assert answer["state"] == "grounded"
+    assert answer["state"] == "passages"
     citation = answer["citations"][0]
     assert set(citation) == {"number", "kind", "title", "file", "page", "quote", "boxes", "url"}
     assert (citation["number"], citation["page"], citation["file"]) == (1, 1, file)
@@ -169,7 +169,7 @@ async def test_a_home_outlives_a_kill_a_new_version_a_deletion_and_a_restart(
     async with program.serving(), aiohttp.ClientSession() as session:
         await program.until_live("it", 3)
         old = await asyncio.to_thread(program.ask, "When do backups run?", "it")
-        assert old["state"] == "grounded"
+        assert old["state"] == "passages"
         counted = await asyncio.to_thread(program.ask, "What is the quota?", "it")
         assert counted["citations"][0]["file"] == quota.name
         before = document(program, sop.name)

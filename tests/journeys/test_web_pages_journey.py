@@ -121,7 +121,7 @@ async def test_approved_pages_are_fetched_and_cited_and_faults_are_named(
     assert [pages[site.url(path)]["state"] for path in read] == 4 * ["fresh"]
     assert "cannot be reached" in pages[DEAD]["error"]
     (source, *_) = cited["citations"]
-    assert cited["state"] == "grounded"
+    assert cited["state"] == "passages"
     assert source["quote"] == "A landlord must protect your deposit within 30 days of getting it."
     assert (source["kind"], source["host"], source["page"]) == ("web", "127.0.0.1", None)
     assert source["url"].startswith(site.url("/deposits") + "#:~:text=A%20landlord%20must")

@@ -117,7 +117,7 @@ def _told(answers: list[Answer]) -> str:
         RuntimeError: too few of them were answers.
     """
     states = Counter(answer.state.value for answer in answers)
-    if states["grounded"] < 0.9 * len(answers):
+    if states["passages"] < 0.9 * len(answers):
         raise RuntimeError(f"too few answers: {dict(states)}")
     parts = {
         "retrieving": median(answer.milliseconds.retrieve for answer in answers),

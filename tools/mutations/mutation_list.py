@@ -173,11 +173,11 @@ MUTATIONS = (
         "::test_no_word_of_another_channel_or_of_what_is_not_live_is_there",
     ),
     Mutation(
-        "the documents are said to answer where only closest passages may be shown",
+        "passages are shown where the reply should be a plain no",
         JUDGE,
-        "Outcome.ANSWER if probability >= self._answer else",
-        "Outcome.ANSWER if probability >= self._closest else",
-        f"{JUDGE_TESTS}::test_the_thresholds_decide",
+        "Outcome.PASSAGES if probability >= self._threshold else",
+        "Outcome.PASSAGES if probability else",
+        f"{JUDGE_TESTS}::test_the_threshold_decides_between_passages_and_a_plain_no",
     ),
     Mutation(
         "a sentence without the number that is asked for counts like one with it",

@@ -107,7 +107,7 @@ class DocumentOutlines:
             *([words.more_documents(count=rest)] if rest > 0 else []),
         ]
         citations = await self._citations.cite(channel, cited)
-        return Answer(AnswerState.GROUNDED, "\n".join(text), citations, language=words.language)
+        return Answer(AnswerState.PASSAGES, "\n".join(text), citations, language=words.language)
 
 
 def _headings(item: Evidence) -> Iterator[_Heading]:

@@ -22,7 +22,7 @@ PAUSE_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
-REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.CLOSEST, AnswerState.NOT_FOUND}
+REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES, AnswerState.NOT_FOUND}
 """A greeting or a failure is nothing that the next question leans on."""
 QUESTION, ANSWER = 500, 800
 """Characters kept of a question and of an answer."""

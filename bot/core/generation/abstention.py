@@ -53,16 +53,6 @@ class Abstention:
             unread=unread,
         )
 
-    async def unknown_words(self, question: Question, retrieval: Retrieval, view: ChannelView) -> str:
-        """The sentence that names the question's words which stand in no document; '' where all of them do.
-
-        Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
-        """
-        unknown = () if len(question.members) > 1 else retrieval.question.unknown
-        live = sum(one.state == "live" for one in await view.documents()) if unknown else 0
-        return reply_words(question.language).stands_nowhere(unknown, live) if live else ""
-
 
 def _sentences(
     words: ReplyWords,

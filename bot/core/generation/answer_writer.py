@@ -1,7 +1,7 @@
-"""Has an answer written and lets through what is proven: by a model, by a second one, or by quotes.
+"""Writes an answer: the verified sentences of a model or of a second one, else the passages of a search.
 
 A sentence that was let through stays: what a model repairs, what a second model adds where the first
-broke off, and the quotes that stand in for both come behind it.
+broke off, and the passages that stand in for both come behind it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """Words that may be shown. None are cited: the evidence does not answer."""
+    """Words that may be shown; of a plain no only why no model wrote it, if anything."""
 
-    text: str
+    state: AnswerState
+    text: str = ""
     """With [n] marks, and with what must be said of it."""
-    cited: tuple[LocatedQuote, ...]
+    cited: tuple[LocatedQuote, ...] = ()
     """``cited[n - 1]`` is what [n] stands for."""
-    state: AnswerState = AnswerState.GROUNDED
-    """grounded; partial where something was dropped or is missing; closest where nothing clearly answers."""
     figures: tuple[ChosenFigure, ...] = ()
     """Shown with it."""
     attempts: tuple[Attempt, ...] = ()
@@ -66,7 +65,7 @@ class WritingTask:
     quotes: RankedQuotes
     """Everything of the evidence that may be quoted, best first."""
     verdict: Verdict
-    """What may be said of the evidence."""
+    """Decides between passages and a plain no."""
     answering: tuple[UUID, ...] = ()
     """Documents that are compared, and that answer or come near, as the question names them."""
 
@@ -104,8 +103,12 @@ class Deadline:
         return asyncio.timeout_at(self._due)
 
 
+# Below it no model is asked: nothing of the evidence is like the question.
+MIN_MODEL_PROBABILITY = 0.2
+
+
 class AnswerWriter:
-    """Tries one author after the other; quotes never fail."""
+    """Asks one model after the other; a search without one never fails."""
 
     def __init__(self, quoting: ExtractiveAnswerer, models: Sequence[Generator] = ()) -> None:
         """``models``: asked in this order, the next only when nothing could be made of the one before."""
@@ -123,36 +126,34 @@ class AnswerWriter:
     async def write(
         self, task: WritingTask, deadline: Deadline, listener: AnswerListener | None = None
     ) -> WrittenAnswer:
-        """What the evidence says on the question, as far as it is proven; ``listener`` sees it grow.
+        """Write what a model says of the evidence, as far as it is proven; ``listener`` sees it grow.
 
-        A model that has not answered by the ``deadline`` is given up for quotes. One that finds no answer
-        ends in the closest passages; where one proves nothing, the judge decides anew.
+        A model that finds no answer ends in a plain no. One that fails, proves nothing or has not answered by
+        the ``deadline`` is replaced by the next one, the last by a search, which says so.
         """
-        words, outcome = reply_words(task.question.language), task.verdict.outcome
+        words, note = reply_words(task.question.language), ""
         answer_draft = _Draft(task, deadline, listener)
-        lead = words.quotes_lead
-        for model in self._models:
+        for model in self._models if task.verdict.probability >= MIN_MODEL_PROBABILITY else ():
             try:
                 dropped = await _draft_with_model(model, task.question, answer_draft)
             except ModelError as error:
                 log.warning("model failed: %s", type(error).__name__)
-                lead = words.model_unusable if isinstance(error, ModelReplyUnusable) else words.model_failed
+                note = words.model_unusable if isinstance(error, ModelReplyUnusable) else words.model_failed
                 if answer_draft.claims:
-                    lead = f"{words.model_broke_off} {words.quotes_lead}"
+                    note = words.model_broke_off
                 continue
             if answer_draft.claims:
                 return answer_draft.with_note(dropped, task.differing(answer_draft.claims))
             if not dropped:
-                return answer_draft.closest(task.quotes.closest())
-            outcome = Outcome.ANSWER if task.verdict.is_sure else Outcome.CLOSEST
-            lead = words.model_unverified
-        if outcome is Outcome.CLOSEST and not answer_draft.claims:
-            return answer_draft.closest(task.quotes.closest())
+                return answer_draft.plain_no()
+            note = words.model_unverified
+        if task.verdict.outcome is Outcome.NOT_FOUND and not answer_draft.claims:
+            return answer_draft.plain_no(note)
         chosen = task.quotes.chosen(task.question)
         quotes = task.quotes.draft(task.question, chosen)
         if comparison := task.comparison(chosen, quotes):
-            return answer_draft.with_comparison(comparison, lead)
-        return answer_draft.with_quotes(quotes, lead)
+            return answer_draft.with_comparison(comparison, note)
+        return answer_draft.with_quotes(quotes, note)
 
 
 def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
@@ -219,9 +220,9 @@ class _Draft:
     def _add(self, draft: Draft) -> VerifiedDraft:
         """Add what a draft proves and the sheet does not say yet; returns how the draft was judged.
 
-        Of a model that finds the evidence insufficient only what the judge is sure of counts.
+        Of a model that finds the evidence insufficient nothing counts.
         """
-        if not draft.is_sufficient and self._task.verdict.outcome is not Outcome.ANSWER:
+        if not draft.is_sufficient:
             draft = replace(draft, claims=())
         judged = verify(draft, self.evidence, self._entailment.check)
         for claim in judged.claims:
@@ -235,44 +236,36 @@ class _Draft:
         written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
         return replace(written, state=AnswerState.PARTIAL if dropped else AnswerState.GROUNDED)
 
-    def closest(self, quotes: Draft) -> WrittenAnswer:
-        """The closest passages, and that nothing clearly answers."""
-        judged = verify(quotes, self.evidence)
-        self.attempts.append(Attempt(quotes, judged))
-        lines, cited = number_quotes(judged.claims)
-        text = "\n".join((self.words.closest_lead, *lines))
-        return WrittenAnswer(text, cited, AnswerState.CLOSEST, attempts=tuple(self.attempts))
+    def plain_no(self, note: str = "") -> WrittenAnswer:
+        """Nothing; ``note`` says why no model decided it."""
+        return WrittenAnswer(AnswerState.NOT_FOUND, note, attempts=tuple(self.attempts))
 
-    def with_quotes(self, quotes: Draft, lead: str) -> WrittenAnswer:
-        """All of it, and quotes behind it; ``lead`` says why."""
-        return self._with_quotes(self._proven(quotes), lead)
+    def with_quotes(self, quotes: Draft, note: str) -> WrittenAnswer:
+        """All of it, and quotes behind it; ``note`` says why."""
+        return self._with_quotes(self._proven(quotes), note)
 
-    def with_comparison(self, comparison: Comparison, lead: str) -> WrittenAnswer:
-        """The same, of several documents by name; the usual lead gives way to that they differ."""
+    def with_comparison(self, comparison: Comparison, note: str) -> WrittenAnswer:
+        """The same, of several documents by name, and that they differ."""
         quotes, words = self._proven(draft_of(comparison.quotes)), self.words
         is_named = not (comparison.is_differing and comparison.is_within_one)
         if is_named:
             quotes = under_names(quotes, words, is_dated=comparison.is_differing)
         if comparison.is_differing:
             differ = words.documents_differ if is_named else words.values_differ
-            lead = differ if lead in ("", words.quotes_lead) else f"{lead}\n{differ}"
-        return self._with_quotes(quotes, lead)
+            note = "\n".join(filter(None, (note, differ)))
+        return self._with_quotes(quotes, note)
 
     def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:
         judged = verify(quotes, self.evidence)
         self.attempts.append(Attempt(quotes, judged))
         return judged.claims
 
-    def _with_quotes(self, quotes: Sequence[VerifiedClaim], lead: str) -> WrittenAnswer:
+    def _with_quotes(self, quotes: Sequence[VerifiedClaim], note: str) -> WrittenAnswer:
         lines, cited = number_quotes([*self.claims, *quotes])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
-        if lead == self.words.quotes_lead and all(one.passage.publication.web for one in cited):
-            lead = self.words.web_lead
-        text = "\n".join(filter(None, (" ".join(begun), lead, *quoted)))
-        state = AnswerState.PARTIAL if begun else AnswerState.GROUNDED
-        return WrittenAnswer(
-            text, cited, state, attempts=tuple(self.attempts), is_generated=bool(self.claims)
-        )
+        text = "\n".join(filter(None, (" ".join(begun), note, *quoted)))
+        state = AnswerState.PARTIAL if begun else AnswerState.PASSAGES
+        return WrittenAnswer(state, text, cited, attempts=tuple(self.attempts), is_generated=bool(begun))
 
 
 async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:

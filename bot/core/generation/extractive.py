@@ -41,9 +41,6 @@ MAX_TABLE_ROWS = 12
 PARTS_BESIDE_TABLE = 6
 """Of so many of the likeliest parts, the first in or beside a table tells which table is asked for."""
 
-MAX_CLOSEST = 3
-"""Most passages that are shown where nothing clearly answers."""
-
 MAX_DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
 
@@ -162,16 +159,6 @@ class RankedQuotes:
             if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
                 return replace(one, unit=Quotable(*span, text[slice(*span)], is_row=True))
         return None
-
-    def closest(self) -> Draft:
-        """The nearest pages' best quotes; a label only where its page has nothing else."""
-        pages: dict[tuple[UUID, int], QuoteCandidate] = {}
-        for candidate in self.candidates:
-            others = [one for page, one in pages.items() if page != candidate.page]
-            is_better = candidate.page not in pages or pages[candidate.page].is_label > candidate.is_label
-            if is_better and not _is_repeated(candidate, others):
-                pages[candidate.page] = candidate
-        return draft_of(map(_with_subject, list(pages.values())[:MAX_CLOSEST]))
 
 
 def draft_of(chosen: Iterable[QuoteCandidate]) -> Draft:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from bot.core.generation.answer_writer import WrittenAnswer
 from bot.core.models import (
+    AnswerState,
     ChosenFigure,
     Claim,
     Draft,
@@ -96,7 +97,8 @@ class FigureSelector:
             text = "\n".join(
                 words.figure_on(page=one.page, number=number) for number, one in enumerate(cited, start=1)
             )
-        return WrittenAnswer(f"{words.figures_lead(len(matches))}\n{text}", cited, figures=tuple(matches))
+        text = f"{words.figures_lead(len(matches))}\n{text}"
+        return WrittenAnswer(AnswerState.PASSAGES, text, cited, figures=tuple(matches))
 
     async def beside(
         self, retrieval: Retrieval, cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]

@@ -1,8 +1,8 @@
-"""Judges whether the evidence answers a question, before anything is claimed.
+"""Judges whether the evidence may answer a question: whether a search shows passages or says no.
 
 Likeness is no answer: a page about the subject may not say what is asked. One probability is made of a few
 measured signals, by logistic regression on the tuning half of ``tools/evaluation``: questions that a document
-answers, and plausible ones that none does. Two thresholds make three outcomes of it. Refusing by a calibrated
+answers, and plausible ones that none does. A threshold makes two outcomes of it. Refusing by a calibrated
 confidence: Kamath, Jia and Liang, "Selective Question Answering under Domain Shift" (2020).
 """
 
@@ -34,17 +34,10 @@ _WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
 embedder, on whose scale another one's cosines are put."""
 
 
-UNPROVEN_ODDS = 4.0
-"""How much higher the odds must be where a model wrote nothing that the evidence bears out: with the preset,
-.14 of the absent questions of the tuning half and .17 of the answerable ones reach them."""
-
-
 class Outcome(StrEnum):
-    """What may be said of the evidence."""
+    """Outcome of a search without a model."""
 
-    ANSWER = "answer"
-    CLOSEST = "closest"
-    """Nothing clearly answers; the nearest passages are shown as such."""
+    PASSAGES = "passages"
     NOT_FOUND = "not_found"
 
 
@@ -66,18 +59,14 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the judge decided, and why."""
+    """Decision of the judge, and what it is made of."""
 
     outcome: Outcome
     probability: float
     """That the evidence answers the question."""
     signals: Signals
-    is_sure: bool
-    """It is an answer even where all that a model wrote of the evidence had to be dropped."""
-    answer_from: float
-    """The probability from which the documents are said to answer."""
-    closest_from: float
-    """The one from which the nearest passages are shown."""
+    passages_from: float
+    """The probability from which passages are shown."""
 
     def as_json(self) -> dict[str, object]:
         """For the record of a question."""
@@ -86,35 +75,27 @@ class Verdict:
             "probability": round(self.probability, 3),
             "signals": asdict(self.signals),
             "weights": dict(_weights(self.signals)),
-            "answer_from": self.answer_from,
-            "closest_from": self.closest_from,
+            "passages_from": self.passages_from,
         }
 
 
 class Judge:
-    """Decides from a question and its evidence what may be claimed."""
+    """Decides from a question and its evidence between passages and a plain no."""
 
-    def __init__(
-        self,
-        answer_probability: float = 0.5,
-        closest_probability: float = 0.2,
-        scale: CosineScale | None = None,
-    ) -> None:
-        """Nothing is judged yet.
+    def __init__(self, answer_probability: float = 0.5, scale: CosineScale | None = None) -> None:
+        """Set the threshold.
 
         Args:
-            answer_probability: from here on the documents are said to answer.
-            closest_probability: from here on the nearest passages are shown; below nothing is.
+            answer_probability: from here on passages are shown; below, the reply is a plain no.
             scale: how the embedder's cosines are read; None: as the bundled one's.
         """
         self._scale = scale or CosineScale()
-        self._answer = answer_probability
-        self._closest = closest_probability
+        self._threshold = answer_probability
 
     def verdict(
         self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
     ) -> Verdict:
-        """Whether the evidence answers.
+        """Judge whether the evidence may answer.
 
         Args:
             question: as it was searched for.
@@ -123,10 +104,8 @@ class Judge:
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
-        below = Outcome.CLOSEST if probability >= self._closest else Outcome.NOT_FOUND
-        outcome = Outcome.ANSWER if probability >= self._answer else below
-        is_sure = probability >= UNPROVEN_ODDS * self._answer / (1 + (UNPROVEN_ODDS - 1) * self._answer)
-        return Verdict(outcome, probability, signals, is_sure, self._answer, self._closest)
+        outcome = Outcome.PASSAGES if probability >= self._threshold else Outcome.NOT_FOUND
+        return Verdict(outcome, probability, signals, self._threshold)
 
     def _signals(
         self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]

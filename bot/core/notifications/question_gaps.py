@@ -18,8 +18,7 @@ from storage.chat.traces import AskedQuestion
 
 LIKENESS = 0.6
 """Share of the content words of two questions that they have in common, at least, where they are alike."""
-UNANSWERED = {AnswerState.NOT_FOUND, AnswerState.CLOSEST}
-ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
+ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def _is_answered(one: AskedQuestion) -> bool:
 
 
 def _is_unanswered(one: AskedQuestion) -> bool:
-    return one.state in UNANSWERED and FeedbackVerdict.GOOD not in one.verdicts
+    return one.state == AnswerState.NOT_FOUND and FeedbackVerdict.GOOD not in one.verdicts
 
 
 def _doubts(one: AskedQuestion) -> list[str]:

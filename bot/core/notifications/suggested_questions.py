@@ -137,5 +137,5 @@ class SuggestedQuestions:
     async def _is_answered(self, channel: Channel, notice: Notice, text: str) -> bool:
         question = Question(f"notice-{notice.id}", text, channel, utc_now(), is_trial=True)
         answer = await self._answering.answer(question)
-        is_grounded = answer.state is AnswerState.GROUNDED
+        is_grounded = answer.state in {AnswerState.GROUNDED, AnswerState.PASSAGES}
         return is_grounded and answer.citations[0].version_id == notice.version_id

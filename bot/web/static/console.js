@@ -329,8 +329,7 @@
     writeAside(turn, answer, key);
     writeFeedback(turn, answer);
     if (isRestored) return;
-    // What may not answer is marked, and opened by the person only.
-    if (!answer.citations.length || answer.state === "closest") closePage();
+    if (!answer.citations.length) closePage();
     else if (matchMedia("(min-width: 70rem)").matches && sources[0].view) turn.querySelector(".source").click();
   };
   const request = async (path, body, accept = "application/json") => {

@@ -47,5 +47,5 @@ def test_cases_are_read_by_the_evaluation(tmp_path: Path) -> None:
 def test_who_names_no_right_page_gives_no_case() -> None:
     """Shows that nothing is made up about what would have been right."""
     assert evaluation_case(said(FeedbackVerdict.WRONG_ANSWER, "grounded"), "hr") is None
-    assert evaluation_case(said(FeedbackVerdict.BAD, "closest"), "hr") is None
+    assert evaluation_case(said(FeedbackVerdict.BAD, "passages"), "hr") is None
     assert evaluation_case(said(FeedbackVerdict.GOOD, "chat", cited=[]), "hr") is None

@@ -70,11 +70,10 @@ def check_marks(answer: Answer) -> None:
     assert marks == [citation.number for citation in answer.citations] == list(range(1, len(marks) + 1))
 
 
-async def test_without_a_model_the_documents_are_quoted(world: World) -> None:
-    """The answer is a quote with number, page, boxes and a link whose citation is kept."""
+async def test_without_a_model_passages_are_shown(world: World) -> None:
+    """Each is a quote with number, page, boxes and a link whose citation is kept."""
     answer = await world.answering().answer(world.question(QUESTION))
-    assert answer.state is AnswerState.GROUNDED
-    assert answer.text.startswith(WORDS.quotes_lead)
+    assert answer.state is AnswerState.PASSAGES
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
     assert not answer.is_generated
     check_marks(answer)
@@ -118,17 +117,17 @@ async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sure", "said", "state"),
+    ("threshold", "said", "state"),
     [
-        (0.1, WORDS.model_unverified, AnswerState.GROUNDED),
-        (0.55, WORDS.closest_lead, AnswerState.CLOSEST),
+        (0.1, WORDS.model_unverified, AnswerState.PASSAGES),
+        (1, WORDS.model_unverified, AnswerState.NOT_FOUND),
     ],
 )
-async def test_where_nothing_is_proven_the_judge_decides_anew(
-    world: World, sure: float, said: str, state: AnswerState
+async def test_where_nothing_is_proven_the_judge_decides(
+    world: World, threshold: float, said: str, state: AnswerState
 ) -> None:
-    """When not one sentence of the model survives, the documents speak, if they answer at all."""
-    world.judge = Judge(answer_probability=sure, closest_probability=0.05)
+    """When not one sentence of the model survives, the search shows passages or says no."""
+    world.judge = Judge(answer_probability=threshold)
     model = Scripted(Draft((FORGED,)), Draft((FORGED,)))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert answer.text.startswith(said)
@@ -144,10 +143,15 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("error", "said"), FAILURES)
-async def test_a_model_that_fails_ends_in_quotes(world: World, error: Exception, said: str) -> None:
-    """An endpoint that is down or talks nonsense is said so, and quotes are given instead."""
+async def test_a_model_that_fails_ends_in_a_search(world: World, error: Exception, said: str) -> None:
+    """An endpoint that is down or talks nonsense ends in passages or a plain no."""
+    for threshold, state in ((0, AnswerState.PASSAGES), (1, AnswerState.NOT_FOUND)):
+        world.judge = Judge(answer_probability=threshold)
+        answer = await world.answering(Scripted(error)).answer(world.question(QUESTION))
+        assert answer.state is state
+        assert answer.text.startswith(said)
+    world.judge = Judge(answer_probability=0)
     answer = await world.answering(Scripted(error)).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.GROUNDED
     assert answer.text.startswith(said)
     check_marks(answer)
 
@@ -157,22 +161,19 @@ ABSENT = Claim("The hour of the backups is not specified in the passages.", (Quo
 
 @pytest.mark.parametrize("turns", [[Draft((ABSENT,))], [Draft((FORGED, ABSENT)), Draft((ABSENT,))]])
 async def test_a_sentence_about_the_passages_is_an_abstention(world: World, turns: list[Draft]) -> None:
-    """It is not shown, and the closest passages are no answer; it is not sent back to be repaired."""
+    """It is not shown, and the answer is a plain no; it is not sent back to be repaired."""
     model = Scripted(*turns)
     answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.CLOSEST
+    assert answer.state is AnswerState.NOT_FOUND
     assert "specified" not in answer.text
     assert len(model.faults) == len(turns)
 
 
-async def test_a_model_that_doubts_is_believed_where_the_judge_doubts_too(world: World) -> None:
-    """Its own word that the passages do not suffice is one signal, and never the only one."""
+async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: World) -> None:
+    """It ends in a plain no, whatever it wrote beside, without a quote."""
     doubted = Draft((DAILY,), is_sufficient=False)
-    sure = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
-    assert sure.text == f"{DAILY.text} [1]"
-    world.judge = Judge(answer_probability=1, closest_probability=0)
-    unsure = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
-    assert unsure.state is AnswerState.CLOSEST
+    answer = await world.answering(Scripted(doubted)).answer(world.question(QUESTION))
+    assert (answer.state, answer.citations) == (AnswerState.NOT_FOUND, ())
 
 
 @pytest.mark.parametrize("turns", [[error] for error, _ in FAILURES] + [[Draft((FORGED,))] * 2])
@@ -207,10 +208,8 @@ async def test_a_second_model_is_left_alone_when_the_first_answers(world: World,
 async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
     """The answer says what was searched and which page came nearest; no [n], a link that marks nothing."""
     world.register.statuses.append(make_status("scan.pdf", "quarantined", "No text: a scan."))
-    model = Scripted()
-    answer = await world.answering(model).answer(world.question("What is the capital of Mongolia?"))
+    answer = await world.answering().answer(world.question("What is the capital of Mongolia?"))
     assert answer.state is AnswerState.NOT_FOUND
-    assert model.faults == []
     assert WORDS.not_found in answer.text
     assert WORDS.searched(2) in answer.text
     assert "scan.pdf" in answer.text
@@ -227,7 +226,7 @@ async def test_a_misspelt_question_is_answered_and_says_what_was_searched_for(wo
     """Corrected before anything is judged: a typing error is no missing word."""
     vocabulary = Vocabulary({1: {"backups": 3, "report": 1}})
     answer = await world.answering(vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
-    assert answer.state is AnswerState.GROUNDED
+    assert answer.state is AnswerState.PASSAGES
     assert "2:00 AM" in answer.text
     assert answer.corrections == (Correction("bakcups", "backups"),)
     assert answer.unknown == ()
@@ -248,32 +247,25 @@ async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(w
 
 
 async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:
-    """An empty draft ends in the closest passages, shown as such: no claim that the documents answer."""
+    """An empty draft ends in a plain no."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.CLOSEST
-    assert answer.text.startswith(WORDS.closest_lead)
-    check_marks(answer)
+    assert (answer.state, answer.citations) == (AnswerState.NOT_FOUND, ())
+    assert answer.text.startswith(WORDS.not_found)
 
 
-async def test_what_nothing_clearly_answers_ends_in_the_closest_passages(world: World) -> None:
-    """With buttons and marks, and never as what the documents say; no more than three, one a page."""
-    world.judge = Judge(answer_probability=1, closest_probability=0)
-    answer = await world.answering().answer(world.question(QUESTION))
-    assert answer.state is AnswerState.CLOSEST
-    assert answer.text.startswith(WORDS.closest_lead)
-    assert WORDS.quotes_lead not in answer.text
-    check_marks(answer)
-    assert len({citation.page for citation in answer.citations}) == len(answer.citations) <= 3
-    assert all(citation.boxes for citation in answer.citations)
-
-
-async def test_a_model_is_asked_where_the_judge_is_unsure(world: World) -> None:
-    """Its proven sentence is an answer; where it fails, the closest passages stay what they are."""
-    world.judge = Judge(answer_probability=1, closest_probability=0)
+async def test_a_model_is_asked_where_a_search_would_say_no(world: World) -> None:
+    """Its proven sentence is an answer."""
+    world.judge = Judge(answer_probability=1)
     answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, f"{DAILY.text} [1]")
-    failed = await world.answering(Scripted(ModelUnavailable("gone"))).answer(world.question(QUESTION))
-    assert failed.state is AnswerState.CLOSEST
+
+
+async def test_no_model_is_asked_about_passages_that_are_nothing_like_the_question(world: World) -> None:
+    """The search alone says no."""
+    world.shelf.passages[:] = [make_passage("Cooks wear hats.", title="Kitchen", vector=0.0)]
+    model = Scripted()
+    answer = await world.answering(model).answer(world.question("How many days may a contract take?"))
+    assert (answer.state, model.faults) == (AnswerState.NOT_FOUND, [])
 
 
 async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:
@@ -361,7 +353,7 @@ async def test_the_log_holds_ids_and_counts_only(world: World, caplog: pytest.Lo
         await world.answering().answer(world.question(QUESTION))
     (record,) = [record for record in caplog.records if record.name == "bot.core.answering"]
     said = record.getMessage()
-    assert "state=grounded" in said
+    assert "state=passages" in said
     assert "backup" not in said.lower()
     assert "sop" not in said.lower()
 
@@ -383,7 +375,7 @@ class Stuck:
 async def test_a_model_that_is_late_is_given_up_for_quotes(world: World) -> None:
     """Shows that all models of a question share one time, after which the documents are quoted."""
     answer = await world.answering(Stuck(), Stuck(), answer_seconds=1).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.GROUNDED
+    assert answer.state is AnswerState.PASSAGES
     assert answer.text.startswith(WORDS.model_failed)
     assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
 
@@ -476,5 +468,5 @@ async def test_the_way_of_a_question_enters_few_files(world: World, tmp_path: Pa
         answer = await answering.answer(world.question(QUESTION))
     finally:
         sys.setprofile(None)
-    assert answer.state is AnswerState.GROUNDED
+    assert answer.state is AnswerState.PASSAGES
     assert len(entered) <= FILES_ENTERED, "\n".join(sorted(entered))

@@ -32,7 +32,7 @@ HALF = REPLY[: REPLY.index(', {"text": "A failed')]
 """Up to the end of the first sentence."""
 SHOWN = "At 2 AM. [1]"
 WHOLE = f"{SHOWN} A failed one again within 4 hours. [2]"
-BROKE_OFF = f"{SHOWN}\n{WORDS.model_broke_off} {WORDS.quotes_lead}\n"
+BROKE_OFF = f"{SHOWN}\n{WORDS.model_broke_off}\n"
 FOR_EVER = 3600
 BEGUN = [STREAM_HEAD, *map(event, pieces(HALF))]
 
@@ -91,7 +91,7 @@ async def test_every_fault_ends_in_a_sentence_and_in_quotes(world: World, name: 
     assert answer.text.startswith(said)
     assert all(answer.text.startswith(seen) for seen in looker.seen)
     assert "“Backups run daily at 2:00 AM.”" in answer.text
-    assert answer.state is (AnswerState.PARTIAL if looker.seen else AnswerState.GROUNDED)
+    assert answer.state is (AnswerState.PARTIAL if looker.seen else AnswerState.PASSAGES)
     assert WORDS.model_broke_off in answer.text or not looker.seen
     assert answer.is_generated == bool(looker.seen)
 

@@ -62,10 +62,10 @@ async def test_a_grounded_answer_tells_all_of_its_way(world: World) -> None:
     assert (record["state"], record["question"], record["answer"]) == ("grounded", QUESTION, answer.text)
     (look,) = record["looks"]
     assert (look["is_wide"], look["documents"], look["not_live"]) == (False, None, 0)
-    assert look["verdict"]["outcome"] == "answer"
+    assert look["verdict"]["outcome"] == "passages"
     assert set(look["verdict"]["signals"]) == {"sentence", "passage", "rank", "lacks", "empty"}
     assert set(look["verdict"]["weights"]) - set(look["verdict"]["signals"]) == {"bias"}
-    assert look["verdict"]["answer_from"] <= look["verdict"]["probability"]
+    assert look["verdict"]["passages_from"] <= look["verdict"]["probability"]
     first, second = look["candidates"]
     assert (first["file"], first["page"], first["rank"]) == ("sop-it-04.pdf", 1, 1)
     assert first["fate"] == "read"
@@ -269,7 +269,7 @@ async def test_a_full_disk_costs_no_answer(world: World, caplog: pytest.LogCaptu
             await records.drained()
         drawer.error = None
         await answering.answer(world.question(QUESTION))
-    assert answer.state is AnswerState.GROUNDED
+    assert answer.state is AnswerState.PASSAGES
     assert "question=q0 leaves no record: DatabaseUnavailable" in caplog.text
     assert "When do" not in caplog.text
     assert [one["question_id"] for one in drawer.kept] == ["q1"]

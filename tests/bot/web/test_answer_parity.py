@@ -70,13 +70,13 @@ def answers() -> Iterator[tuple[str, Answer]]:
     for language in Language:
         words = reply_words(language)
         for state, count, is_generated in (
-            (AnswerState.GROUNDED, 1, False),
+            (AnswerState.PASSAGES, 1, False),
             (AnswerState.GROUNDED, 4, True),
             (AnswerState.PARTIAL, 3, True),
-            (AnswerState.CLOSEST, 3, False),
+            (AnswerState.PASSAGES, 3, False),
         ):
             quotes = tuple(cited(n, page=1 + n // 2) for n in range(1, count + 1))
-            text = f"{words.quotes_lead}\n{sentences(quotes)}"
+            text = f"{words.model_failed}\n{sentences(quotes)}"
             yield (
                 f"{language}-{state}-{count}",
                 Answer(state, text, quotes, language=language, is_generated=is_generated),
@@ -145,8 +145,8 @@ def illustrated(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
                 f"{language}-figures-{''.join(map(str, shown))}",
                 replace(answer, figures=tuple(figures[place] for place in shown)),
             )
-    closest = Answer(AnswerState.CLOSEST, sentences(mixed[:1]), mixed[:1], figures=tuple(figures))
-    yield "figures-of-closest", replace(closest, is_generated=True)
+    passages = Answer(AnswerState.PASSAGES, sentences(mixed[:1]), mixed[:1], figures=tuple(figures))
+    yield "figures-of-passages", passages
 
 
 ANSWERS = dict(answers())

@@ -27,7 +27,7 @@ async def keep_record(house: House, channel: Channel, question: str) -> None:
     ]
     search = {"corrections": [], "unknown": [], "verdict": None, "candidates": candidates}
     record = {"searched": "When?", "looks": [search], "drafts": [], "citations": []}
-    await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "closest", record)
+    await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "passages", record)
 
 
 @pytest.mark.engine("chromium")

@@ -34,15 +34,15 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
     for number in range(MAX_LISTED):
         cleaning = (f"How do I clean oven {number}?", "Cold. [1]", "grounded")
         await keep(house, channel, f"o{number}", number + 3, cleaning)
-    backups = ("When do backups run?", "At 50% load.\nEvery night. [1]", "closest")
+    backups = ("When do backups run?", "At 50% load.\nEvery night. [1]", "passages")
     await keep(house, channel, "b1", 1, backups)
     await keep(house, channel, "b2", 2, backups)
-    await keep(house, await house.channel("other"), "x", 0, ("Other backups?", "No.", "closest"))
+    await keep(house, await house.channel("other"), "x", 0, ("Other backups?", "No.", "passages"))
     path = f"/console/conversations/{channel.id}"
     page = " ".join((await (await client.get(path)).text()).split())
     for said in (
         "At 50% load. Every night. [1]", "a.pdf p. 3: <q>every &lt;night&gt;</q>", "<b>2×</b>",
-        "With a picture of a.pdf p. 4", "2 closest", "before=",
+        "With a picture of a.pdf p. 4", "2 passages", "before=",
     ):  # fmt: skip
         assert said in page
     assert page.count("<article") == MAX_LISTED

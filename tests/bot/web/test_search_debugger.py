@@ -46,7 +46,7 @@ def record_of(shelved: Shelved, channel_id: int) -> dict[str, Any]:
                 **{"corrections": [], "unknown": [], "web": [], "neighbours": []},
                 **{"not_live": 2, "candidates": [lost, found]},
                 "verdict": {
-                    **{"outcome": "answer", "probability": 0.8, "answer_from": 0.5, "closest_from": 0.2},
+                    **{"outcome": "passages", "probability": 0.8, "passages_from": 0.5},
                     **{"signals": {"rank": 0.7}, "weights": {"bias": -2.1, "rank": 3.6}},
                 },
             }

@@ -465,7 +465,7 @@ async def test_what_somebody_said_of_an_answer_is_erased_by_their_name(
     await browser.sign_in()
     question = uuid4().hex
     record = {"searched": "When?", "looks": [], "drafts": [], "citations": []}
-    await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "closest", record)
+    await QuestionRecords(house.database, 30).keep(question, channel.id, utc_now(), "passages", record)
     said = {"channel": channel.id, "question": question, "verdict": "good"}
     assert (await browser.send("POST", "/console/feedback", SCRIPT, json=said)).status == 200
     actor = (await audited(house))[0].actor

@@ -11,7 +11,6 @@ import pytest
 from engines.playground import OPERATIONS, TENANT, Playground, StartPlayground
 from engines.slack import BOT, HR, IT, TEAM, SlackDouble, StartSlack, slack_settings
 from engines.weaviate import RealWeaviate
-from fakes.core import WORDS
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
@@ -47,9 +46,9 @@ async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_th
         assert 1 <= len(questions) <= 3
         for count, question in enumerate(questions, start=1):
             await slack.say(IT, f"<@{BOT}> {question}")
-            found = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
+            found = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
             while len(found) < count:
-                found = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
+                found = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
         (button,) = [one for block in receipt["blocks"] for one in block.get("elements", ())]
         async with aiohttp.ClientSession() as session, session.get(button["url"]) as response:
             assert response.status == 200

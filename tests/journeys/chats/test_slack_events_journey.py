@@ -55,7 +55,7 @@ async def test_a_workspace_over_events_is_welcomed_judges_answers_and_has_sessio
             await program.until_live("library/policies", 1)
             await ask_directly(program, slack, agent)
             await slack.say(IT, f"<@{BOT}> when do backups run?")
-            (answer,) = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
+            (answer,) = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
             await pass_on(program, slack, agent, answer)
             await judge(program, slack, answer)
     (case,) = map(json.loads, program.run("feedback", "export").stdout.splitlines())

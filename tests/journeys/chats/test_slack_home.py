@@ -90,13 +90,13 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
         click = first_question(home["detail"]["view"], IT)
         assert [await signed.click(click) for _ in range(2)] == [200, 200]
         direct = await slack.open_dm()
-        (answer,) = await until(lambda: slack.posted(direct, WORDS.quotes_lead), log=lambda: program.log)
+        (answer,) = await until(lambda: slack.posted(direct, "[1]"), log=lambda: program.log)
         question = click["actions"][0]["value"]
         assert f"<@{ALICE}> <#{IT}>: {question}" in answer["text"]
         assert [one["type"] for one in answer["blocks"][-2:]] == ["context_actions", "actions"]
         await page.reload()
         await page.locator("button.sidebar-item", has_text="alice").click()
-        await page.get_by_text(WORDS.quotes_lead).wait_for()
+        await page.get_by_text("[1]").wait_for()
         await page.screenshot(path=program.home / "direct.png")
         value = answer["blocks"][-1]["elements"][0]["value"]
         why = {"action_id": "feedback-why", "block_id": answer["blocks"][-1]["block_id"], "value": value}
@@ -105,4 +105,4 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
         explained = WORDS.why_asked(question=question)
         (reply,) = await until(lambda: slack.posted(direct, explained), log=lambda: program.log)
         assert reply["ephemeral_to"] == ALICE
-        assert len(await slack.posted(direct, WORDS.quotes_lead) or ()) == 1
+        assert len(await slack.posted(direct, "[1]") or ()) == 1

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from engines.slack import IT, SECRET, TEAM, SlackDouble, StartSlack, slack_settings
-from fakes.core import WORDS
 from fakes.slack_events import Signed, joined
 from harness.program import Program
 from harness.waiting import until
@@ -51,12 +50,12 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         await page.get_by_text("I am Footnote").wait_for()
         await page.screenshot(path=tmp_path / "welcome.png")
         await page.get_by_role("button", name=ASK).first.click()
-        (answer,) = await until(lambda: slack.posted(IT, WORDS.quotes_lead), log=lambda: program.log)
+        (answer,) = await until(lambda: slack.posted(IT, "[1]"), log=lambda: program.log)
         assert answer["thread_ts"] == welcome["ts"]
         question = buttons[0]["accessory"]["value"]
         assert f"<@U0ALICE01>: {question}" in answer["text"]
         await page.get_by_text("1 reply").click()
-        await page.get_by_text(WORDS.quotes_lead).wait_for()
+        await page.get_by_text("[1]").wait_for()
         await page.screenshot(path=tmp_path / "clicked.png")
         listed = program.run("channels")
         assert "#it-ops" in listed.stdout, listed

@@ -40,7 +40,7 @@ def test_a_machine_without_copies_answers_from_the_store(program: Program, s3_se
     assert {"blobs", "readings", "footnote-home.txt"} == set(kinds)
     forget(program)
     answer = program.ask(QUESTION, "it")
-    assert (answer["state"], "2:00" in answer["text"]) == ("grounded", True), answer
+    assert (answer["state"], "2:00" in answer["text"]) == ("passages", True), answer
     nowhere = {**program.environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
     cut_off = Program(program.home, nowhere)
     assert cut_off.ask(QUESTION, "it")["text"] == answer["text"], "what was copied answers"
@@ -89,7 +89,7 @@ def test_a_home_moves_into_a_store_by_itself(with_samples: Program, s3_server: R
     assert compared.returncode == 0, compared.stderr
     assert len(bucket.keys()) >= 1 + 2 * documents, compared.stdout
     forget(program)
-    assert program.ask(QUESTION, "it")["state"] == "grounded"
+    assert program.ask(QUESTION, "it")["state"] == "passages"
     del program.environment["FOOTNOTE_BLOBS"]
     refused = program.run("reconcile")
     assert (refused.returncode, "set it back" in refused.stderr) == (1, True)

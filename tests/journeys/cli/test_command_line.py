@@ -78,7 +78,7 @@ def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tm
     asked = ("ask", "When do backups run?", "--channel", "it", "--json", "--where")
     found = json.loads(with_samples.run(*asked, "effective=2024-01-15").stdout)
     assert {"SOP-IT-04" in one["file"] for one in found["passages"]} == {True}
-    assert found["state"] == "grounded"
+    assert found["state"] == "passages"
     nothing = json.loads(with_samples.run(*asked, "department=Kitchen").stdout)
     assert (nothing["state"], nothing["passages"]) == ("not_found", [])
     assert "none was searched" in nothing["text"]
@@ -98,7 +98,7 @@ def test_a_question_keeps_to_the_documents_that_say_so(with_samples: Program, tm
         json.loads(one)["state"]
         for one in with_samples.run("ask", "--questions", str(many), "--json").stdout.splitlines()
     ]
-    assert states == ["grounded", "not_found", "failed"]
+    assert states == ["passages", "not_found", "failed"]
 
 
 def test_an_admin_corrects_a_field_and_takes_it_back(with_samples: Program) -> None:
@@ -138,7 +138,7 @@ def test_each_folder_of_a_root_is_a_channel_and_what_cannot_be_read_is_named(
     assert all(channel["tenant"].startswith("lo_") for channel in channels)
     states = {d["file"]: (d["state"], bool(d["reason"])) for d in program.documents("sales")}
     assert states == {"a.pdf": ("live", False), "page.pdf": ("quarantined", True)}
-    assert program.ask("What is the number of the discount rule?", "sales")["state"] == "grounded"
+    assert program.ask("What is the number of the discount rule?", "sales")["state"] == "passages"
 
 
 def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_batch_gives_one_line_for_each_line_in_order(with_samples: Program, tm
     ended = with_samples.run("ask", "--questions", str(questions), "--json")
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [(answer["id"], answer["state"]) for answer in answers] == [
-        ("a", "grounded"),
+        ("a", "passages"),
         ("b", "not_found"),
         (None, "failed"),
         (4, "chat"),
@@ -178,7 +178,7 @@ def test_a_thread_understands_what_leans_on_it(with_samples: Program, tmp_path: 
     """A follow-up is searched for as one would ask it alone, by command or batch, in its own thread."""
     asked = ("--channel", "it", "--thread", "mine", "--json")
     first = json.loads(with_samples.run("ask", "When do backups run?", *asked).stdout)
-    assert (first["state"], first.get("standalone")) == ("grounded", None)
+    assert (first["state"], first.get("standalone")) == ("passages", None)
     second = json.loads(with_samples.run("ask", "who checks them?", *asked).stdout)
     assert second["standalone"] == "who checks them (backups run)?"
     assert "IT-04" in second["passages"][0]["file"]
@@ -268,7 +268,7 @@ def test_the_only_channel_need_not_be_named_and_several_are(with_samples: Progra
     listed = with_samples.run("documents", "--json")
     assert {json.loads(line)["channel"] for line in listed.stdout.splitlines()} == {"it"}
     asked = json.loads(with_samples.run("ask", "When do backups run?", "--json").stdout)
-    assert (asked["state"], asked["channel"]) == ("grounded", "it")
+    assert (asked["state"], asked["channel"]) == ("passages", "it")
     assert with_samples.run("ingest", str(tmp_path / "plum.pdf"), "--channel", "the kitchen").returncode == 0
     for command in (["documents"], ["records"], ["ask", "When do backups run?"]):
         ended = with_samples.run(*command)

@@ -54,7 +54,7 @@ async def test_a_running_installation_is_well(with_samples: Program) -> None:
         for place in (program.url, f"http://{elsewhere}"):
             async with aiohttp.ClientSession() as session, session.get(f"{place}/metrics") as response:
                 page = await response.text()
-            assert 'footnote_questions_total{door="local",outcome="grounded"} 1.0' in page
+            assert 'footnote_questions_total{door="local",outcome="passages"} 1.0' in page
             assert 'footnote_documents{state="present"} 2.0' in page
     for file in (program.home / "index").iterdir():
         file.unlink()

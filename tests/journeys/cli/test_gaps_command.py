@@ -16,9 +16,9 @@ def test_what_was_asked_in_vain_is_listed_with_the_words_of_no_document(
     """Shows like questions together, for people and as JSON, and that an answered one is no gap."""
     program = with_page("it", "a.pdf", "Backups run daily at 2:00 AM.")
     assert "waits for a document" in program.run("gaps").stderr
-    assert program.ask("When do backups run?", "it")["state"] == "grounded"
+    assert program.ask("When do backups run?", "it")["state"] == "passages"
     for question in ("Who repairs the espresso machine?", "who repairs the espresso machine"):
-        assert program.ask(question, "it")["state"] in ("not_found", "closest")
+        assert program.ask(question, "it")["state"] in ("not_found", "passages")
     (line,) = map(json.loads, program.run("gaps", "--channel", "it", "--json").stdout.splitlines())
     assert (line["channel"], line["count"], len(line["ids"])) == ("it", 2, 2)
     assert "espresso" in line["unknown"]

@@ -87,7 +87,7 @@ async def test_what_somebody_asked_last_is_theirs_and_of_channels_that_they_may_
     other = await Channels(database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C2ABC"))
     rows = [
         (channel, "U1", "old?", "grounded"),
-        (channel, "U1", "again?", "closest"),
+        (channel, "U1", "again?", "passages"),
         (channel, "U2", "theirs?", "grounded"),
         (channel, "U1", "hello", "chat"),
         (other, "U1", "elsewhere?", "not_found"),

@@ -121,11 +121,11 @@ async def test_records_say_how_each_question_fared(database: Database) -> None:
     )
     for key, hours, looks in (("1", 2, [{"candidates": [], "unknown": ["espresso"]}]), ("2", 1, [])):
         asked_at = utc_now() - timedelta(hours=hours)
-        await records.keep(key, channel.id, asked_at, "closest", {"searched": f"Q{key}?", "looks": looks})
+        await records.keep(key, channel.id, asked_at, "passages", {"searched": f"Q{key}?", "looks": looks})
     for person in ("a", "b"):
         await feedback.keep(channel.id, "1", person, FeedbackVerdict.OUTDATED)
     first, second = await records.asked_since(channel.id, utc_now() - timedelta(days=1))
-    assert (first.question, first.state, first.unknown) == ("Q1?", "closest", ("espresso",))
+    assert (first.question, first.state, first.unknown) == ("Q1?", "passages", ("espresso",))
     assert first.verdicts == ("outdated", "outdated")
     assert (second.key, second.unknown, second.verdicts) == ("2", (), ())
     since = utc_now() - timedelta(minutes=90)

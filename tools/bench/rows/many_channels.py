@@ -67,7 +67,7 @@ async def bench_growth(work: Path, channels: int) -> list[Figure]:
 
 async def _ask(home: AskedHome, channel: Channel, text: str) -> None:
     answer = await home.answering.answer(Question("", text, channel, utc_now()))
-    if answer.state != "grounded":
+    if answer.state != "passages":
         raise RuntimeError(f"a question ended {answer.state}")
 
 

@@ -66,7 +66,7 @@ def channel(**documents: str) -> World:
         )
         for one in passages
     ]
-    return World(FacetedShelf(passages), Register(statuses), judge=Judge(0.3, 0.2))
+    return World(FacetedShelf(passages), Register(statuses), judge=Judge(0.3))
 
 
 def quote(text: str, file: str, score: float, effective: str = "") -> QuoteCandidate:
@@ -132,8 +132,8 @@ async def test_the_reply_says_that_they_differ_and_names_each() -> None:
         Bern="The travel allowance in Bern is $40 per day.",
         Rome="The travel allowance in Rome is $30 per day.",
     )
-    answer = await replace(world, judge=Judge(0.0, 0.0)).answering().answer(world.question(ALLOWANCE))
-    assert answer.state is AnswerState.GROUNDED
+    answer = await replace(world, judge=Judge(0.0)).answering().answer(world.question(ALLOWANCE))
+    assert answer.state is AnswerState.PASSAGES
     lines = answer.text.splitlines()
     assert lines[0] == WORDS.documents_differ
     assert sorted(line[:7] for line in lines[1:]) == ["Bern: “", "Rome: “"]
@@ -152,12 +152,11 @@ async def test_a_comparison_quotes_each_named_document_or_says_which_has_nothing
     asked = world.question("Compare the travel allowance in Bern and in Rome")
     answer = await world.answering().answer(asked)
     assert answer.text.splitlines() == [
-        WORDS.quotes_lead,
         "Bern: “The travel allowance is $40 per day.” [1]",
         WORDS.nothing_in(documents="“Rome”"),
     ]
     both = await world.answering().answer(world.question("Compare the travel allowance in Oslo and in Bern"))
-    assert [line.partition(":")[0] for line in both.text.splitlines()[1:]] == ["Oslo", "Bern"]
+    assert [line.partition(":")[0] for line in both.text.splitlines()] == ["Oslo", "Bern"]
 
 
 async def test_a_model_compares_what_was_found_in_each() -> None:
@@ -181,7 +180,7 @@ def plan(*texts: str, headings: tuple[str, ...] = (), pages: tuple[int, ...] = (
         make_passage(text, ordinal=at, page=page, heading_path=headings[at : at + 1])
         for at, (text, page) in enumerate(zip(texts, pages, strict=False))
     ]
-    return World(Shelf(passages), Register([make_status("sop-it-04.pdf")]), judge=Judge(0.0, 0.0))
+    return World(Shelf(passages), Register([make_status("sop-it-04.pdf")]), judge=Judge(0.0))
 
 
 def said(text: str, passage: int = 1) -> Scripted:
@@ -197,7 +196,7 @@ async def test_a_document_that_gives_two_values_is_quoted_with_both() -> None:
     assert lead == WORDS.values_differ
     assert sorted(line[:-4] for line in quotes) == [f"“{SUMMARY}”", f"“{DETAILS}”"]
     assert sorted(one.page for one in answer.citations) == [3, 14]
-    assert answer.state is AnswerState.GROUNDED
+    assert answer.state is AnswerState.PASSAGES
     assert len({reply_words(language).values_differ for language in Language}) == len(Language)
 
 
@@ -256,7 +255,7 @@ async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
     ]
     draft = Draft(tuple(claims))
     model = Scripted(draft, draft)
-    answer = await replace(world, judge=Judge(0.0, 0.0)).answering(model).answer(world.question(ALLOWANCE))
+    answer = await replace(world, judge=Judge(0.0)).answering(model).answer(world.question(ALLOWANCE))
     assert answer.text.splitlines() == [
         "The travel allowance is $40 per day. [1]",
         WORDS.dropped(1),

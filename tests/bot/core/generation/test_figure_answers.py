@@ -58,7 +58,7 @@ def world() -> World:
 async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question: str, caption: str) -> None:
     """Its caption is quoted where it stands, and its link marks the figure itself."""
     answer = await world.answering().answer(world.question(question))
-    assert answer.state is AnswerState.GROUNDED
+    assert answer.state is AnswerState.PASSAGES
     assert answer.text == f"{WORDS.figures_lead(1)}\n“{caption}” [1]"
     assert [(one.page, one.quote) for one in answer.citations] == [(1, caption)]
     assert [(one.caption, one.box) for one in answer.figures] == [(caption, BOX)]
@@ -73,7 +73,7 @@ async def test_the_figure_that_is_asked_for_is_the_answer(world: World, question
 )
 async def test_a_figure_without_a_caption_is_marked_instead_of_quoted(world: World, question: str) -> None:
     """Found by the words in it, which are nobody's quote, when it is wanted or nothing else answers."""
-    world.judge = Judge(answer_probability=1, closest_probability=0)
+    world.judge = Judge(answer_probability=1)
     answer = await world.answering().answer(world.question(question))
     assert answer.text == f"{WORDS.figures_lead(1)}\n{WORDS.figure_on(page=1, number=1)}"
     assert [(one.quote, one.boxes) for one in answer.citations] == [("", (BOX,))]
@@ -167,7 +167,7 @@ async def test_a_figure_that_is_surely_another_is_never_shown(world: World, ques
 async def test_a_question_in_prose_is_answered_in_words_alone(world: World) -> None:
     """Though the figures stand in the very chunk that is cited."""
     answer = await world.answering().answer(world.question("When do backups run?"))
-    assert (answer.state, answer.figures) == (AnswerState.GROUNDED, ())
+    assert (answer.state, answer.figures) == (AnswerState.PASSAGES, ())
     assert answer.citations[0].quote == "Backups run daily at 2:00 AM."
 
 
@@ -289,7 +289,7 @@ async def test_a_table_without_a_caption_is_called_by_its_section() -> None:
     text = LEAVE.replace("Table 1. Leave by grade\n", "")
     for heading_path, captions in ((("2 Leave", "2.1 Grades"), ["2.1 Grades"]), ((), [])):
         world = World(Shelf([make_passage(text, heading_path=heading_path)]), Register())
-        world.judge = Judge(answer_probability=0, closest_probability=0)
+        world.judge = Judge(answer_probability=0)
         answer = await world.answering().answer(world.question("Show me the table of leave by grade"))
         assert [one.caption for one in answer.figures] == captions
         assert "Senior" in answer.text

@@ -1,4 +1,4 @@
-"""What may be claimed of evidence: an answer, the closest passages, or nothing."""
+"""A search without a model: passages, or a plain no."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ async def judged(question: str, passage: Passage, judge: Judge | None = None) ->
     return (judge or Judge()).verdict(asked, [passage], ranked.candidates)
 
 
-async def test_the_nearer_the_evidence_the_more_may_be_claimed() -> None:
-    """Shows all three outcomes, by the same question and ever less like passages."""
+async def test_the_nearer_the_evidence_the_likelier_passages_are_shown() -> None:
+    """Shows both outcomes, by the same question and ever less like passages."""
     near, further, far = [
         await judged("When do backups run daily?", make_passage(text, vector=vector, score=score))
         for text, vector, score in ((BACKUPS, 0.8, 0.8), (BACKUPS, 0.0, 0.1), ("Cooks wear hats.", 0.0, 0.0))
     ]
-    assert near.outcome is Outcome.ANSWER
+    assert near.outcome is Outcome.PASSAGES
     assert near.probability > further.probability > far.probability
     assert far.outcome is Outcome.NOT_FOUND
 
 
-@pytest.mark.parametrize(
-    ("answers", "closest", "outcome"),
-    [(0, 0, Outcome.ANSWER), (1, 0, Outcome.CLOSEST), (1, 1, Outcome.NOT_FOUND)],
-)
-async def test_the_thresholds_decide(answers: float, closest: float, outcome: Outcome) -> None:
-    """Shows that each of them is held to."""
-    judge = Judge(answer_probability=answers, closest_probability=closest)
+@pytest.mark.parametrize(("threshold", "outcome"), [(0, Outcome.PASSAGES), (1, Outcome.NOT_FOUND)])
+async def test_the_threshold_decides_between_passages_and_a_plain_no(
+    threshold: float, outcome: Outcome
+) -> None:
+    """Shows that it is held to."""
+    judge = Judge(answer_probability=threshold)
     assert (await judged("When do backups run?", make_passage(BACKUPS, vector=0.6), judge)).outcome is outcome
 
 
@@ -66,7 +65,7 @@ async def test_words_alone_are_judged_while_no_vector_is_made() -> None:
         for score in (0.9, 0.1)
     ]
     assert found.signals.sentence is None
-    assert (found.outcome, missed.outcome) == (Outcome.ANSWER, Outcome.NOT_FOUND)
+    assert (found.outcome, missed.outcome) == (Outcome.PASSAGES, Outcome.NOT_FOUND)
 
 
 def test_nothing_to_quote_is_nothing_found() -> None:

@@ -159,7 +159,7 @@ async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
                 retriever=QueryExpansionRetriever(HybridRetriever(shelf, HashEmbedder()), Book()),
                 writing=AnswerWriter(ExtractiveAnswerer(HashEmbedder()), [model]),
                 follow_ups=FollowUps(HashEmbedder(), ModelRewriter(model)),
-                judge=Judge(answer_probability=0, closest_probability=0),
+                judge=Judge(answer_probability=0),
                 readings=shelf,
                 catalog=register,
                 citations=CitationService(register, register, register),

@@ -44,8 +44,8 @@ def test_like_questions_are_one_gap_with_its_words_and_counts() -> None:
     gaps = find_gaps(
         [
             asked("Who repairs the espresso machine?", unknown=("espresso",)),
-            asked("When is payday?", "closest", day=1),
-            asked("who repairs the espresso machine", "closest", day=2, unknown=("espresso", "repairs")),
+            asked("When is payday?", "not_found", day=1),
+            asked("who repairs the espresso machine", "not_found", day=2, unknown=("espresso", "repairs")),
             asked("Which backups are kept?", "grounded", "outdated", "good", day=3),
             asked("What is the wifi password?", "grounded", day=3),
             asked("Hello", "chat", day=3),
@@ -59,7 +59,7 @@ def test_like_questions_are_one_gap_with_its_words_and_counts() -> None:
     espresso, backups, _ = gaps
     assert (espresso.unknown, dict(espresso.states)) == (
         ("espresso", "repairs"),
-        {"not_found": 1, "closest": 1},
+        {"not_found": 2},
     )
     assert (dict(backups.doubts), len(espresso.ids)) == ({"outdated": 1}, 2)
 

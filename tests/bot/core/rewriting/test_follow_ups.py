@@ -305,7 +305,7 @@ async def test_an_answer_says_what_was_searched_for_when_that_was_not_what_was_t
     history = (turn("When do backups run?", "Daily at 2:00 AM."),)
     asked = replace(world.question("how soon is it repeated when that fails?"), history=history)
     answer = await world.answering().answer(asked)
-    assert (answer.state, "backups" in answer.standalone) == (AnswerState.GROUNDED, True)
+    assert (answer.state, "backups" in answer.standalone) == (AnswerState.PASSAGES, True)
     plain = await world.answering().answer(replace(asked, text="When do backups run?"))
     assert plain.standalone == ""
 
@@ -327,7 +327,7 @@ async def test_a_question_that_is_answered_as_typed_does_not_suffer_from_its_thr
     assert await reworded(question, *THREAD) != question
     answer = await world.answering().answer(asked)
     plain = await world.answering().answer(replace(asked, history=()))
-    assert (answer.state, answer.standalone) == (AnswerState.GROUNDED, "")
+    assert (answer.state, answer.standalone) == (AnswerState.PASSAGES, "")
     assert (answer.text, [one.page for one in answer.citations]) == (
         plain.text,
         [one.page for one in plain.citations],

@@ -122,7 +122,7 @@ async def test_a_reply_speaks_the_questions_language(world: World, language: Lan
     asked = world.question("backups daily 2:00")
     found = await world.answering().answer(asked)
     assert found.language is language
-    assert found.text.startswith(f"{words.quotes_lead}\n“Backups run daily")
+    assert found.text.startswith("“Backups run daily")
     refused = await world.answering().answer(replace(asked, text="unicorn"))
     assert refused.text.startswith(f"{words.not_found} {words.searched(2)}\n")
     assert words.nearest(title="Backup and Recovery", page=1) in refused.text
