@@ -23,6 +23,7 @@ from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTas
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
+from bot.core.generation.passages import write_passages
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval, StageTime
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
@@ -322,7 +323,7 @@ class Answering:
         """The same, and which of the compared documents it says nothing of."""
         words, documents = reply_words(question.language), await journey.view.documents()
         missing = nothing_in(words, question.compared, documents, written.cited)
-        return replace(written, text=f"{written.text}\n{missing}") if missing else written
+        return replace(written, text="\n".join(filter(None, (written.text, missing))))
 
     async def _is_approved(self, question: Question, written: WrittenAnswer) -> bool:
         """True if every web page that is cited is still approved."""
@@ -334,7 +335,8 @@ class Answering:
         """Store and sign the citations of an answer; write out a plain no."""
         question, retrieval = search.question, search.retrieval
         if written.state is AnswerState.NOT_FOUND:
-            no = await self._abstention.abstain(question, retrieval, journey.view)
+            similarity = (search.verdict and search.verdict.signals.passage) or 0.0
+            no = await self._abstention.abstain(question, retrieval, journey.view, similarity)
             return replace(no, text="\n".join(filter(None, (written.text, no.text))))
         words = reply_words(question.language)
         citations = await self._citations.cite(question.channel, written.cited)
@@ -350,7 +352,7 @@ class Answering:
         ]
         return Answer(
             state=written.state,
-            text=written.text,
+            text="\n".join(filter(None, (written.text, write_passages(written.passages, citations, words)))),
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,

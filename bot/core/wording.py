@@ -84,7 +84,6 @@ class ReplyWords:
     documents_differ: str
     values_differ: str
     nothing_in: SentenceTemplate
-    quote_of: SentenceTemplate
     model_failed: str
     model_unusable: str
     model_broke_off: str
@@ -104,13 +103,15 @@ class ReplyWords:
     filter_without: SentenceTemplate
     not_found: str
     no_such_document: str
-    searched: PluralSentence
-    searched_channels: SentenceTemplate
-    unknown_word: PluralSentence
-    unknown_words: PluralSentence
+    not_found_in: PluralSentence
+    not_found_in_channels: SentenceTemplate
+    unmentioned: PluralSentence
+    either_word: SentenceTemplate
     nearest: SentenceTemplate
     nearest_note: str
     still_reading: PluralSentence
+    partly_read: PluralSentence
+    first_search: str
     unread_files: SentenceTemplate
     and_more: SentenceTemplate
     empty_channel: SentenceTemplate
@@ -249,20 +250,20 @@ class ReplyWords:
         note = f" ({self.by_arrival(applied.by_arrival)})" if applied.by_arrival else ""
         return self.searched_only(applied.kept, filter=conditions) + note
 
-    def stands_nowhere(self, words: Sequence[str], documents: int) -> str:
-        """Words that stand in none of so many documents; of more than three the longest are named."""
+    def mentioned_nowhere(self, words: Sequence[str], documents: int) -> str:
+        """Say that no document mentions these words; of more than three the longest are named."""
         longest = sorted(words, key=len, reverse=True)[:WORDS_NAMED]
-        named = [self.document_named(title=word) for word in words if word in longest]
-        sentence = self.unknown_word if len(named) == 1 else self.unknown_words
-        return sentence(documents, words=", ".join(named))
+        *named, last = (self.document_named(title=word) for word in words if word in longest)
+        said = self.either_word(words=", ".join(named), last=last) if named else last
+        return self.unmentioned(documents, words=said)
 
     def unread(self, names: Sequence[str]) -> str:
         """Files of the channel that could not be read; at most three are named."""
         return self.unread_files(files=self._first(names))
 
-    def channels_searched(self, names: Sequence[str]) -> str:
-        """The channels that were searched; at most three are named."""
-        return self.searched_channels(channels=self._first(names))
+    def found_in_no_channel(self, names: Sequence[str]) -> str:
+        """Say in which channels nothing was found; at most three are named."""
+        return self.not_found_in_channels(channels=self._first(names))
 
     def being_read(self, names: Sequence[str]) -> str:
         """Files of the channel that nothing can be asked about yet; at most three are named."""

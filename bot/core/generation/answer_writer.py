@@ -18,11 +18,12 @@ from bot.core.generation.document_comparison import (
     Comparison,
     compare,
     compare_claims,
-    under_names,
+    dated,
 )
 from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer, QuoteCandidate, RankedQuotes, draft_of
 from bot.core.generation.judge import Outcome, Verdict
+from bot.core.generation.passages import ShownPassage
 from bot.core.models import (
     AnalyzedQuestion,
     AnswerState,
@@ -33,7 +34,7 @@ from bot.core.models import (
     LocatedQuote,
 )
 from bot.core.ports import AnswerListener, Generator
-from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, verify
+from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, place_of, verify
 from bot.core.wording import reply_words
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class WrittenAnswer:
     """With [n] marks, and with what must be said of it."""
     cited: tuple[LocatedQuote, ...] = ()
     """``cited[n - 1]`` is what [n] stands for."""
+    passages: tuple[ShownPassage, ...] = ()
+    """Follow the text, under headings that citations give."""
     figures: tuple[ChosenFigure, ...] = ()
     """Shown with it."""
     attempts: tuple[Attempt, ...] = ()
@@ -131,29 +134,43 @@ class AnswerWriter:
         A model that finds no answer ends in a plain no. One that fails, proves nothing or has not answered by
         the ``deadline`` is replaced by the next one, the last by a search, which says so.
         """
-        words, note = reply_words(task.question.language), ""
         answer_draft = _Draft(task, deadline, listener)
+        note = ""
         for model in self._models if task.verdict.probability >= MIN_MODEL_PROBABILITY else ():
-            try:
-                dropped = await _draft_with_model(model, task.question, answer_draft)
-            except ModelError as error:
-                log.warning("model failed: %s", type(error).__name__)
-                note = words.model_unusable if isinstance(error, ModelReplyUnusable) else words.model_failed
-                if answer_draft.claims:
-                    note = words.model_broke_off
-                continue
-            if answer_draft.claims:
-                return answer_draft.with_note(dropped, task.differing(answer_draft.claims))
-            if not dropped:
-                return answer_draft.plain_no()
-            note = words.model_unverified
-        if task.verdict.outcome is Outcome.NOT_FOUND and not answer_draft.claims:
-            return answer_draft.plain_no(note)
-        chosen = task.quotes.chosen(task.question)
-        quotes = task.quotes.draft(task.question, chosen)
-        if comparison := task.comparison(chosen, quotes):
-            return answer_draft.with_comparison(comparison, note)
-        return answer_draft.with_quotes(quotes, note)
+            written, note = await _ask(model, task, answer_draft)
+            if written:
+                return written
+        return _search(task, answer_draft, note)
+
+
+async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tuple[WrittenAnswer | None, str]:
+    """Ask one model: (its answer, ''), or (None, why there is none)."""
+    words = answer_draft.words
+    try:
+        dropped = await _draft_with_model(model, task.question, answer_draft)
+    except ModelError as error:
+        log.warning("model failed: %s", type(error).__name__)
+        if answer_draft.claims:
+            return None, words.model_broke_off
+        is_unusable = isinstance(error, ModelReplyUnusable)
+        return None, words.model_unusable if is_unusable else words.model_failed
+    if answer_draft.claims:
+        return answer_draft.with_note(dropped, task.differing(answer_draft.claims)), ""
+    if not dropped:
+        return answer_draft.plain_no(), ""
+    return None, words.model_unverified
+
+
+def _search(task: WritingTask, answer_draft: _Draft, note: str) -> WrittenAnswer:
+    """Passages, or a plain no; behind the sentences of a model that broke off only passages."""
+    chosen = task.quotes.chosen(task.question)
+    is_no = task.verdict.outcome is Outcome.NOT_FOUND or not chosen
+    if is_no and not answer_draft.claims:
+        return answer_draft.plain_no(note)
+    quotes = task.quotes.draft(task.question, chosen)
+    if chosen and (comparison := task.comparison(chosen, quotes)):
+        return answer_draft.with_comparison(comparison, note)
+    return answer_draft.with_quotes(quotes, note)
 
 
 def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
@@ -245,27 +262,45 @@ class _Draft:
         return self._with_quotes(self._proven(quotes), note)
 
     def with_comparison(self, comparison: Comparison, note: str) -> WrittenAnswer:
-        """The same, of several documents by name, and that they differ."""
+        """The same, of several documents, and that they differ."""
         quotes, words = self._proven(draft_of(comparison.quotes)), self.words
-        is_named = not (comparison.is_differing and comparison.is_within_one)
-        if is_named:
-            quotes = under_names(quotes, words, is_dated=comparison.is_differing)
+        is_dated = comparison.is_differing and not comparison.is_within_one
         if comparison.is_differing:
-            differ = words.documents_differ if is_named else words.values_differ
+            differ = words.documents_differ if is_dated else words.values_differ
             note = "\n".join(filter(None, (note, differ)))
-        return self._with_quotes(quotes, note)
+        return self._with_quotes(quotes, note, is_dated=is_dated)
 
     def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:
         judged = verify(quotes, self.evidence)
         self.attempts.append(Attempt(quotes, judged))
         return judged.claims
 
-    def _with_quotes(self, quotes: Sequence[VerifiedClaim], note: str) -> WrittenAnswer:
+    def _with_quotes(
+        self, quotes: Sequence[VerifiedClaim], note: str, *, is_dated: bool = False
+    ) -> WrittenAnswer:
         lines, cited = number_quotes([*self.claims, *quotes])
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
-        text = "\n".join(filter(None, (" ".join(begun), note, *quoted)))
-        state = AnswerState.PARTIAL if begun else AnswerState.PASSAGES
-        return WrittenAnswer(state, text, cited, attempts=tuple(self.attempts), is_generated=bool(begun))
+        passages = tuple(
+            self._passage(claim, line, cited, is_dated=is_dated)
+            for claim, line in zip(quotes, quoted, strict=True)
+        )
+        return WrittenAnswer(
+            AnswerState.PARTIAL if begun else AnswerState.PASSAGES,
+            "\n".join(filter(None, (" ".join(begun), note))),
+            cited,
+            passages,
+            attempts=tuple(self.attempts),
+            is_generated=bool(begun),
+        )
+
+    def _passage(
+        self, claim: VerifiedClaim, line: str, cited: Sequence[LocatedQuote], *, is_dated: bool
+    ) -> ShownPassage:
+        if claim.is_reference:
+            return ShownPassage(line)
+        first = claim.quotes[0]
+        day = dated(first.passage.publication, self.words) if is_dated else ""
+        return ShownPassage(line, place_of(first, cited), day)
 
 
 async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:

@@ -7,7 +7,7 @@ asked, as two offices do for an allowance, each is quoted, the newest first; so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from uuid import UUID
@@ -19,7 +19,6 @@ from bot.core.generation.value_differences import ValueDifferences, best_of_each
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from bot.core.retrieval.ranking import day_of
-from bot.core.understanding.channel_documents import edition
 from bot.core.verification.claims import VerifiedClaim
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus, LivePublication
@@ -128,27 +127,13 @@ def _marked(claim: VerifiedClaim, ranked: Sequence[QuoteCandidate]) -> Iterator[
             yield replace(best, unit=replace(best.unit, start=quote.start, end=quote.end, text=text))
 
 
-def under_names(claims: Sequence[VerifiedClaim], words: ReplyWords, *, is_dated: bool) -> list[VerifiedClaim]:
-    """Quotes, each behind the name of its document, and its day where that decides what counts."""
-    publications = [claim.quotes[0].passage.publication for claim in claims]
-    names = distinct_names({one.document_id: (one.title, edition(one), one.file) for one in publications})
-    return [
-        replace(
-            claim,
-            text=words.quote_of(document=_called(names, one, words, is_dated=is_dated), quote=claim.text),
-        )
-        for claim, one in zip(claims, publications, strict=True)
-    ]
-
-
-def _called(
-    names: Mapping[UUID, str], publication: LivePublication, words: ReplyWords, *, is_dated: bool
-) -> str:
-    name, day = names[publication.document_id], day_of(publication) if is_dated else None
+def dated(publication: LivePublication, words: ReplyWords) -> str:
+    """Say the day from which a document counts; '' where it says none."""
+    day = day_of(publication)
     if day is None:
-        return name
+        return ""
     said = words.effective if "effective" in publication.metadata else words.updated
-    return f"{name} ({said(day=day.isoformat())})"
+    return said(day=day.isoformat())
 
 
 def nothing_in(

@@ -32,8 +32,8 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, quotables, with_subject
 
-MAX_QUOTES, MAX_QUOTED_CHARS = 3, 530
-"""Most quotes of an answer about one document, and how long they may be together."""
+# Most places that are shown, quotes of each, and characters that those beside the best may bring them to.
+MAX_PASSAGES, MAX_QUOTES, MAX_QUOTED_CHARS = 3, 2, 420
 
 MAX_TABLE_ROWS = 12
 """Most rows that are quoted of a table, its header beside them."""
@@ -44,14 +44,15 @@ PARTS_BESIDE_TABLE = 6
 MAX_DOCUMENTS = 4
 """Most documents that a question which spans them gets a quote of."""
 
-SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT, OTHER_VALUE = 1.0, 0.1, 2.0, 4.0
-"""How far below the best, in log-odds, a further quote may be; the last for one that contradicts it."""
+# How far below the best, in log-odds, a further quote may be; the last for a contradicting one. With 3.0 for
+# another page half of the replies show one place; .86 hold a right page (.88 with three places each).
+SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT, OTHER_VALUE = 1.0, 3.0, 2.0, 4.0
 
 TWIN_SHARE = 0.5
 """Share of their words that sentences of two documents have in common when both say it of something else."""
 
-FRAGMENT_WORDS = 5
-"""What has fewer words and no end is a scrap."""
+# What has fewer words and no end is a scrap; what has fewer than the second number even with one: "(NPRM).".
+FRAGMENT_WORDS, MIN_WORDS = 5, 3
 
 COSINE, COVERAGE, HEADINGS = 2.9, 1.35, 2.4
 """Weights, in log-odds, of the nearness of meaning; of the share of the question that a part says; and of the
@@ -73,6 +74,7 @@ PASSAGES_KEPT = 256
 _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
 _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")
 """Behind the row that names a table's columns."""
+_NAMED = re.compile(r"\w+")
 _CELL_END = re.compile(r"\||\s{2,}")
 _ITEM = re.compile(LIST_MARKER)
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
@@ -90,6 +92,8 @@ class QuoteCandidate:
     unit: Quotable
     coverage: float = 0.0
     """Share (0-1) of what is asked that its words hold."""
+    is_about: bool = True
+    """It, its headings or its document's title say a content word of the question, or one for it."""
     score: float = 0.0
     """In log-odds, among the candidates of one question."""
     cosine: float | None = None
@@ -105,8 +109,12 @@ class QuoteCandidate:
         if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words):
             return True
         marker = _ITEM.match(words)
-        is_item = marker is not None and len(words[marker.end() :].split()) >= FRAGMENT_WORDS
+        is_item = marker is not None and (
+            self.unit.lead is not None or len(words[marker.end() :].split()) >= FRAGMENT_WORDS
+        )
         is_row = self.unit.is_row and not _NUMBERED_LINE.fullmatch(self.unit.text)
+        if not (is_row or marker or words.endswith(":")) and len(_NAMED.findall(words)) < MIN_WORDS:
+            return True
         is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
         is_list = _LIST.search(self.unit.text) is not None
         return not (is_row or is_item or is_closed or is_list)
@@ -138,7 +146,9 @@ class RankedQuotes:
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
         """The quotes that answer the question; none when there is nothing to quote."""
-        chosen = select_quotes(self.candidates, is_spanning=spans_documents(question.text))
+        is_list = wants_whole_list(question.text)  # an introduction brings its list along there alone
+        ranked = [one for one in self.candidates if is_list or not one.unit.text.endswith(":")]
+        chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
         return chosen
@@ -187,22 +197,20 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
 
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The best sentence, row or item, and further ones that come near it and fit beside it."""
-    if not ranked:
-        return []
-    best = next((one for one in ranked if not one.is_label), ranked[0])
-    chosen = [best]
-    for candidate in takewhile(lambda one: one.score >= best.score - OTHER_DOCUMENT, ranked):
-        if candidate is best:
-            continue
-        is_near = candidate.page in {one.page for one in chosen}
-        away = OTHER_DOCUMENT if is_twin(candidate, chosen) else SAME_PAGE if is_near else OTHER_PAGE
-        is_far = candidate.score < best.score - away
-        if is_far or candidate.is_label or _is_repeated(candidate, chosen):
-            continue
-        quotes = _joined([*chosen, candidate])
-        if len(quotes) <= MAX_QUOTES and sum(len(one.unit.text) for one in quotes) <= MAX_QUOTED_CHARS:
-            chosen.append(candidate)
+    """The best quote of each page that comes near the best of all, and what comes near it on its page."""
+    shown = [one for one in ranked if one.is_about and not one.is_label]
+    pages: dict[tuple[UUID, int], QuoteCandidate] = {}
+    for one in takewhile(lambda one: one.score >= shown[0].score - OTHER_PAGE, shown):
+        if one.page not in pages and len(pages) < MAX_PASSAGES and not _is_repeated(one, pages.values()):
+            pages[one.page] = one
+    chosen = list(pages.values())
+    for one in shown:
+        is_near = one.page in pages and one.score >= pages[one.page].score - SAME_PAGE
+        if is_near and one not in chosen and not _is_repeated(one, chosen):
+            quotes = _joined([*chosen, one])
+            is_room = sum(each.page == one.page for each in quotes) <= MAX_QUOTES
+            if is_room and sum(len(each.unit.text) for each in quotes) <= MAX_QUOTED_CHARS:
+                chosen.append(one)
     return [one for one in chosen if not any(_is_beyond(other, one) for other in chosen)]
 
 
@@ -226,8 +234,8 @@ def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
             joined[-1] = replace(before, unit=unit, score=max(before.score, one.score))
         else:
             joined.append(one)
-    best = {one.item.number: max(each.score for each in joined if each.item is one.item) for one in joined}
-    return sorted(joined, key=lambda one: (-best[one.item.number], 0.0 if _is_item(one) else -one.score))
+    best = {one.page: max(each.score for each in joined if each.page == one.page) for one in joined}
+    return sorted(joined, key=lambda one: (-best[one.page], 0.0 if _is_item(one) else -one.score))
 
 
 def _with_subject(one: QuoteCandidate) -> QuoteCandidate:
@@ -334,6 +342,7 @@ class _WordScores:
     def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
         self._evidence = evidence
         self._asked = QuestionTerms(question)
+        self._wordings = [self._asked, *map(QuestionTerms, question.wordings)]
         self._required = RequiredAnswer(question.text)
         self._best = max((item.passage.score for item in evidence), default=0.0) or 1.0
 
@@ -362,7 +371,8 @@ class _WordScores:
                 + LENGTH * math.log1p(len(unit.text.split()))
                 - CONTRADICTED * self._asked.contradicts(unit.text)
             )
-            yield QuoteCandidate(item, unit, coverage, score, is_unasked=labels == 0)
+            is_about = any(one.coverage(above | said) for one in self._wordings)
+            yield QuoteCandidate(item, unit, coverage, is_about, score, is_unasked=labels == 0)
 
 
 @lru_cache(maxsize=PASSAGES_KEPT)

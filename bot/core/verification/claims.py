@@ -43,6 +43,8 @@ class VerifiedClaim:
 
     text: str
     quotes: tuple[LocatedQuote, ...]
+    is_reference: bool = False
+    """As ``Claim.is_reference``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,17 @@ def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[Loc
     return lines, tuple(cited)
 
 
+def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
+    """The [n] of a quote among those that are cited."""
+    return [_place(one) for one in cited].index(_place(quote)) + 1
+
+
 def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
     """A claim that is a quote, as it stands in its passage."""
     if not located:
         return UNFOUND
     if claim.is_reference:
-        return VerifiedClaim(claim.text, tuple(located))
+        return VerifiedClaim(claim.text, tuple(located), is_reference=True)
     # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
     inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
     return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(_on_one_page(located)))

@@ -51,7 +51,6 @@ def test_every_sentence_is_translated(language: Language) -> None:
         "source_by_ocr",
         "document_named",
         "pages",
-        "quote_of",
         "version",
     }
 
@@ -60,7 +59,7 @@ def test_every_sentence_is_translated(language: Language) -> None:
 def test_one_is_not_many(language: Language) -> None:
     """Shows that each language has a singular, and that French and Portuguese use it for nothing, too."""
     words = reply_words(language)
-    for counted in (words.searched, words.still_reading, words.more_sources, words.dropped, words.pages):
+    for counted in (words.not_found_in, words.still_reading, words.more_sources, words.dropped, words.pages):
         assert counted(1) != counted(2).replace("2", "1")
         is_zero_one = language in {Language.FRENCH, Language.PORTUGUESE}
         assert (counted(0) == counted.one.format(count=0)) == is_zero_one
@@ -70,20 +69,20 @@ def test_one_is_not_many(language: Language) -> None:
 def test_what_stands_in_a_place_is_never_a_place_itself() -> None:
     """Shows that a document called {page} stays what it is called."""
     words = reply_words(Language.GERMAN)
-    assert words.nearest(title="{page} {0}", page=3).endswith("S. 3 in {page} {0}.")
+    assert words.nearest(title="{page} {0}", page=3).endswith("{page} {0}, S. 3")
     assert words.source_label(3, "{page}", is_ocr=True) == "S. 3 (OCR) · {page}"
 
 
 def test_words_that_stand_nowhere_are_named_in_the_languages_quotes() -> None:
     """Shows one word and several, one document and several, and that of four words the longest are named."""
     english, german = reply_words(Language.ENGLISH), reply_words(Language.GERMAN)
-    assert english.stands_nowhere(["overtime"], 12) == "“overtime” stands in none of your 12 documents."
-    assert english.stands_nowhere(["{count}"], 1) == "“{count}” does not stand in your document."
-    assert german.stands_nowhere(["Rente", "Urlaub"], 3) == (
-        "„Rente“, „Urlaub“ stehen in keinem Ihrer 3 Dokumente."
+    assert english.mentioned_nowhere(["overtime"], 12) == "None of your 12 documents mentions “overtime”."
+    assert english.mentioned_nowhere(["{count}"], 1) == "Your document doesn’t mention “{count}”."
+    assert german.mentioned_nowhere(["Rente", "Urlaub"], 3) == (
+        "„Rente“ oder „Urlaub“ kommt in keinem Ihrer 3 Dokumente vor."
     )
-    assert english.stands_nowhere(["rate", "overtime", "bonus", "salary"], 2) == (
-        "“overtime”, “bonus”, “salary” stand in none of your 2 documents."
+    assert english.mentioned_nowhere(["rate", "overtime", "bonus", "salary"], 2) == (
+        "None of your 2 documents mentions “overtime”, “bonus” or “salary”."
     )
 
 
@@ -116,5 +115,5 @@ def test_people_in_chats_read_no_path_of_the_server(language: Language) -> None:
 def test_three_unread_files_are_named_and_the_others_counted() -> None:
     """Shows it in two languages."""
     names = ["a.pdf", "b.pdf", "c.pdf", "d.pdf", "e.pdf"]
-    assert reply_words(Language.ENGLISH).unread(names) == "I could not read: a.pdf, b.pdf, c.pdf and 2 more."
-    assert reply_words(Language.SPANISH).unread(names[:2]) == "No pude leer: a.pdf, b.pdf."
+    assert reply_words(Language.ENGLISH).unread(names) == "I couldn’t read a.pdf, b.pdf, c.pdf and 2 more."
+    assert reply_words(Language.SPANISH).unread(names[:2]) == "No pude leer a.pdf, b.pdf."

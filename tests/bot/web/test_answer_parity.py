@@ -120,7 +120,7 @@ def direct(mixed: tuple[Citation, ...]) -> Iterator[tuple[str, Answer]]:
             text = sentences(mixed)
             yield f"{language}-{name}", Answer(AnswerState.GROUNDED, text, mixed, (figure,), **asked)
         words = reply_words(language)
-        missing = f"{words.not_found} {words.channels_searched([name] * 5)}"
+        missing = f"{words.found_in_no_channel([name] * 5)}"
         yield f"{language}-direct-nowhere", Answer(AnswerState.NOT_FOUND, missing, nearest=near, **asked)
         several = AnsweredFrom((TenantName("sl_T0ACME001_C0ITOPS01"), TenantName("sl_T0ACME001_C0HRTEAM1")))
         listed = Answer(AnswerState.CHAT, "#it_ops\n• a.pdf\n\n#hr\n• b.pdf", language=language)

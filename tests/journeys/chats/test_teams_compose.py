@@ -66,7 +66,7 @@ async def test_a_question_in_the_message_box_is_answered_there_from_its_own_chan
         await page.get_by_text("Person 0").nth(2).wait_for()
         await page.screenshot(path=tmp_path / "sent.png")
         await ask(page, OPERATIONS, "what is the secret project called?")
-        await until_shown(page, page.get_by_text(WORDS.searched(1)).first)
+        await until_shown(page, page.get_by_text(WORDS.not_found_in(1)).first)
         assert CANARY not in await page.inner_text("body")
         assert CANARY not in playground.recording.read_text()
         await ask(page, GENERAL, "what is the secret project called?")

@@ -52,9 +52,10 @@ async def test_what_was_shown_is_how_the_answer_begins(
 async def test_a_reply_that_breaks_off_is_said_so_and_quotes_follow(world: World) -> None:
     """Half an answer is never passed off as a whole one; what it was marked at keeps its number."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION), Looker())
-    begun, excuse, *quotes = answer.text.splitlines()
+    begun, excuse, place, *quotes = answer.text.splitlines()
     assert begun == FIRST
     assert excuse == WORDS.model_broke_off
+    assert place == "Backup and Recovery, p. 1"
     assert quotes[0].endswith(" [1]")
     assert [citation.number for citation in answer.citations] == list(range(1, len(quotes) + 1))
 

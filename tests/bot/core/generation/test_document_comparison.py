@@ -134,9 +134,13 @@ async def test_the_reply_says_that_they_differ_and_names_each() -> None:
     )
     answer = await replace(world, judge=Judge(0.0)).answering().answer(world.question(ALLOWANCE))
     assert answer.state is AnswerState.PASSAGES
-    lines = answer.text.splitlines()
-    assert lines[0] == WORDS.documents_differ
-    assert sorted(line[:7] for line in lines[1:]) == ["Bern: “", "Rome: “"]
+    lead, *places = answer.text.split("\n\n")
+    first, *_ = lead.splitlines()
+    assert first == WORDS.documents_differ
+    assert sorted("\n".join([lead.partition("\n")[2], *places]).splitlines()[::2]) == [
+        "Bern, p. 1",
+        "Rome, p. 1",
+    ]
     assert [one.number for one in answer.citations] == [1, 2]
     assert WORDS.documents_differ in str(blocks.render(answer, 5).blocks)
     assert cards.render(answer, 5).text.startswith(WORDS.documents_differ)
@@ -152,11 +156,12 @@ async def test_a_comparison_quotes_each_named_document_or_says_which_has_nothing
     asked = world.question("Compare the travel allowance in Bern and in Rome")
     answer = await world.answering().answer(asked)
     assert answer.text.splitlines() == [
-        "Bern: “The travel allowance is $40 per day.” [1]",
         WORDS.nothing_in(documents="“Rome”"),
+        "Bern, p. 1",
+        "“The travel allowance is $40 per day.” [1]",
     ]
     both = await world.answering().answer(world.question("Compare the travel allowance in Oslo and in Bern"))
-    assert [line.partition(":")[0] for line in both.text.splitlines()] == ["Oslo", "Bern"]
+    assert [place.partition(",")[0] for place in both.text.split("\n\n")] == ["Oslo", "Bern"]
 
 
 async def test_a_model_compares_what_was_found_in_each() -> None:
@@ -192,9 +197,9 @@ async def test_a_document_that_gives_two_values_is_quoted_with_both() -> None:
     """Shows it without a model: no document is named, as there is one; every language has the words."""
     world = plan(SUMMARY, DETAILS, headings=("Out-of-Pocket Maximum", "Out-Of-Pocket Maximum"))
     answer = await world.answering().answer(world.question(MAXIMUM))
-    lead, *quotes = answer.text.splitlines()
+    lead, *lines = filter(None, answer.text.splitlines())
     assert lead == WORDS.values_differ
-    assert sorted(line[:-4] for line in quotes) == [f"“{SUMMARY}”", f"“{DETAILS}”"]
+    assert sorted(line[:-4] for line in lines[1::2]) == [f"“{SUMMARY}”", f"“{DETAILS}”"]
     assert sorted(one.page for one in answer.citations) == [3, 14]
     assert answer.state is AnswerState.PASSAGES
     assert len({reply_words(language).values_differ for language in Language}) == len(Language)
@@ -235,7 +240,7 @@ async def test_a_model_that_reads_one_of_two_values_is_told_on(text: str, other:
     world = plan(SUMMARY, DETAILS)
     number = (SUMMARY, DETAILS).index(text) + 1
     answer = await world.answering(said(text, number)).answer(world.question(MAXIMUM))
-    assert answer.text.splitlines() == [
+    assert [line for line in answer.text.splitlines() if line and ", p." not in line] == [
         f"{text} [1]",
         WORDS.values_differ,
         f"“{text}” [1]",
@@ -260,8 +265,11 @@ async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
         "The travel allowance is $40 per day. [1]",
         WORDS.dropped(1),
         WORDS.documents_differ,
-        "Bern: “The travel allowance in Bern is $40 per day.” [1]",
-        "Rome: “The travel allowance in Rome is $30 per day.” [2]",
+        "Bern, p. 1",
+        "“The travel allowance in Bern is $40 per day.” [1]",
+        "",
+        "Rome, p. 1",
+        "“The travel allowance in Rome is $30 per day.” [2]",
     ]
     assert answer.state is AnswerState.PARTIAL
 

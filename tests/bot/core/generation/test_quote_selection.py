@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fakes.core import make_evidence, make_passage
+from dataclasses import replace
 
-from bot.core.generation.extractive import QuoteCandidate, select_quotes
+from fakes.core import ask, make_evidence, make_passage
+
+from bot.core.generation.extractive import QuoteCandidate, RankedQuotes, select_quotes
 from storage.text.sentences import Quotable, quotables
 
 
@@ -21,38 +23,50 @@ def chosen(*ranked: QuoteCandidate, is_spanning: bool = False) -> list[str]:
     return [candidate.unit.text for candidate in select_quotes(ranked, is_spanning=is_spanning)]
 
 
-def test_a_page_is_quoted_further_and_other_pages_hardly() -> None:
-    """Shows that a second quote of the best page may be worse, in log-odds, than one from elsewhere."""
-    best, near, elsewhere = part("best.", 9.0), part("near.", 8.2, start=90), part("elsewhere.", 8.5, page=2)
-    assert chosen(best, elsewhere, near) == ["best.", "near."]
-    assert chosen(best, part("too far.", 7.5, start=90)) == ["best."]
-    assert chosen(best, part("as good.", 8.95, page=2)) == ["best.", "as good."]
+BEST, NEAR, FURTHER = "Mats are best.", "Mats are near.", "Mats are further."
 
 
-def test_a_page_of_another_document_is_another_page() -> None:
-    """Shows that equal page numbers of two documents are two pages."""
-    assert chosen(part("best.", 9.0), part("other file.", 8.5, file="b.pdf")) == ["best."]
+def test_a_page_is_quoted_further_while_that_comes_near_its_best() -> None:
+    """Shows the margin of a page, and that its second quote stands behind it, before another page."""
+    best, near, elsewhere = part(BEST, 9.0), part(NEAR, 8.2, start=90), part(FURTHER, 8.5, page=2)
+    assert chosen(best, elsewhere, near) == [BEST, NEAR, FURTHER]
+    assert chosen(best, part(NEAR, 7.5, start=90)) == [BEST]
 
 
-def test_documents_that_say_it_of_different_things_are_all_quoted() -> None:
-    """Shows that nobody gets the allowance of one office for that of all."""
-    bern, rome = (
-        part("The allowance in Bern is $40.", 9.0),
-        part("The allowance in Rome is $30.", 8.0, file="b.pdf"),
-    )
-    assert len(chosen(bern, rome)) == 2
-    assert len(chosen(bern, part("Trips are booked by the office.", 8.0, file="b.pdf"))) == 1
+def test_three_places_are_shown_at_most_and_one_where_it_is_clearly_best() -> None:
+    """Shows the margin between pages, also of two documents, the best first."""
+    pages = [part(f"Mats are on {page}.", 9.0 - page / 10, page=page) for page in range(1, 6)]
+    assert chosen(*pages) == [f"Mats are on {page}." for page in (1, 2, 3)]
+    assert chosen(part(BEST, 9.0), part(NEAR, 5.9, page=2)) == [BEST]
+    assert chosen(part(BEST, 9.0), part(NEAR, 6.1, file="b.pdf")) == [BEST, NEAR]
 
 
 def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
     """Shows that the page is that of the part, not of its passage."""
-    assert chosen(part("best.", 9.0), part("overleaf.", 8.5, start=50, turns=40)) == ["best."]
+    assert chosen(part(BEST, 9.0), part(NEAR, 7.5, start=50, turns=40)) == [BEST, NEAR]
 
 
 def test_few_quotes_are_enough() -> None:
-    """Shows the most that an answer quotes, and that further ones must fit beside the first."""
-    assert len(chosen(*(part(f"part {number}.", 9.0) for number in "abcde"))) == 3
-    assert len(chosen(part("a" * 300 + ".", 9.0), part("b" * 300 + ".", 9.0))) == 1
+    """Shows the most that is quoted of a place, and that further ones must fit beside the first."""
+    assert (
+        len(chosen(*(part(f"Mats are {number}.", 9.0, start=at) for at, number in enumerate("abcde")))) == 2
+    )
+    long = [part(f"{letter * 300} is long.", 9.0, start=at) for at, letter in enumerate("ab")]
+    assert len(chosen(*long)) == 1
+
+
+def test_what_says_no_content_word_of_the_question_is_no_passage() -> None:
+    """Shows that likeness alone shows nothing."""
+    assert chosen(replace(part(BEST, 9.0), is_about=False), part(NEAR, 5.0)) == [NEAR]
+    assert chosen(replace(part(BEST, 9.0), is_about=False)) == []
+
+
+def test_a_scrap_is_no_passage() -> None:
+    """Shows that neither a word with an end nor an introduction without its list is quoted."""
+    lead = part("The size limit is one of the following:", 8.0)
+    assert chosen(part("(NPRM).", 9.0), part(NEAR, 7.5)) == [NEAR]
+    ranked = RankedQuotes([lead, part(NEAR, 7.5)])
+    assert [one.unit.text for one in ranked.chosen(ask("How large may it be?"))] == [NEAR]
 
 
 def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
@@ -65,9 +79,9 @@ def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
 
 def test_sentences_that_follow_each_other_are_one_quote() -> None:
     """Shows that they stand in the order of their text, and behind a better one that stands alone."""
-    text = "Lock the door. Call security. Wait for them. Then leave."
+    text = "Lock the door. Call security. Wait for them. Then leave it."
     assert chosen(*sentences(text, Then=9.0, Wait=8.5, Lock=8.1)) == [
-        "Wait for them. Then leave.",
+        "Wait for them. Then leave it.",
         "Lock the door.",
     ]
 
@@ -90,14 +104,16 @@ def test_nothing_is_quoted_twice() -> None:
 
 def test_a_question_over_documents_gets_the_best_of_each() -> None:
     """Shows that a comparison quotes one part of each document that comes close, and of four at most."""
-    parts = [part(f"{file} {number}.", 9 - number / 10, file=file) for number, file in enumerate("aabbcdef")]
-    assert chosen(*parts, is_spanning=True) == ["a 0.", "b 2.", "c 4.", "d 5."]
-    assert chosen(part("a.", 9.0), part("far.", 6.0, file="b.pdf"), is_spanning=True) == ["a."]
+    parts = [
+        part(f"In {file} {number}.", 9 - number / 10, file=file) for number, file in enumerate("aabbcdef")
+    ]
+    assert chosen(*parts, is_spanning=True) == ["In a 0.", "In b 2.", "In c 4.", "In d 5."]
+    assert chosen(part(BEST, 9.0), part(NEAR, 5.9, file="b.pdf"), is_spanning=True) == [BEST]
 
 
 def test_a_comparison_inside_one_document_is_answered_from_its_pages() -> None:
     """Shows that the best of each is no limit where there is only one."""
-    assert chosen(part("a.", 9.0), part("b.", 8.0), is_spanning=True) == ["a.", "b."]
+    assert chosen(part(BEST, 9.0), part(NEAR, 8.0), is_spanning=True) == [BEST, NEAR]
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -106,10 +122,10 @@ def test_nothing_comes_of_nothing() -> None:
 
 
 def test_a_heading_is_no_quote() -> None:
-    """Shows that a heading or a caption is quoted only where nothing says more, whatever its score."""
+    """Shows that neither a heading nor a caption is quoted, whatever its score."""
     heading, caption = part("7. Restore test", 1.0), part("What is backed up, and for how long", 0.95)
     assert chosen(heading, caption, part("Tapes are tested.", 0.9)) == ["Tapes are tested."]
-    assert chosen(heading) == ["7. Restore test"]
+    assert chosen(heading) == []
 
 
 def test_a_list_is_a_quote_though_nothing_ends_it() -> None:

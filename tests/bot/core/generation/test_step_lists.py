@@ -94,7 +94,6 @@ VALUES = (
         ("What are the values?", "Company", "values:", ("Company", "listen.")),
         ("How do I live our values?", "Company", "values:", ("Company", "listen.")),
         ("What are the lessons?", "Covered", "Skiing", ("Covered", "Diving")),
-        ("List the lessons", "• Diving", "Diving", ("Covered", "Diving")),
         ("Is skiing covered?", "Covered", "Skiing", ("Covered", "Skiing")),
         ("What are the strivings?", "We", "much.", ("We", "much.")),
     ],
