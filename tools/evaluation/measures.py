@@ -77,9 +77,9 @@ def answerable(results: Sequence[Result]) -> list[Result]:
     return of_kinds(results, *PROSE)
 
 
-def claimed(results: Sequence[Result], *kinds: Kind) -> list[Result]:
-    """Those of these kinds in which the documents are said to answer."""
-    return [one for one in of_kinds(results, *kinds) if one.reply.is_claimed]
+def sourced(results: Sequence[Result], *kinds: Kind) -> list[Result]:
+    """Those of these kinds whose reply shows pages: a model's answers, and passages."""
+    return [one for one in of_kinds(results, *kinds) if one.reply.is_sourced]
 
 
 def claimed_share(results: Sequence[Result], *kinds: Kind) -> float:
@@ -87,45 +87,51 @@ def claimed_share(results: Sequence[Result], *kinds: Kind) -> float:
     return share(one.reply.is_claimed for one in of_kinds(results, *kinds))
 
 
-def closest_right(results: Sequence[Result]) -> float:
-    """Share of the answerable questions not claimed whose closest passages or nearest page hold an answer.
+def plain_no(results: Sequence[Result], *kinds: Kind) -> float:
+    """Share of the questions of these kinds that end in a plain no."""
+    return share(one.reply.state == "not_found" for one in of_kinds(results, *kinds))
 
-    1 when all were claimed: nobody was left without the page.
-    """
-    rest = [one for one in answerable(results) if not one.reply.is_claimed]
-    return share(not one.acceptable.isdisjoint(one.reply.shown) for one in rest) if rest else 1.0
+
+def right_shown(results: Sequence[Result]) -> float:
+    """Share of the answerable questions whose reply shows an acceptable page."""
+    return share(not one.acceptable.isdisjoint(one.reply.cited) for one in answerable(results))
+
+
+def right_linked(results: Sequence[Result]) -> float:
+    """The same, where the page that a plain no links counts, too."""
+    return share(not one.acceptable.isdisjoint(one.reply.offered) for one in answerable(results))
 
 
 def first_right(results: Sequence[Result]) -> float:
-    """Share of the answerable questions claimed whose first citation is on an acceptable page."""
+    """Share of the answerable questions with sources whose first citation is on an acceptable page."""
     return share(
-        any(mark.page in one.acceptable for mark in one.reply.marks[:1]) for one in claimed(results, *PROSE)
+        any(mark.page in one.acceptable for mark in one.reply.marks[:1]) for one in sourced(results, *PROSE)
     )
 
 
 def citation_precision(results: Sequence[Result]) -> float:
-    """Share of all cited pages that answer; of the answerable questions claimed."""
-    return share(page in one.acceptable for one in claimed(results, *PROSE) for page in one.reply.cited)
+    """Share of all cited pages that answer; of the answerable questions."""
+    return share(page in one.acceptable for one in sourced(results, *PROSE) for page in one.reply.cited)
 
 
 def citation_recall(results: Sequence[Result]) -> float:
-    """Share of the things asked that an acceptable page is cited for; of the answerable questions claimed."""
-    return share(one.cited_share() for one in claimed(results, *PROSE))
+    """Share of the things asked that an acceptable page is cited for; of the questions with sources."""
+    return share(one.cited_share() for one in sourced(results, *PROSE))
 
 
 def answer_contained(results: Sequence[Result]) -> float:
-    """Share of the facts that are written or quoted; of the answerable questions claimed that ask for any."""
-    return share(one.contained() for one in claimed(results, *PROSE) if one.asked.golden.answer)
+    """Share of the facts that are written or quoted; of the questions with sources that ask for any."""
+    return share(one.contained() for one in sourced(results, *PROSE) if one.asked.golden.answer)
 
 
 def quotes_shown(results: Sequence[Result]) -> float:
-    """Citations per answer claimed, whatever the question's kind."""
-    return share(len(one.reply.marks) for one in claimed(results, *Kind))
+    """Citations a reply with sources, whatever the question's kind."""
+    return share(len(one.reply.marks) for one in sourced(results, *Kind))
 
 
-def characters_quoted(results: Sequence[Result]) -> float:
-    """Characters of all quotes per answer claimed, whatever the question's kind."""
-    return share(sum(len(mark.quote) for mark in one.reply.marks) for one in claimed(results, *Kind))
+def characters(results: Sequence[Result]) -> float:
+    """Characters of a reply with sources, whatever the question's kind."""
+    return share(len(one.reply.text) for one in sourced(results, *Kind))
 
 
 def steps_in_order(results: Sequence[Result]) -> float:
@@ -135,7 +141,7 @@ def steps_in_order(results: Sequence[Result]) -> float:
     of the quotes' first boxes within a page; a citation without a box has its page alone. A page is taken
     for one column: of two, a quote from the head of the second comes before one from the foot of the first.
     """
-    marks = [one.reply.marks for one in claimed(results, *Kind)]
+    marks = [one.reply.marks for one in of_kinds(results, *Kind) if one.reply.is_claimed]
     return share(
         _in_order(found) for found in marks if len(found) > 1 and len({m.page[0] for m in found}) == 1
     )
@@ -223,13 +229,16 @@ ANSWERS: dict[str, Measure] = {
     "answerable claimed": lambda results: claimed_share(results, *PROSE),
     "off subject claimed": lambda results: claimed_share(results, Kind.OFF_SUBJECT),
     "absent here claimed": lambda results: claimed_share(results, Kind.ABSENT_HERE),
-    "not claimed, right page among the closest": closest_right,
+    "off subject, plain no": lambda results: plain_no(results, Kind.OFF_SUBJECT),
+    "absent here, plain no": lambda results: plain_no(results, Kind.ABSENT_HERE),
+    "answerable, right page shown": right_shown,
+    "answerable, right page shown or linked": right_linked,
     "first citation on a right page": first_right,
     "citation page precision": citation_precision,
     "citation page recall": citation_recall,
     "answer contained": answer_contained,
-    "quotes per answer": quotes_shown,
-    "characters quoted per answer": characters_quoted,
+    "quotes a reply": quotes_shown,
+    "characters a reply": characters,
     "steps in page order": steps_in_order,
     "misspelt: hit@5 lost": misspelt_loss,
     "a model's place taken by quotes": stood_in,

@@ -27,9 +27,9 @@ class Reply:
     state: str = "grounded"
     text: str = ""
     marks: tuple[Mark, ...] = ()
-    """The citations, by number: of an answer, or of the closest passages."""
+    """The citations, by number."""
     nearest: Page | None = None
-    """The page that came nearest where nothing was claimed."""
+    """The page that a plain no links."""
     figures: tuple[Page, ...] = ()
     milliseconds: int = 0
 
@@ -40,11 +40,16 @@ class Reply:
 
     @property
     def is_claimed(self) -> bool:
-        """It says that the documents answer; passages shown as the closest ones claim nothing."""
+        """It says that the documents answer; passages claim nothing."""
         return self.state in {"grounded", "partial"}
 
     @property
-    def shown(self) -> tuple[Page, ...]:
+    def is_sourced(self) -> bool:
+        """It shows pages: an answer, or passages."""
+        return self.is_claimed or self.state == "passages"
+
+    @property
+    def offered(self) -> tuple[Page, ...]:
         """Pages that a person is offered: the cited ones, and the nearest."""
         return once([*self.cited, *([self.nearest] if self.nearest else ())])
 

@@ -67,11 +67,11 @@ def test_a_hit_is_the_share_of_what_was_asked() -> None:
 
 
 def test_a_cited_page_counts_once_and_only_where_an_answer_is() -> None:
-    """Three quotes of two pages, one of them right; what is not claimed or has no answer is left out."""
+    """Three quotes of two pages, one of them right; a plain no and what has no answer is left out."""
     marks = tuple(map(mark, (A, A, C)))
     results = [
         result(frozenset({A}), frozenset({B}), marks=marks),
-        result(frozenset({B}), state="passages", marks=marks),
+        result(frozenset({B}), state="not_found", marks=marks),
         result(kind=Kind.ABSENT_HERE, marks=marks),
     ]
     assert citation_precision(results) == 0.5
@@ -83,8 +83,8 @@ def test_the_first_citation_is_the_one_that_is_opened() -> None:
     results = [
         result(frozenset({A}), marks=(mark(A), mark(C))),
         result(frozenset({A}), state="partial", marks=(mark(C), mark(A))),
-        result(frozenset({A})),
-        result(frozenset({A}), state="passages", marks=(mark(A),)),
+        result(frozenset({A}), state="passages"),
+        result(frozenset({A}), state="not_found"),
     ]
     assert ANSWERS["first citation on a right page"](results) == pytest.approx(1 / 3)
 
@@ -145,45 +145,52 @@ def test_claims_are_counted_by_kind() -> None:
     assert ANSWERS["absent here claimed"](results) == 0.5
 
 
-def test_closest_passages_and_the_nearest_page_may_show_what_was_not_claimed() -> None:
-    """Two of four: one among the passages, one as the nearest page, one on neither, one without any."""
+def test_a_right_page_is_shown_or_linked() -> None:
+    """Two of five are shown, one more is linked by a plain no; one is neither, one has no page at all."""
     results = [
         result(frozenset({A}), frozenset({B}), state="passages", marks=(mark(C), mark(B))),
         result(frozenset({A}), state="not_found", nearest=A),
-        result(frozenset({A}), state="passages", marks=(mark(C),), nearest=B),
+        result(frozenset({A}), state="passages", marks=(mark(C),)),
         result(frozenset({A}), state="not_found"),
         result(frozenset({A}), marks=(mark(A),)),
         result(kind=Kind.ABSENT_HERE, state="passages", marks=(mark(A),)),
     ]
-    assert ANSWERS["not claimed, right page among the closest"](results) == 0.5
+    assert ANSWERS["answerable, right page shown"](results) == 0.4
+    assert ANSWERS["answerable, right page shown or linked"](results) == 0.6
 
 
-def test_nobody_is_left_without_the_page_where_all_is_claimed() -> None:
-    """So that claiming everything breaks no bar of the rest."""
-    assert ANSWERS["not claimed, right page among the closest"]([result(frozenset({A}))]) == 1
+def test_a_plain_no_is_counted_by_kind() -> None:
+    """One of two off the subject, none of one absent here."""
+    results = [
+        result(kind=Kind.OFF_SUBJECT, state="not_found"),
+        result(kind=Kind.OFF_SUBJECT, state="passages"),
+        result(kind=Kind.ABSENT_HERE, state="passages"),
+    ]
+    assert ANSWERS["off subject, plain no"](results) == 0.5
+    assert ANSWERS["absent here, plain no"](results) == 0
 
 
 def test_an_answer_is_contained_in_what_is_written_or_quoted() -> None:
-    """Two of three that are claimed say it; the closest passages say nothing."""
+    """Two of three say it; of a plain no nothing counts."""
     quoted = (mark(quote="It is 12 days."),)
     results = [
         result(frozenset({A}), text="It is Twelve."),
         result(frozenset({A}), text="See there. [1]", marks=quoted),
         result(frozenset({A}), text="It is 1", marks=(mark(quote="2 days"),)),
-        result(frozenset({A}), state="passages", marks=quoted),
+        result(frozenset({A}), state="not_found", marks=quoted),
     ]
     assert ANSWERS["answer contained"](results) == pytest.approx(2 / 3)
 
 
-def test_quotes_and_their_characters_are_counted_in_what_is_claimed() -> None:
-    """Three quotes and 15 characters in two answers, one of them to what no document says."""
+def test_quotes_and_characters_are_counted_in_replies_with_sources() -> None:
+    """Three quotes and 15 characters in two replies, one of them to what no document says."""
     results = [
-        result(frozenset({A}), marks=(mark(quote="Twelve."), mark(quote="Not"))),
-        result(kind=Kind.ABSENT_HERE, marks=(mark(quote="Maybe"),)),
-        result(frozenset({A}), state="passages", marks=(mark(), mark(), mark())),
+        result(frozenset({A}), text="Twelve. [1]", marks=(mark(), mark())),
+        result(kind=Kind.ABSENT_HERE, state="passages", text="“No”", marks=(mark(),)),
+        result(frozenset({A}), state="not_found", text="I couldn’t find that."),
     ]
-    assert ANSWERS["quotes per answer"](results) == 1.5
-    assert ANSWERS["characters quoted per answer"](results) == 7.5
+    assert ANSWERS["quotes a reply"](results) == 1.5
+    assert ANSWERS["characters a reply"](results) == 7.5
 
 
 @pytest.mark.parametrize(
@@ -309,7 +316,7 @@ def test_a_line_of_the_program_is_read_as_it_is_printed() -> None:
     assert read_reply({**line, "nearest": None}).nearest is None
 
 
-def test_the_closest_passages_are_citations_that_claim_nothing() -> None:
+def test_passages_are_citations_that_claim_nothing() -> None:
     """Their marks are held against the pages like those of an answer."""
     place = {"file": "x/a.pdf", "page": 2}
     line = {
@@ -324,4 +331,4 @@ def test_the_closest_passages_are_citations_that_claim_nothing() -> None:
     reply = read_reply(line)
     assert not reply.is_claimed
     assert len(reply.marks) == 1
-    assert reply.shown == (("a.pdf", 2),)
+    assert reply.offered == (("a.pdf", 2),)
