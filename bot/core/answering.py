@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from bot.core.citations.citations import CitationService
+from bot.core.citations.passages import write_passages
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.chat_intents import recognize
 from bot.core.commands.document_outline import DocumentOutlines
@@ -23,7 +24,6 @@ from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTas
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
-from bot.core.generation.passages import write_passages
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval, StageTime
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
@@ -335,8 +335,7 @@ class Answering:
         """Store and sign the citations of an answer; write out a plain no."""
         question, retrieval = search.question, search.retrieval
         if written.state is AnswerState.NOT_FOUND:
-            similarity = (search.verdict and search.verdict.signals.passage) or 0.0
-            no = await self._abstention.abstain(question, retrieval, journey.view, similarity)
+            no = await self._abstention.abstain(question, retrieval, journey.view, search.verdict)
             return replace(no, text="\n".join(filter(None, (written.text, no.text))))
         words = reply_words(question.language)
         citations = await self._citations.cite(question.channel, written.cited)

@@ -16,8 +16,8 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from bot.core.generation.answer_writer import Attempt
-from bot.core.generation.extractive import RankedQuotes
 from bot.core.generation.judge import Outcome, Verdict
+from bot.core.generation.quote_selection import RankedQuotes
 from bot.core.models import (
     COLLECTED_CALLS,
     Answer,

@@ -90,6 +90,7 @@ class ReplyWords:
     model_unverified: str
     dropped: PluralSentence
     more_steps: PluralSentence
+    earlier_steps: PluralSentence
     generated: str
     cut_short: str
     understood: SentenceTemplate

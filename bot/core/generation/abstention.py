@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from bot.core.citations.citations import CitationService
+from bot.core.generation.judge import Verdict
 from bot.core.models import (
     Answer,
     AnswerState,
@@ -31,9 +32,9 @@ class Abstention:
         self._citations = citations
 
     async def abstain(
-        self, question: Question, retrieval: Retrieval, view: ChannelView, similarity: float
+        self, question: Question, retrieval: Retrieval, view: ChannelView, verdict: Verdict | None
     ) -> Answer:
-        """Write a plain no; ``similarity`` (0-1) of the nearest passage decides whether its page is linked.
+        """Write a plain no; without a verdict no page is close.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -43,14 +44,17 @@ class Abstention:
             return Answer(AnswerState.NOT_FOUND, words.no_such_document)
         statuses = [one for one in await view.documents() if scope is None or one.document in scope]
         best = next((one for one in retrieval.passages if not one.publication.web), None)
-        is_close = best is not None and similarity >= MIN_CLOSEST
+        is_close = verdict is not None and (verdict.signals.passage or 0.0) >= MIN_CLOSEST
         nearest = await self._citations.nearest(channel, best) if best and is_close else None
+        unknown = tuple(
+            dict.fromkeys((*(verdict.missing_codes if verdict else ()), *retrieval.question.unknown))
+        )
         unread = tuple(
             UnreadFile(status.file, status.reason or "")
             for status in statuses
             if status.state == "quarantined"
         )
-        said = _sentences(words, statuses, nearest, retrieval, question.members)
+        said = _sentences(words, statuses, nearest, unknown, question.members)
         if not said:
             said.append(words.no_documents(channel, await view.folder()))
         return Answer(
@@ -65,7 +69,7 @@ def _sentences(
     words: ReplyWords,
     statuses: Sequence[DocumentStatus],
     nearest: NearestPage | None,
-    retrieval: Retrieval,
+    unknown: Sequence[str],
     members: Sequence[MemberChannel],
 ) -> list[str]:
     live = sum(status.state == "live" for status in statuses)
@@ -74,8 +78,8 @@ def _sentences(
     names = [one.channel.name for one in members]
     missed = words.found_in_no_channel(names) if members else words.not_found_in(live)
     said = [missed] if live else []
-    if live and retrieval.question.unknown and len(members) < 2:
-        said.append(words.mentioned_nowhere(retrieval.question.unknown, live))
+    if live and unknown and len(members) < 2:
+        said.append(words.mentioned_nowhere(unknown, live))
     if nearest:
         said.append(words.nearest(title=nearest.name, page=nearest.page))
     if waiting:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
 
+from bot.core.citations.passages import ShownPassage
 from bot.core.errors import ModelError, ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.document_comparison import (
     Comparison,
@@ -21,9 +22,9 @@ from bot.core.generation.document_comparison import (
     dated,
 )
 from bot.core.generation.entailment import Entailment
-from bot.core.generation.extractive import ExtractiveAnswerer, QuoteCandidate, RankedQuotes, draft_of
+from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Outcome, Verdict
-from bot.core.generation.passages import ShownPassage
+from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes, draft_of
 from bot.core.models import (
     AnalyzedQuestion,
     AnswerState,
@@ -296,11 +297,9 @@ class _Draft:
     def _passage(
         self, claim: VerifiedClaim, line: str, cited: Sequence[LocatedQuote], *, is_dated: bool
     ) -> ShownPassage:
-        if claim.is_reference:
-            return ShownPassage(line)
         first = claim.quotes[0]
         day = dated(first.passage.publication, self.words) if is_dated else ""
-        return ShownPassage(line, place_of(first, cited), day)
+        return ShownPassage(line, place_of(first, cited), day, claim.is_reference)
 
 
 async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:

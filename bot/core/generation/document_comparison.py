@@ -13,8 +13,8 @@ from itertools import chain, zip_longest
 from uuid import UUID
 
 from bot.core.citations.source_buttons import distinct_names
-from bot.core.generation.extractive import QuoteCandidate, without_labels
 from bot.core.generation.judge import Judge, Verdict
+from bot.core.generation.quote_selection import QuoteCandidate, without_labels
 from bot.core.generation.value_differences import ValueDifferences, best_of_each
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever

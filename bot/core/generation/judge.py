@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from bot.core.generation.extractive import QuoteCandidate
+from bot.core.generation.quote_selection import QuoteCandidate
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.understanding.answer_types import RequiredAnswer
-from bot.core.understanding.question_terms import QuestionTerms
+from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
 from storage.embeddings.cosine_scale import CosineScale
 from storage.text.analyzer import analyze
 
@@ -67,6 +67,8 @@ class Verdict:
     signals: Signals
     passages_from: float
     """The probability from which passages are shown."""
+    missing_codes: tuple[str, ...] = ()
+    """Codes of the question that no candidate holds: with one, no passage is shown."""
 
     def as_json(self) -> dict[str, object]:
         """For the record of a question."""
@@ -76,6 +78,7 @@ class Verdict:
             "signals": asdict(self.signals),
             "weights": dict(_weights(self.signals)),
             "passages_from": self.passages_from,
+            "missing_codes": self.missing_codes,
         }
 
 
@@ -104,8 +107,9 @@ class Judge:
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
-        outcome = Outcome.PASSAGES if probability >= self._threshold else Outcome.NOT_FOUND
-        return Verdict(outcome, probability, signals, self._threshold)
+        missing = tuple(code for code in code_words(question.text) if not _is_held(code, passages))
+        outcome = Outcome.PASSAGES if probability >= self._threshold and not missing else Outcome.NOT_FOUND
+        return Verdict(outcome, probability, signals, self._threshold, missing)
 
     def _signals(
         self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
@@ -121,6 +125,17 @@ class Judge:
             lacks=not RequiredAnswer(question.text).is_held_by(*near),
             empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),
         )
+
+
+def _is_held(code: str, passages: Sequence[Passage]) -> bool:
+    """True if a passage, or what its document is called by, holds a code."""
+    bare = bare_code(code)
+    for one in passages:
+        about = one.publication
+        said = (about.title, about.file, *(field.value for field in about.metadata.values()))
+        if bare in bare_code(one.text) or any(bare in bare_code(text) for text in (*said, *one.heading_path)):
+            return True
+    return False
 
 
 def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:

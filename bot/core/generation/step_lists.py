@@ -9,6 +9,7 @@ from itertools import groupby, zip_longest
 
 from bot.core.models import Claim, Evidence, Language, Quote
 from bot.core.understanding.answer_types import wants_list, wants_steps
+from bot.core.understanding.language_lexicon import is_box
 from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
 from storage.text.sentences import Quotable, split_units
@@ -16,6 +17,10 @@ from storage.text.sentences import Quotable, split_units
 MAX_STEPS = 12
 """Most steps that are quoted; of a longer list those from the one that was asked for."""
 
+# Longest box before a list that is quoted with it.
+MAX_BOX_CHARS = 600
+
+_LINE = re.compile(r"^.*$", re.MULTILINE)
 _STEP = re.compile(r"^[ \t]*\(?(?:step[ \t]+)?(\d{1,2}(?:\.\d{1,2})*)[.):]?[ \t]+(?=\S)", re.MULTILINE | re.I)
 
 
@@ -52,6 +57,8 @@ class StepList:
     """What is not, because it has more than ``MAX_STEPS`` steps."""
     rest_numbers: tuple[str, ...] = ()
     """Numbers of the steps of the rest, as printed."""
+    left_out: tuple[str, ...] = ()
+    """Numbers of the steps before its first one."""
 
     def introduced(self, item: Evidence, start: int) -> StepList:
         """The same, from where the sentence before it begins that introduces it."""
@@ -59,16 +66,37 @@ class StepList:
         is_before = first is item and start < begin
         return replace(self, parts=((item, start, end), *self.parts[1:])) if is_before else self
 
+    def guarded(self) -> StepList:
+        """The same, from the box before its first step, which warns of something."""
+        item, begin, end = self.parts[0]
+        boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if is_box(_first_words(one[0]))]
+        start = boxes[-1].start() if boxes else begin
+        between = item.passage.text[start:begin]
+        if not between or len(between) > MAX_BOX_CHARS or _STEP.search(between):
+            return self
+        return replace(self, parts=((item, start, end), *self.parts[1:]))
+
     def claims(self, language: Language) -> Iterator[Claim]:
-        """A quote for each part; of the rest, on which page it stands."""
+        """A quote for each part; before them which steps they leave out, of the rest the page it is on."""
+        if self.left_out:
+            said = reply_words(language).earlier_steps(len(self.left_out), steps=_range(self.left_out))
+            yield Claim(said, _quoted(self.parts[0])[1], is_reference=True)
         yield from (Claim(*_quoted(part)) for part in self.parts)
         if self.rest:
             item, start, _ = self.rest[0]
-            steps = "–".join(dict.fromkeys((self.rest_numbers[0], self.rest_numbers[-1])))
             count, page = len(self.rest_numbers), page_at(item, start)
-            said = reply_words(language).more_steps(count, steps=steps, page=page)
+            said = reply_words(language).more_steps(count, steps=_range(self.rest_numbers), page=page)
             quotes = tuple(quote for part in self.rest for quote in _quoted(part)[1])
             yield Claim(said, quotes, is_reference=True)
+
+
+def _range(numbers: Sequence[str]) -> str:
+    return "–".join(dict.fromkeys((numbers[0], numbers[-1])))
+
+
+def _first_words(line: str) -> str:
+    """A line, or what stands before its colon: ``WARNING: Never ...``."""
+    return line.partition(":")[0]
 
 
 def _quoted(part: Span) -> tuple[str, tuple[Quote, ...]]:
@@ -100,10 +128,15 @@ def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepLi
             begin = 0 if ranks.index(asked) < MAX_STEPS else ranks.index(asked)
             later = ranks[begin + MAX_STEPS :]
             stop = later[0] if later else last + 1
+            first_shown = steps[ranks[begin]].number
             return StepList(
                 tuple(_parts(steps[ranks[begin] : stop])),
                 tuple(_parts(steps[stop : last + 1])),
                 tuple(".".join(map(str, steps[place].number)) for place in later),
+                tuple(
+                    ".".join(map(str, (*first_shown[:-1], last_part)))
+                    for last_part in range(1, first_shown[-1])
+                ),
             )
         above = (place for place in range(asked) if steps[place].number == steps[asked].number[:-1])
         asked = max(above, default=None)
@@ -130,8 +163,16 @@ def asked_list(
     following = quote.end + len(rest) - len(rest.lstrip())
     steps = whole_steps(item, following if quote.text.endswith(":") else quote.end - 1, evidence)
     if steps:
-        return steps.introduced(item, quote.lead[0] if quote.lead else quote.start)
-    return None if is_procedure else _whole_bullets(item, quote)
+        return steps.introduced(item, quote.lead[0] if quote.lead else quote.start).guarded()
+    return _guarded_by(item, quote, evidence) if is_procedure else _whole_bullets(item, quote)
+
+
+def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -> StepList | None:
+    """The list behind the box that a quote stands in."""
+    first = _STEP.search(item.passage.text, quote.end)
+    steps = whole_steps(item, first.start(1), evidence) if first else None
+    guarded = steps.guarded() if steps else None
+    return guarded if guarded and guarded.parts[0][1] <= quote.start else None
 
 
 def _whole_bullets(item: Evidence, quote: Quotable) -> StepList | None:

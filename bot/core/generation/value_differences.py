@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import takewhile
 from uuid import UUID
 
-from bot.core.generation.extractive import (
+from bot.core.generation.quote_selection import (
     OTHER_DOCUMENT,
     OTHER_VALUE,
     TWIN_SHARE,

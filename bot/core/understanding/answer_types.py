@@ -125,6 +125,11 @@ _REQUIRED_KINDS = (
     ),
     (r"\bfax(?:\ number)?\b", r"\d{3}\W{1,3}\d{3,4} | \+\d{6}"),
     (r"\bphone\b | \bwho\b.*\bcall\b", r"\d{3}\W{1,3}\d{3,4} | \+\d{6} | \bext\.?\s?\d | \b(?:911|112)\b"),
+    # a warning
+    (
+        r"\b(?:warnings?|cautions?)\b",
+        r"\b(?:never|do\ not|don['’]t|must\ not|should\ not|avoid|warning|caution|danger\w*|hazard\w*)\b",
+    ),
     # an address
     (r"\be-?mail\ address\b", r"\S@\S"),
     (

@@ -62,6 +62,9 @@ NAME_SHARE = 0.3
 what a text is about: together at most this share of the other words' weight."""
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
+_CODE = re.compile(
+    r"(?=.*\d)(?=.*[^\W\d_])(?=.*[-./]).{4,} | [^\W\d_]+\d{3,}\w* | \d+[^\W\d_]+\d\w{2,} | \d{6,}", re.VERBOSE
+)
 _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
 """'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
 
@@ -86,6 +89,16 @@ def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
         for word in exact_words(question.text)
         if max((idf.get(term, 0.0) for term in analyze(word)[:1]), default=0.0) > rarity
     ]
+
+
+def code_words(question: str) -> list[str]:
+    """The codes, part and account numbers of a question, as written: neither dates nor plain quantities."""
+    return [word for word in exact_words(question) if _CODE.fullmatch(word)]
+
+
+def bare_code(text: str) -> str:
+    """The letters and digits of a text, folded: how a code is compared whatever parts it."""
+    return re.sub(r"[\W_]+", "", fold(text)).casefold()
 
 
 def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
@@ -189,14 +202,26 @@ def weighted_terms(text: str) -> set[str]:
     They weigh in a question that has nothing else; and where they are written as a name is, as in "IT".
     """
     terms = set(analyze(text))
-    if not _content(terms, spellings(text)):
+    exact = terms & {term for word in exact_words(text) for term in analyze(word)}
+    if not (_content(terms, spellings(text)) or exact):
         return terms
-    return terms - FUNCTION_TERMS | (terms & {term for word in exact_words(text) for term in analyze(word)})
+    return _content(terms, {}) | exact
+
+
+# They name the form of an answer: the steps to restore a file stand under "Restore", not under "steps".
+FORM_TERMS = frozenset(
+    analyze(
+        "steps instructions list lists table tables warning warnings caution cautions schritte liste tabelle"
+        " warnung etapes tableau avertissement pasos lista tabla advertencia passaggi tabella avvertenza"
+        " passos tabela aviso stappen lijst tabel waarschuwing"
+    )
+)
 
 
 def _content(terms: Iterable[str], other_spellings: Mapping[str, str]) -> set[str]:
-    """Without function words, and each word in one of its spellings."""
-    return set(terms) - FUNCTION_TERMS - set(other_spellings.values())
+    """Without function words and, where others are left, words of the form; each word in one spelling."""
+    content = set(terms) - FUNCTION_TERMS - set(other_spellings.values())
+    return content - FORM_TERMS or content
 
 
 class QuestionTerms:
@@ -204,7 +229,7 @@ class QuestionTerms:
 
     def __init__(self, question: AnalyzedQuestion) -> None:
         other_spellings = spellings(question.text)
-        content = _content(question.idf, other_spellings)
+        content = weighted_terms(question.text) - set(other_spellings.values())
         self.weights = {term: idf for term, idf in question.idf.items() if term in content or not content}
         """Content term -> idf; a question of function words alone is judged by all its words."""
         self.aspects = self._aspects(question.text)

@@ -29,7 +29,7 @@ _SAME = {
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
-_ITEM_START = re.compile(rf"\n+(?=\s*{LIST_MARKER})")
+_ITEM_START = re.compile(rf"\n+(?=\s*{LIST_MARKER})|\n{{2,}}")
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MARK = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")

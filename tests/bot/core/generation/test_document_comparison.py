@@ -24,8 +24,8 @@ from fakes.core import (
 from harness.tables import for_each
 
 from bot.core.generation.document_comparison import compare, compare_claims
-from bot.core.generation.extractive import QuoteCandidate
 from bot.core.generation.judge import Judge
+from bot.core.generation.quote_selection import QuoteCandidate
 from bot.core.models import AnswerState, Claim, Draft, Language, Quote
 from bot.core.verification.claims import VerifiedClaim, place
 from bot.core.wording import reply_words

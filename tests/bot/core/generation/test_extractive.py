@@ -232,3 +232,27 @@ async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str
     kept = {"Mailboxes": "90 days", "Databases": "35 days"}
     said = "\n".join(f"System: {row} · Kept for: {kept[row]}" for row in rows)
     assert verify(draft, evidence).text.startswith(f"“Table 1. Backup schedule\n{said}” [1]")
+
+
+CODES = (
+    "| Code | Meaning |\n| --- | --- |\n"
+    "| 03-7FC22.09 | HMI1: time out |\n| 00-07F8A0.2 | Crankshaft signal error |"
+)
+
+
+async def test_of_rows_that_are_looked_up_by_a_code_only_the_one_asked_for_is_quoted() -> None:
+    """Shows that another code's row is no further quote."""
+    assert await quoted("What does 03-7FC22.09 mean?", CODES) == ["03-7FC22.09 | HMI1: time out"]
+
+
+async def test_the_word_for_the_form_of_an_answer_weighs_nothing() -> None:
+    """Shows that "steps" finds no list of other steps, and counts where the question has no other word."""
+    check, restore = "The steps of the daily check are short.", "To restore data, open a ticket first."
+    assert await quoted("Give me the steps to restore data", check, restore) == [restore]
+    assert await quoted("Which steps?", check, restore) == [check]
+
+
+async def test_the_names_of_its_columns_say_what_a_row_is_about() -> None:
+    """Shows that a row without any word of the question is found by them."""
+    table = "| System | Kept for |\n| --- | --- |\n| Mailboxes | 90 days |"
+    assert await quoted("How long is it kept?", table, "It is long gone.") == ["Mailboxes | 90 days"]

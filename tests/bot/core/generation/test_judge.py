@@ -72,3 +72,13 @@ def test_nothing_to_quote_is_nothing_found() -> None:
     """Whatever the passages' scores say."""
     asked, passage = ask("When do backups run?", BACKUPS), make_passage(BACKUPS, vector=0.9)
     assert Judge().verdict(asked, [passage], []).outcome is Outcome.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"), [("IT-17", ()), ("it 17", ()), ("IT-99-Z", ("IT-99-Z",)), ("SOP-IT-04", ())]
+)
+async def test_a_code_that_no_candidate_holds_ends_in_a_plain_no(code: str, missing: tuple[str, ...]) -> None:
+    """Shows that the verdict names it; one that the document is called by is held, whatever parts it."""
+    verdict = await judged(f"Who signs form {code}?", make_passage(BACKUPS, vector=0.9), Judge(0))
+    assert verdict.missing_codes == missing
+    assert verdict.outcome is (Outcome.NOT_FOUND if missing else Outcome.PASSAGES)

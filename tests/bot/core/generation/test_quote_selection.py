@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fakes.core import ask, make_evidence, make_passage
 
-from bot.core.generation.extractive import QuoteCandidate, RankedQuotes, select_quotes
+from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes, select_quotes
 from storage.text.sentences import Quotable, quotables
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fakes.core import ask, make_evidence, make_passage
+from fakes.core import WORDS, HashEmbedder, ask, make_evidence, make_passage
 from harness.tables import for_each
 
-from bot.core.generation.extractive import QuoteCandidate, RankedQuotes
+from bot.core.generation.extractive import ExtractiveAnswerer
+from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes
 from bot.core.generation.step_lists import MAX_STEPS, whole_steps
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Language
 from bot.core.verification.claims import verify
@@ -135,3 +136,34 @@ def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> No
     (whole,), singles = quotes.values()
     assert whole.startswith("7.1 Open a ticket.")
     assert singles == ["Only operators restore.", "7.3 Copy it."]
+
+
+BOXED = (
+    "6. Restore procedure\n\nWARNING\n\nNever restore in place. Work is lost.\n\n"
+    "1. Open a ticket.\n\n2. Wait for approval.\n\nA file takes 4 hours."
+)
+
+
+async def test_a_warning_comes_before_the_steps_that_it_guards() -> None:
+    """Shows the box that stands before the first step, with its word on a line of its own."""
+    [item] = make_evidence(make_passage(BOXED, heading_path=("6. Restore procedure", "WARNING")))
+    asked = ask("Give me the steps to restore it", BOXED)
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, [item])
+    draft = ranked.draft(asked, ranked.chosen(asked))
+    assert verify(draft, [item]).text == (
+        "“WARNING\nNever restore in place. Work is lost.\n1. Open a ticket.\n2. Wait for approval.” [1]"
+    )
+
+
+def test_a_list_that_is_quoted_from_its_middle_says_which_steps_come_before() -> None:
+    """Shows it where the passages before were not read, and where the list is too long."""
+    cut = "\n".join(f"{n}. Switch off unit {n}." for n in range(26, 30))
+    long = "\n".join(f"{n}. Switch off unit {n}." for n in range(1, 31))
+    for text, word, before in ((cut, "unit 28.", "1–25"), (long, "unit 20.", "1–19")):
+        [item] = make_evidence(make_passage(text))
+        at = text.index(word)
+        quote = QuoteCandidate(
+            item, Quotable(at - 14, at + 8, text[at - 14 : at + 8], is_row=False), score=1.0
+        )
+        first, *_ = drafted(ask("How do I switch off unit 20?"), quote).claims
+        assert first.text == WORDS.earlier_steps(25, steps=before)

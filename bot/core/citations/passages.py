@@ -11,9 +11,6 @@ from bot.core.wording import ReplyWords
 
 MAX_SECTION_CHARS = 60
 
-# Headings of a box, which say nothing of the section that it stands in.
-BOX_HEADINGS = frozenset("warning caution note notice important danger attention tip".split())
-
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
@@ -21,29 +18,23 @@ class ShownPassage:
 
     text: str
     """Quote with its [n], or a note."""
-    number: int = 0
-    """Citation that heads it; 0: it stays under the heading before it."""
+    number: int
+    """Citation that heads it."""
     day: str = ""
     """Day of its document, where that decides what counts."""
+    is_reference: bool = False
+    """It stays under the heading before it, if there is one."""
 
 
 def write_passages(passages: Iterable[ShownPassage], citations: Sequence[Citation], words: ReplyWords) -> str:
     """Write the lines, those of one place under one heading."""
     places: list[list[str]] = []
     for one in passages:
-        head = _heading(citations[one.number - 1], one.day, words) if one.number else places[-1][0]
-        if not places or places[-1][0] != head:
+        head = _heading(citations[one.number - 1], one.day, words)
+        if not places or (places[-1][0] != head and not one.is_reference):
             places.append([head])
         places[-1].append(one.text)
     return "\n\n".join(map("\n".join, places))
-
-
-def section_of(path: Sequence[str], name: str) -> str:
-    """Return the innermost heading that is no box's; '' where that is the document's name."""
-    headings = [inert(one) for one in path]
-    known = (one for one in reversed(headings) if one.strip(" :!.").casefold() not in BOX_HEADINGS)
-    section = next(known, "")
-    return "" if section.casefold() == name.casefold() else section
 
 
 def _heading(citation: Citation, day: str, words: ReplyWords) -> str:
@@ -51,5 +42,7 @@ def _heading(citation: Citation, day: str, words: ReplyWords) -> str:
     if citation.host:
         return words.web_source(title=name, host=citation.host, day=citation.fetched[:10])
     page = words.page_label(citation.page, is_ocr=citation.is_ocr)
-    section = shorten(section_of(citation.section, name), MAX_SECTION_CHARS)
+    section = shorten(inert(citation.section[-1]), MAX_SECTION_CHARS) if citation.section else ""
+    if section.casefold() == name.casefold():
+        section = ""
     return " · ".join(filter(None, (f"{name}, {page}", section, day)))
