@@ -35,6 +35,7 @@ from bot.core.notifications.gap_digest import GapDigest
 from bot.core.notifications.notifier import Notifier, Routes
 from bot.core.notifications.page_notes import PageNotes
 from bot.core.notifications.receipts import ReceiptBuilder
+from bot.core.notifications.search_notes import SearchNotes
 from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import ChannelOverviews, Onboarding
 from bot.core.ports import (
@@ -306,6 +307,7 @@ async def build_answering(
             readings=stores.readings,
             catalog=stores.catalog,
             folders=ChannelFolders(stores.folders, settings.inbox),
+            notes=SearchNotes(None if models else stores.records, stops_at=Rung(settings.ingestion.stop_at)),
             citations=citations,
             passages_read=bot.passages_read,
             evidence_tokens=bot.evidence_tokens,

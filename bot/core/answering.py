@@ -25,6 +25,7 @@ from bot.core.generation.document_comparison import judge_each, nothing_in, retr
 from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval, StageTime
+from bot.core.notifications.search_notes import SearchNotes
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.retrieval.web_search import WebSearch
@@ -85,6 +86,7 @@ class Answering:
         web: WebSearch | None = None,
         commands: ChatCommands | None = None,
         folders: ChannelFolders | None = None,
+        notes: SearchNotes | None = None,
     ) -> None:
         self._retriever = retriever
         self._writer = writing
@@ -105,6 +107,7 @@ class Answering:
         self._web = web
         self._commands = commands or ChatCommands()
         self._folders = folders
+        self._notes = notes or SearchNotes()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
         """The answer to one question of one channel; never raises for a failing engine or model.
@@ -334,9 +337,11 @@ class Answering:
     async def _cite(self, search: SearchAttempt, written: WrittenAnswer, journey: _Journey) -> Answer:
         """Store and sign the citations of an answer; write out a plain no."""
         question, retrieval = search.question, search.retrieval
+        is_search = written.state in {AnswerState.NOT_FOUND, AnswerState.PASSAGES}
+        notes = await self._notes.write(question, retrieval) if is_search else ()
         if written.state is AnswerState.NOT_FOUND:
             no = await self._abstention.abstain(question, retrieval, journey.view, search.verdict)
-            return replace(no, text="\n".join(filter(None, (written.text, no.text))))
+            return replace(no, text="\n".join(filter(None, (written.text, no.text, *notes))))
         words = reply_words(question.language)
         citations = await self._citations.cite(question.channel, written.cited)
         figures = [
@@ -351,7 +356,7 @@ class Answering:
         ]
         return Answer(
             state=written.state,
-            text="\n".join(filter(None, (written.text, write_passages(written.passages, citations, words)))),
+            text=_with_notes([written.text, write_passages(written.passages, citations, words)], notes),
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,
@@ -369,6 +374,11 @@ async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[o
                 return await work(*arguments)
 
     return list(await gather_or_cancel(*(do(*one) for one in journeys)))
+
+
+def _with_notes(parts: Sequence[str], notes: Sequence[str]) -> str:
+    """The parts of an answer, and below an empty line its notes."""
+    return "\n".join([*filter(None, parts), *([""] if notes else ()), *notes])
 
 
 def _sureness(search: SearchAttempt) -> float:

@@ -262,6 +262,10 @@ class ReplyWords:
         """Files of the channel that could not be read; at most three are named."""
         return self.unread_files(files=self._first(names))
 
+    def partly(self, names: Sequence[str]) -> str:
+        """Say that files are still being read; at most three are named."""
+        return self.partly_read(len(names), files=self._first(names))
+
     def found_in_no_channel(self, names: Sequence[str]) -> str:
         """Say in which channels nothing was found; at most three are named."""
         return self.not_found_in_channels(channels=self._first(names))

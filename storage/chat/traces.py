@@ -107,6 +107,18 @@ class QuestionRecords:
         async with self._database.transaction(exclusive=False, brief=True) as session:
             await session.execute(_keeping(), row)
 
+    async def is_first(self, channel_id: int) -> bool:
+        """True if no question of a channel is on record; False where none is kept, so that nobody knows.
+
+        Raises:
+            DatabaseUnavailable: nobody knows just now.
+        """
+        if not self._kept_for:
+            return False
+        query = select(col(QuestionRecordRow.key)).where(col(QuestionRecordRow.channel_id) == channel_id)
+        async with self._database.snapshot() as session:
+            return (await session.execute(query.limit(1))).first() is None
+
     async def get(self, channel_id: int, key: str) -> StoredRecord | None:
         """The record of one question of a channel, or None."""
         found = await self._select(channel_id, col(QuestionRecordRow.key) == key)

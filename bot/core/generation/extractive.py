@@ -46,6 +46,9 @@ KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
 # for, and to the row of the latest version. Set by hand: few questions name one.
 CONTRADICTED, CODE, LATEST = 6.0, 2.0, 2.0
 
+# Share of what is asked that a field says at least, where its label says nothing of it.
+MIN_SAID = 0.5
+
 _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
 _CELL_END = re.compile(r"\||\s{2,}")
 _LATEST = re.compile(r"\b(?:latest|newest|current|last)\s+(?:version|revision|edition|release)\b", re.I)
@@ -164,7 +167,9 @@ class _WordScores:
                 + LATEST * bool(self._wants_latest and unit.is_row and latest and latest.match(unit.text))
             )
             is_about = any(one.coverage(above | said) for one in self._wordings)
-            yield QuoteCandidate(item, unit, coverage, is_about, score, is_unasked=labels == 0)
+            yield QuoteCandidate(
+                item, unit, coverage, is_about, score, is_unasked=labels == 0 and coverage < MIN_SAID
+            )
 
 
 @lru_cache(maxsize=TEXTS_KEPT)

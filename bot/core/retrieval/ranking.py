@@ -53,6 +53,9 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
+# Best hits by words among which a document that has no vectors yet has all compared by words alone.
+WORDS_COMPARED = 8
+
 _Key = tuple[UUID, int]
 
 
@@ -68,22 +71,26 @@ def min_max_scaled(scores: Sequence[float], min_spread: float = 0.0) -> list[flo
     return [1 - (high - score) / spread if spread else 1.0 for score in scores]
 
 
+def is_by_words(found: SearchHits) -> bool:
+    """True if a document without vectors is among the best by words."""
+    return any(hit.publication in found.words_only for hit in found.words[:WORDS_COMPARED])
+
+
 def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
     """Every hit once, scored 0-1 by its min-max normalised legs, best first; tiny differences stay small.
 
     When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
-    alone; words count alone for the publications that have no vectors to be found by.
+    alone. Words count alone for all where ``is_by_words``: scores of two kinds compare nothing.
     Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
     """
     words, vectors = _by_key(found.words), _by_key(found.vectors)
-    share = words_weight if words and vectors else float(bool(words))
+    share = words_weight if words and vectors and not is_by_words(found) else float(bool(words))
     keys = {**vectors, **words}
     # A chunk without any word of the question scores 0; where a leg was cut off, less than its last hit.
     word_scores = _scaled(keys, words, MIN_BM25_SPREAD, unfound=0.0 if len(words) < len(vectors) else None)
     vector_scores = _scaled(keys, vectors, MIN_COSINE_SPREAD)
     passages = []
     for key, hit in keys.items():
-        own = 1.0 if hit.publication in found.words_only else share
         passages.append(
             Passage(
                 publication=found.publications[hit.publication],
@@ -92,7 +99,7 @@ def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
                 first_page=hit.first_page,
                 last_page=hit.last_page,
                 heading_path=hit.heading_path,
-                score=own * word_scores[key] + (1 - own) * vector_scores[key],
+                score=share * word_scores[key] + (1 - share) * vector_scores[key],
                 bm25=words[key].score if key in words else None,
                 vector=vectors[key].score if key in vectors else None,
                 terms=HeldTerms.of(hit.terms),

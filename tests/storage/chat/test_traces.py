@@ -49,6 +49,17 @@ async def test_a_record_comes_back_as_it_was_kept(records: QuestionRecords, chan
     assert await records.get(channel.id + 1, "17") is None
 
 
+async def test_the_first_question_of_a_channel_is_known_by_its_records(
+    records: QuestionRecords, channel: Channel, database: Database
+) -> None:
+    """Another channel's is none of it; where no record is kept nobody knows."""
+    assert await records.is_first(channel.id)
+    await records.keep("17", channel.id, utc_now(), "passages", {})
+    assert not await records.is_first(channel.id)
+    assert await records.is_first(channel.id + 1)
+    assert not await QuestionRecords(database, 0).is_first(channel.id + 1)
+
+
 async def test_a_question_that_is_answered_again_has_its_last_record(
     records: QuestionRecords, channel: Channel, database: Database
 ) -> None:

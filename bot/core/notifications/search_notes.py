@@ -1,0 +1,46 @@
+"""Notes below a search: which of its documents is still being read, and once how a model is set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from bot.core.models import Question, Retrieval
+from bot.core.wording import reply_words
+from storage.chat.traces import QuestionRecords
+from storage.models import Rung
+
+
+class SearchNotes:
+    """Writes the notes of a channel's searches."""
+
+    def __init__(self, records: QuestionRecords | None = None, *, stops_at: Rung = Rung.FULL) -> None:
+        """``records``: tell a channel's first question; None: a model answers, or nobody knows."""
+        self._records = records
+        self._stops_at = stops_at
+        self._known: set[int] = set()
+
+    async def write(self, question: Question, retrieval: Retrieval) -> Sequence[str]:
+        """The sentences, in the question's language; most searches have none.
+
+        Raises:
+            storage.errors.DatabaseUnavailable: nobody knows just now.
+        """
+        words, notes = reply_words(question.language), []
+        if files := self._partly_read(retrieval):
+            notes.append(words.partly(files))
+        if await self._is_first(question):
+            notes.append(words.first_search)
+        return notes
+
+    def _partly_read(self, retrieval: Retrieval) -> list[str]:
+        sources = [one.publication for one in retrieval.passages if not one.publication.web]
+        files = (PurePosixPath(one.file).name for one in sources if one.rung is not self._stops_at)
+        return list(dict.fromkeys(files)) if self._stops_at is Rung.FULL else []
+
+    async def _is_first(self, question: Question) -> bool:
+        channel = question.asked_in.id
+        if self._records is None or question.is_trial or channel in self._known:
+            return False
+        self._known.add(channel)
+        return await self._records.is_first(channel)

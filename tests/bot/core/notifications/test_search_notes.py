@@ -1,0 +1,58 @@
+"""What a search says of itself: a document that is still being read, and once how a model is set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fakes.core import WORDS, World, make_channel, make_passage
+
+from bot.core.models import AnalyzedQuestion, Retrieval
+from bot.core.notifications.search_notes import SearchNotes
+from storage.models import Rung
+
+ASKED = AnalyzedQuestion("When?", (), {}, None)
+
+
+class Recorded:
+    """Says of each channel whether a question of it is on record."""
+
+    def __init__(self, *, is_first: bool) -> None:
+        self.first = is_first
+        self.asked: list[int] = []
+
+    async def is_first(self, channel_id: int) -> bool:
+        self.asked.append(channel_id)
+        return self.first
+
+
+def found(rung: Rung) -> Retrieval:
+    passage = make_passage("Backups run daily.", file="it/policy.pdf")
+    return Retrieval(ASKED, (replace(passage, publication=replace(passage.publication, rung=rung)),))
+
+
+async def test_a_document_that_is_read_by_words_only_is_named(world: World) -> None:
+    """Not one that is read as far as it will be."""
+    asked = world.question("When do backups run?")
+    assert await SearchNotes().write(asked, found(Rung.QUICK)) == [WORDS.partly_read(1, files="policy.pdf")]
+    assert await SearchNotes().write(asked, found(Rung.FULL)) == []
+    assert await SearchNotes(stops_at=Rung.QUICK).write(asked, found(Rung.QUICK)) == []
+
+
+async def test_the_first_search_of_a_channel_says_how_a_model_is_set(world: World) -> None:
+    """Once, and not where a question is on record; a question that nobody asked is none."""
+    asked, never = world.question("When?"), Recorded(is_first=True)
+    notes = SearchNotes(never)  # type: ignore[arg-type]
+    assert await notes.write(replace(asked, is_trial=True), found(Rung.FULL)) == []
+    assert await notes.write(asked, found(Rung.FULL)) == [WORDS.first_search]
+    assert await notes.write(asked, found(Rung.FULL)) == []
+    assert never.asked == [make_channel().id]
+    before = SearchNotes(Recorded(is_first=False))  # type: ignore[arg-type]
+    assert await before.write(asked, found(Rung.FULL)) == []
+
+
+async def test_an_answer_ends_with_its_notes(world: World) -> None:
+    """Below an empty line, in passages as in a plain no."""
+    for text, end in (("When do backups run?", f"\n\n{WORDS.first_search}"), ("unicorn", WORDS.first_search)):
+        notes = SearchNotes(Recorded(is_first=True))  # type: ignore[arg-type]
+        answer = await world.answering(notes=notes).answer(world.question(text))
+        assert answer.text.endswith(end)
