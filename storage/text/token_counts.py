@@ -105,6 +105,13 @@ def is_frequent_word(word: str) -> bool:
     return any(count(form) == SPECIAL + 1 for form in (word, word.removesuffix("s")))
 
 
+@cache
+def frequent_words() -> tuple[str, ...]:
+    """The words of the bundled encoder's vocabulary, in lower case."""
+    tokenizer = open_tokenizer(bundled(TOKENIZER).read_bytes())
+    return tuple(word for word in tokenizer.get_vocab() if word.isalpha())
+
+
 def open_tokenizer(data: bytes) -> Tokenizer:
     """A tokenizer that neither pads nor cuts, which as shipped it does at 128 pieces."""
     tokenizer = Tokenizer.from_buffer(data)

@@ -160,8 +160,8 @@ MUTATIONS = (
     Mutation(
         "a correctly spelt word is replaced by one like it",
         "bot/core/understanding/spelling_correction.py",
-        "not _is_abbreviation(word) and not self._is_word(word)",
-        "not _is_abbreviation(word)",
+        "not (is_known or _is_abbreviation(word) or self._is_word(word))",
+        "not (is_known or _is_abbreviation(word))",
         f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary",
     ),
     Mutation(

@@ -27,23 +27,23 @@ SMALL_WORDS = {
     Language.ENGLISH: """
 a about ad after again al all also am an and ante any anybody anyone anything applies apply are aren as
 ask at ate back be because been before being below ben bent best between bin both bring but buy by call
-called can cannot cant car cause cell change come comes comment con cost costs could couldn dan day days
-dear del den did didn die different dir do doe does doesn doesnt doing don done dont door dos dove down dr
+called can cannot car cause cell change come comes comment con cost costs could couldn dan day days
+dear del den did didn die different dir do doe does doesn doing don done door dos dove down dr
 due during each either el else employee employees end ends era est et etc even ever every everybody
 everyone far fare few file find first font for form from full fur get gets give given go goes going gone
 good got had happen happened happens has hasn hat have haven having hay he hello help her here hers hi
-high him his hot hour hours how hows i if im in ing into is isn isnt it its ive just keep kind know last
+high him his hot hour hours how hows i if in ing into is isn it its just keep kind know last
 later least leave less let like list ll long longer longest look los low made mag main make man many may
 maybe me mean means men met mi mia might mine minutes month months more most much must my na name need
 needs never new next nine no non none not now number ob of off often old on once one only op open or ore
 other our ours out over own page pages paid par para pay people per please plus policy pour pro really
 report request route sale same san sans say says sea section see sem send shall she should show sin since
 so sob solo some somebody someone something son soon start starts still such sue sure tag take takes tan
-tell ten than thank thanks that thats the their theirs them then there these they thing things think this
+tell ten than thank thanks that the their theirs them then there these they thing things think this
 those through time times to toe ton too tot tout two um under until up us use used using van ve very vs
-want wants war was we wear week weeks well went were what whats when whenever where which while who whole
-whom whos whose why will with within without won wont word work working works would wouldn ya year years
-yes yet you your youre yours
+want wants war was we wear week weeks well went were what when whenever where which while who whole
+whom whose why will with within without won word work working works would wouldn ya year years
+yes yet you your yours
 """,
     Language.GERMAN: """
 aber alle allen alles als also am an andere anderen auch auf aus ausserhalb bei beim bereits bin bis bitte
@@ -159,3 +159,16 @@ zwangerschap
 """,
 }
 """What people say and ask about most."""
+
+# Typed without their apostrophe they are no typing errors. Spanish and Portuguese have none.
+CONTRACTIONS = {
+    Language.ENGLISH: """
+aint arent cant couldnt didnt doesnt dont hadnt hasnt havent heres hows im isnt ive mightnt mustnt neednt
+shant shouldnt thats theres theyll theyre theyve wasnt werent weve whats wheres whos wont wouldnt youll
+youre youve
+""",
+    Language.GERMAN: "findets gehts gibts ists kanns nich solls wenns wirds",
+    Language.FRENCH: "aujourdhui cest cetait daccord jetais jusqua jusquau navons nont quil quils quon",
+    Language.ITALIAN: "dellaltro nellaltro quellaltro tuttaltro unaltra unaltro",
+    Language.DUTCH: "savonds smiddags smorgens snachts sweekends",
+}

@@ -16,7 +16,7 @@ from itertools import permutations
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synonym
-from bot.core.understanding.language_lexicon import OTHER_WORDS, SMALL_WORDS
+from bot.core.understanding.language_lexicon import CONTRACTIONS, OTHER_WORDS, SMALL_WORDS
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, holds_phrase, phrase_terms, spellings
 
@@ -193,7 +193,7 @@ def _foreign() -> set[str]:
     return set(analyze(" ".join(words))) - set(analyze(SMALL_WORDS[Language.ENGLISH]))
 
 
-FUNCTION_TERMS = frozenset(analyze(fold(_ENGLISH + _OTHERS))) | _foreign()
+FUNCTION_TERMS = frozenset(analyze(fold(" ".join((_ENGLISH, _OTHERS, *CONTRACTIONS.values()))))) | _foreign()
 
 
 def weighted_terms(text: str) -> set[str]:
@@ -271,13 +271,19 @@ class QuestionTerms:
 
 def _owners() -> dict[str, list[Language]]:
     owners: dict[str, list[Language]] = {}
-    for language, words in SMALL_WORDS.items():
-        for word in {*words.split(), *OTHER_WORDS.get(language, "").split()}:
+    for language in SMALL_WORDS:
+        lexicons = (SMALL_WORDS, OTHER_WORDS, CONTRACTIONS)
+        for word in {word for words in lexicons for word in words.get(language, "").split()}:
             owners.setdefault(word, []).append(language)
     return owners
 
 
 _OWNERS = _owners()
+
+
+def is_lexicon_word(word: str, language: Language) -> bool:
+    """Return True for a small word, a contraction or one of the commonest words of a language."""
+    return language in _OWNERS.get(fold(word).casefold(), ())
 
 
 def language_of(text: str) -> Language | None:

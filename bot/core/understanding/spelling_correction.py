@@ -1,10 +1,11 @@
-"""Words of a question that stand nowhere in its channel, and what they are probably misspelt for.
+"""Corrects the misspelt words of a question towards the words of its channel's documents.
 
 A word is compared with the words of the channel's own live documents by its edit distance, in which a pair of
 swapped letters counts as one edit: Damerau, "A Technique for Computer Detection and Correction of Spelling
-Errors" (1964). A frequent word of English is never corrected, however near another one is: of 241 correctly
-spelt words that stood in none of the documents asked, 51 had such a neighbour ("planes": "plans"), and 3 of
-these were no frequent words.
+Errors" (1964). A word of the language is never corrected, however near another one is: of 241 correctly spelt
+words that stood in none of the documents asked, 51 had such a neighbour ("planes": "plans"), and 3 of these
+were no frequent words. Nor is anything corrected towards a typing error of a document ("microsope"), and no
+negation comes or goes.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from bot.core.models import Correction, Language, Synonym
+from bot.core.understanding.question_terms import is_lexicon_word
+from bot.core.verification.negation_lexicon import NEGATIONS
 from storage.documents.vocabulary import Vocabularies
 from storage.errors import InfrastructureError
 from storage.models import Channel
 from storage.text.analyzer import analyze, fold
-from storage.text.token_counts import is_frequent_word
+from storage.text.token_counts import frequent_words, is_frequent_word
 from storage.web_pages.opened_domains import keyword_terms
 from storage.web_pages.web_sources import WebSourcesFile
 
 MIN_LETTERS = 4
 """Shorter words are no typing errors that can be told, and seldom what a question is about."""
-MIN_LETTERS_FOR_TWO = 8
-"""From so many letters on a word may have two errors."""
+MIN_LETTERS_FOR_ONE, MIN_LETTERS_FOR_TWO = 5, 8
+"""From so many letters on a word may have one or two errors; before, only swapped letters are one."""
 MAX_ABBREVIATION = 5
 """So many capitals are an abbreviation, which is like many others and means none of them."""
 MAX_CANDIDATES = 2
@@ -37,6 +40,9 @@ MAX_CANDIDATES = 2
 
 _WORD = re.compile(r"(?<![\w@./&+#-])[^\W\d_]+(?:-[^\W\d_]+)*(?=['’]s\b|(?![\w@/&'’+#-]|[.:]\w))")
 """A word of letters, or several joined by hyphens; no part of a code, an address or 'don't'."""
+
+_DENIALS = frozenset[str]().union(*(words.denies for words in NEGATIONS.values()))
+_DENYING_PREFIXES = ("non", "un")
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +96,7 @@ class SpellingCorrector:
         self, channel: Channel, words: Iterable[str], language: Language = Language.ENGLISH
     ) -> tuple[Correction, ...]:
         """What ``words`` are misspelt for, as far as that can be told; none of them stands in the channel."""
-        typed = [word for word in words if not _is_abbreviation(word) and not self._is_word(word)]
+        typed = [word for word in words if self._may_be_misspelt(word, language)]
         if typed and self._web_sources:
             keywords = keyword_terms((await self._web_sources.known()).of(channel))
             typed = [word for word in typed if keywords.isdisjoint(analyze(word))]
@@ -104,6 +110,10 @@ class SpellingCorrector:
         return await asyncio.to_thread(
             find_corrections, typed, vocabulary, is_listed=language is Language.ENGLISH
         )
+
+    def _may_be_misspelt(self, word: str, language: Language) -> bool:
+        is_known = is_lexicon_word(word, language) or fold(word).lower() in _DENIALS
+        return not (is_known or _is_abbreviation(word) or self._is_word(word))
 
 
 def _is_abbreviation(word: str) -> bool:
@@ -135,13 +145,15 @@ def _nearest_words(
     """
     is_long = len(typed) >= MIN_LETTERS_FOR_TWO
     limit = 2 if is_long and is_listed else 1
+    may_change = is_long or (is_listed and len(typed) >= MIN_LETTERS_FOR_ONE)
     near = process.extract(typed, folded, scorer=OSA.distance, score_cutoff=limit, limit=None)
     ranked = sorted(
         ((distance, sorted(word) != sorted(typed)), -counts[written], written)
         for word, distance, written in near
-        if _may_mean(typed, word) and (is_listed or is_long or sorted(word) == sorted(typed))
+        if _may_mean(typed, word) and (may_change or sorted(word) == sorted(typed))
     )
-    if not ranked or ranked[0][0] == (0, False):
+    ranked = [one for one in ranked if not _is_slip(one[-1], counts, is_listed)]
+    if not ranked or ranked[0][0] == (0, False) or fold(ranked[0][-1]) in _DENIALS:
         return []
     by_stem: dict[str, str] = {}
     for rank, _, written in ranked:
@@ -150,9 +162,33 @@ def _nearest_words(
     return list(by_stem.values())[:MAX_CANDIDATES]
 
 
+def _is_slip(word: str, counts: Mapping[str, int], is_listed: bool) -> bool:
+    """Whether a document's word is probably misspelt: it occurs once, beside a frequent word of another stem.
+
+    Of 343 words that one collection has once, 69 are found so, half of them rightly; no correction of the
+    75 misspelt words of the evaluation is lost.
+    """
+    if counts[word] > 1 or is_frequent_word(word):
+        return False
+    known = [frequent_words()] if is_listed else []
+    known.append(tuple(other for other, count in counts.items() if count > 1))
+    stem = analyze(word)[0]
+    return any(
+        _may_mean(word, other) and analyze(other)[0] != stem
+        for words in known
+        for other, _, _ in process.extract(word, words, scorer=OSA.distance, score_cutoff=1, limit=None)
+    )
+
+
 def _may_mean(typed: str, word: str) -> bool:
-    """A slip seldom changes the first letter, unless it swaps the first two."""
-    return typed[0] == word[0] or typed[:2] == word[1::-1]
+    """A slip seldom changes the first letter, unless it swaps the first two, and never denies or affirms."""
+    is_near = typed[0] == word[0] or typed[:2] == word[1::-1]
+    return is_near and (sorted(typed) == sorted(word) or _denial(typed) == _denial(word))
+
+
+def _denial(word: str) -> str:
+    """The prefix by which a word may deny another one: "undated" is not "updated"."""
+    return next((prefix for prefix in _DENYING_PREFIXES if word.startswith(prefix)), "")
 
 
 def _in_case(typed: str, word: str) -> str:

@@ -11,6 +11,7 @@ from harness.tables import for_each
 
 from bot.core.models import Correction, Language, Question, Retrieval, Synonym
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
+from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.spelling_correction import (
     SpellingCorrector,
     alternatives,
@@ -81,11 +82,56 @@ def test_the_nearest_word_within_the_distance_for_its_length_is_meant(typed: str
     assert corrected(typed)[:1] == ([word] if word else [])
 
 
+@for_each(
+    ("typed", "vocabulary"),
+    [
+        ("nevre", {"never": 5}),
+        ("undated", {"updated": 5}),
+        ("comp", {"come": 5, "com": 4}),
+        ("microtome", {"microsope": 1, "microscope": 8}),
+        ("exclamatin", {"exlamation": 1, "exclamation": 2, "exclamations": 0}),
+    ],
+)
+def test_no_word_is_corrected_to_another_meaning(typed: str, vocabulary: Mapping[str, int]) -> None:
+    """Shows that no negation comes or goes, that short words stay, and no document's error is searched."""
+    assert not {"never", "updated", "come", "microsope", "exlamation"} & set(corrected(typed, vocabulary))
+
+
+@for_each("word", ["Arteaga", "encrypted", "urlaubsantrag"])
+def test_a_word_that_a_document_has_once_is_corrected_to_unless_it_looks_misspelt(word: str) -> None:
+    """Shows that names, frequent words and words like no other are words, however seldom."""
+    typed = word[:-3] + word[-2:]
+    assert corrected(typed, {word.lower(): 1})[:1] == [word if word[0].isupper() else word.lower()]
+
+
+@for_each(
+    ("word", "language"),
+    [
+        ("cant", Language.ENGLISH),
+        ("Didnt", Language.ENGLISH),
+        ("nicht", Language.ENGLISH),
+        ("ningún", Language.ENGLISH),
+        ("gibts", Language.GERMAN),
+        ("preavis", Language.FRENCH),
+    ],
+)
+async def test_contractions_negations_and_common_words_are_no_errors(word: str, language: Language) -> None:
+    """Shows that none is corrected, however near a word of the documents is."""
+    near = {word.lower()[:-1]: 9, word.lower() + "s": 9, word.lower()[:-1] + "x": 9}
+    corrector = SpellingCorrector(Vocabulary({1: near}))
+    assert await corrector.correct(make_channel(), [word], language) == ()
+
+
+def test_a_contraction_weighs_nothing() -> None:
+    """Shows that no reply says of "cant" that no document mentions it."""
+    assert weighted_terms("they cant, shouldnt or wont breathe") == set(analyze("breathe"))
+
+
 def test_the_likelier_of_equally_near_words_comes_first() -> None:
     """Shows distance before swapped letters before count, and at most two words of different stems."""
     assert corrected("intergal", {"internal": 9, "integral": 1}) == ["integral"]
     assert corrected("documnet", {"document": 1, "documents": 50}) == ["document"]
-    assert corrected("vally", {"valle": 1, "valley": 2, "valiy": 1}) == ["valley", "valiy"]
+    assert corrected("vally", {"valle": 1, "valley": 3, "valiy": 2}) == ["valley", "valiy"]
     assert corrected("valleyz", {"valleys": 1, "valley": 2}) == ["valley"]
 
 
@@ -182,7 +228,7 @@ async def test_the_glossary_hears_of_a_corrected_word() -> None:
 
 async def test_both_of_two_equally_near_words_are_searched_for() -> None:
     """Shows that the second one counts like a synonym of the first."""
-    found = await retrieved("chekcs parkigg", Vocabulary({1: {"parking": 2, "parkign": 1, "checks": 1}}))
+    found = await retrieved("chekcs parkigg", Vocabulary({1: {"parking": 3, "parkign": 2, "checks": 1}}))
     assert found.question.text == "checks parking"
     assert [one.text for one in found.question.synonyms] == ["parkign"]
 
