@@ -147,7 +147,8 @@ class Answering:
             view = ChannelView(self._catalog, one.channel, self._folders)
             language = spoken_language(one) or await view.language() or Language.ENGLISH
             trace = Trace(self._passages_read, began=began, stages=stages)
-            journeys.append(_Journey(replace(one, language=language), view, trace, deadline, listener))
+            typed = replace(one, language=language, typed=one.text)
+            journeys.append(_Journey(typed, view, trace, deadline, listener))
         return journeys
 
     async def _travel(self, journeys: Sequence[_Journey]) -> tuple[_Journey, Answer]:

@@ -149,6 +149,8 @@ class Question:
     filter: AppliedFilter | None = None
     unfiltered: str = ""
     """Its text with these words, where they were taken out."""
+    # As its person wrote it: no rewording or correction of ``text`` replaces it. '' where text is that.
+    typed: str = ""
     compared: tuple[UUID, ...] = ()
     """Several documents that it names and asks about: each is searched by itself, in this order."""
     history: tuple[Turn, ...] = ()
@@ -226,6 +228,8 @@ class AnalyzedQuestion:
     """The same question in a model's words, each searched for beside it."""
     corrections: tuple[Correction, ...] = ()
     """What was misspelt; ``text`` has the first word of each."""
+    # As its person wrote it: what a model is asked, beside what was searched for. '' where text is that.
+    typed: str = ""
     unknown: tuple[str, ...] = ()
     """Its content words, as typed, that stand in no document of the channel."""
     language: Language = Language.ENGLISH

@@ -320,6 +320,7 @@ class Scripted:
 
     def __init__(self, *turns: Draft | Exception) -> None:
         self.turns = list(turns)
+        self.asked: list[AnalyzedQuestion] = []
         self.faults: list[tuple[str, ...]] = []
         self.stood: list[tuple[str, ...]] = []
 
@@ -332,6 +333,7 @@ class Scripted:
         stands: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
+        self.asked.append(question)
         self.faults.append(tuple(faults))
         self.stood.append(tuple(stands))
         turn = self.turns.pop(0)

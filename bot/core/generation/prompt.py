@@ -107,7 +107,7 @@ def request(
     stands: Sequence[str] = (),
 ) -> str:
     """The user's turn: passages, question, proven sentences, what was wrong, and this reply's language."""
-    parts = [format_passages(evidence, fence), f"Question: {question.text}"]
+    parts = [format_passages(evidence, fence), _question(question)]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
     if faults:
@@ -115,10 +115,17 @@ def request(
     return "\n\n".join((*parts, _language(question)))
 
 
+def _question(question: AnalyzedQuestion) -> str:
+    """The question as typed; what was searched for in its place is a hint, and may be wrong."""
+    typed, searched = question.typed or question.text, question.text
+    hint = "" if typed == searched else f"\nSearched for (a hint, it may be wrong): {_line(searched)}"
+    return f"Question: {typed}{hint}"
+
+
 def _language(question: AnalyzedQuestion) -> str:
     """A language that the question itself does not show is no order: it may be in one that we do not know."""
     named = question.language.name.title()
-    if language_of(question.text) is question.language:
+    if language_of(question.typed or question.text) is question.language:
         return f"Answer in {named}."
     return f"Answer in the language of the question; where it shows none, in {named}."
 

@@ -140,6 +140,7 @@ class HybridRetriever:
             idf,
             compared,
             question.synonyms,
+            typed=question.typed,
             language=question.language,
             unknown=_unknown(question, holding) if chunks else (),
         )

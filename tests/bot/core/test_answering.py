@@ -34,6 +34,7 @@ from bot.core.errors import ModelReplyUnusable, ModelUnavailable
 from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
+from bot.core.generation.prompt import request
 from bot.core.models import Answer, AnswerState, Claim, Correction, Draft, Question, Quote
 from bot.core.retrieval.hybrid_retriever import HybridRetriever, QueryExpansionRetriever
 from bot.core.retrieval.reranking import RerankingRetriever, SentenceReranker
@@ -230,6 +231,15 @@ async def test_a_misspelt_question_is_answered_and_says_what_was_searched_for(wo
     assert answer.corrections == (Correction("bakcups", "backups"),)
     assert answer.unknown == ()
     assert answer.standalone == ""
+
+
+async def test_a_model_reads_the_question_as_typed(world: World) -> None:
+    """A correction is searched for, and never stands in the place of what the person wrote."""
+    model, vocabulary = Scripted(Draft((DAILY,))), Vocabulary({1: {"backups": 3}})
+    await world.answering(model, vocabulary=vocabulary).answer(world.question("When do bakcups run?"))
+    (asked,) = model.asked
+    assert (asked.typed, asked.text) == ("When do bakcups run?", "When do backups run?")
+    assert "Question: When do bakcups run?" in request(asked, [], "x")
 
 
 async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(world: World) -> None:

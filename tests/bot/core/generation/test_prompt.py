@@ -176,3 +176,11 @@ def test_other_replies_are_refused(reply: str) -> None:
     for reply_format in ReplyFormat:
         with pytest.raises(ReplyMisformatted):
             read_reply(reply, reply_format)
+
+
+def test_what_was_searched_for_is_a_hint_behind_the_question_as_typed() -> None:
+    """Shows that a correction never replaces a word, and that it names the language of neither."""
+    asked = replace(ask("they can breathe"), typed="wieso konnen die they cant breathe")
+    said = request(asked, [], "x")
+    assert "Question: wieso konnen die they cant breathe\nSearched for (a hint" in said
+    assert "hint" not in request(ask("they can breathe"), [], "x")
