@@ -59,6 +59,7 @@ from bot.core.retrieval.ranking import Ranking, Recency
 from bot.core.retrieval.reranking import Reranker, RerankingRetriever, SentenceReranker
 from bot.core.retrieval.web_search import FetchPages, WebPolicy, WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
+from bot.core.rewriting.question_translation import QuestionTranslator
 from bot.core.trace_writer import CountQuestion, writing_traces
 from bot.core.understanding.channel_folders import ChannelFolders
 from bot.core.understanding.direct_libraries import DirectLibraries
@@ -149,15 +150,13 @@ async def open_retriever(
         mode = MultiQueryMode(settings.reword)
         multi_query = None if mode is MultiQueryMode.NEVER else _open_multi_query(settings, stack)
         speller = SpellingCorrector(stores.vocabularies, web_sources=stores.web_sources)
-        widening = QueryExpansionRetriever(
-            hybrid, stores.glossary, multi_query, rewords=mode, speller=speller
-        )
+        wide = QueryExpansionRetriever(hybrid, stores.glossary, multi_query, rewords=mode, speller=speller)
         if settings.reranker == "none":
-            yield widening
+            yield wide
             return
         is_ours = settings.reranker == "sentences"
         yield RerankingRetriever(
-            widening,
+            wide,
             SentenceReranker(kept) if is_ours else await _open_reranker(settings, stores.readings, stack),
             weight=settings.sentence_weight if is_ours else settings.rerank_weight,
             seconds=settings.rerank_seconds,
@@ -303,6 +302,7 @@ async def build_answering(
             web=_web_search(bot, stores, embedder, fetch_pages),
             writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models),
             follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
+            translator=QuestionTranslator(models[0]) if models else None,
             judge=Judge(bot.answer_probability, scale),
             readings=stores.readings,
             catalog=stores.catalog,

@@ -30,6 +30,7 @@ from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
 from bot.core.retrieval.web_search import WebSearch
 from bot.core.rewriting.query_rewriting import FollowUps
+from bot.core.rewriting.question_translation import QuestionTranslator
 from bot.core.trace import QuestionRecord, SearchAttempt, TimedListener, Trace
 from bot.core.trace_writer import TraceWriter
 from bot.core.understanding.answer_types import wants_figure, wants_table
@@ -87,6 +88,7 @@ class Answering:
         commands: ChatCommands | None = None,
         folders: ChannelFolders | None = None,
         notes: SearchNotes | None = None,
+        translator: QuestionTranslator | None = None,
     ) -> None:
         self._retriever = retriever
         self._writer = writing
@@ -95,6 +97,7 @@ class Answering:
         self._catalog = catalog
         self._citations = citations
         self._follow_ups = follow_ups
+        self._translator = translator
         self._abstention = Abstention(citations)
         self._figure_selector = FigureSelector(readings)
         self._outlines = DocumentOutlines(catalog, readings, citations)
@@ -198,12 +201,14 @@ class Answering:
         return Answer(AnswerState.CHAT, too_long, language=question.language)
 
     async def _understand(self, journey: _Journey) -> Sequence[Question]:
-        """The question as typed, as reworded, or both."""
+        """The question as typed or as reworded, or both; and in the language of the documents."""
         question = journey.question
         async with journey.deadline.limit():
             readings: Sequence[Question] = (question,)
             if question.history:
                 readings = await self._follow_ups.readings(question, journey.view)
+            if self._translator and (one := await self._translator.reading(readings[-1], journey.view)):
+                readings = (*readings, one)
             return [await journey.view.narrow(one) for one in readings]
 
     async def _search(self, readings: Sequence[Question], journey: _Journey) -> Sequence[SearchAttempt]:
@@ -252,8 +257,9 @@ class Answering:
 
     async def _weigh(self, searches: Sequence[SearchAttempt], journey: _Journey) -> SearchAttempt:
         """The search that answers better, with its verdict; where it found nothing, a wider one that does."""
-        typed, *reworded = [await self._judged(one) for one in searches]
-        search = next((one for one in reworded if _is_preferred(one, typed)), typed)
+        search, *reworded = [await self._judged(one) for one in searches]
+        for other in reworded:
+            search = other if _is_preferred(other, search) else search
         if search.found_nothing:
             with contextlib.suppress(TimeoutError):
                 wide = await self._judged(
@@ -390,7 +396,7 @@ def _sureness(search: SearchAttempt) -> float:
 
 
 def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:
-    """Whether the judge holds a follow-up's rewording to be answered rather than what was typed.
+    """Whether the judge holds a rewording or a translation to be answered rather than what was typed.
 
     A figure is not judged: which one is asked for, the subject tells.
     """
