@@ -24,9 +24,10 @@ from bot.core.rewriting.rule_rewriter import (
     name_sibling,
     names_of,
     new_noun,
-    noun_phrases,
     opens_contrast,
     replace_noun,
+    replaceable_spans,
+    span_of_same_head,
 )
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.understanding.question_terms import exact_words
@@ -118,17 +119,17 @@ class FollowUps:
         documents = await view.documents() if opens_contrast(question.text) else []
         if sibling := name_sibling(question.text, last, names_of(documents)):
             return sibling
-        noun = new_noun(question.text) if question.language is Language.ENGLISH else None
-        return await self._exchanged(last, noun) if noun else None
+        noun, base = new_noun(question.text), last_question(last)
+        if noun is None or set(analyze(noun)) <= set(analyze(base)):
+            return None
+        if span := span_of_same_head(base, noun):
+            return replace_noun(base, span, noun)
+        return await self._exchanged(base, noun) if question.language is Language.ENGLISH else None
 
-    async def _exchanged(self, last: Turn, noun: str) -> str | None:
-        """The last question about ``noun``, in the place of its most similar one.
-
-        None where none is similar, and for a noun that the question holds already, as of "the other plan".
-        """
-        base = last_question(last)
-        spans = noun_phrases(base)
-        if not spans or set(analyze(noun)) <= set(analyze(base)):
+    async def _exchanged(self, base: str, noun: str) -> str | None:
+        """The last question about ``noun``, in the place of its most similar one; None where none is."""
+        spans = replaceable_spans(base, len(noun.split()))
+        if not spans:
             return None
         try:
             await self._scale.calibrate()

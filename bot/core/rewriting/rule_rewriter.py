@@ -27,7 +27,7 @@ _CONTRAST = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks?|thank you|great|so|well|yes|no|oh|danke|merci|gracias)[\s,.!]+)*"
     r"(?P<opener>(?:(?:and|und|et|y)\s+)?"
     r"(?:what about|how about|same for|was ist mit|qu'en est-il de|que tal)\b"
-    r"|(?:and|but|or|also|und|aber|et|mais|y|pero)\b[\s,]+)\s*",
+    r"|(?:and|but|or|also|und|aber|et|mais|y|pero|ed?|ma|mas|maar)\b[\s,]+)\s*",
     re.IGNORECASE,
 )
 """Openers behind which only what is different follows: "and for contractors?"."""
@@ -43,6 +43,8 @@ ENOUGH_WORDS = 2
 """A question of fewer content words says too little by itself, unless one is a name or a code; one of no more
 words at all ("part-time employees?") may."""
 
+MIN_HEADED_WORDS = 2
+"""A noun of one word has no head to share."""
 MAX_CARRIED_WORDS = 25
 """Words of an earlier question that a later one takes along."""
 
@@ -105,6 +107,35 @@ def noun_phrases(text: str) -> list[tuple[int, int]]:
         else:
             spans.append(match.span())
     return spans
+
+
+def replaceable_spans(text: str, words: int) -> list[tuple[int, int]]:
+    """(start, end) of what a noun of so many words may replace: noun phrases, and rows of words in them.
+
+    A row of content words may hold a verb, as in "approves annual leave".
+    """
+    spans = noun_phrases(text)
+    for start, end in tuple(spans):
+        placed = [match.span() for match in _JOINED_WORD.finditer(text, start, end)]
+        rows = [(row[0][0], row[-1][1]) for row in _windows(placed, words)]
+        spans += [row for row in rows if row != (start, end)]
+    return spans
+
+
+def _windows(items: Sequence[tuple[int, int]], size: int) -> Iterator[Sequence[tuple[int, int]]]:
+    return (items[at : at + size] for at in range(len(items) - size + 1))
+
+
+def span_of_same_head(text: str, noun: str) -> tuple[int, int] | None:
+    """Where a text has a noun of as many words with the same first or last word: annual leave, sick leave."""
+    words = _words_of(fold(noun).casefold())
+    if len(words) < MIN_HEADED_WORDS:
+        return None
+    for start, end in replaceable_spans(text, len(words)):
+        others = _words_of(fold(text[start:end]).casefold())
+        if len(others) == len(words) and (others[0] == words[0]) != (others[-1] == words[-1]):
+            return start, end
+    return None
 
 
 def new_noun(text: str) -> str | None:

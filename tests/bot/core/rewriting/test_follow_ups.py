@@ -119,6 +119,13 @@ async def test_a_subject_is_carried_on_over_several_turns() -> None:
     assert "take" not in second
 
 
+class Late(HashEmbedder):
+    """An embedder that is not there."""
+
+    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
+        raise EmbedderUnavailable("late")
+
+
 EXCHANGED = [
     ("and for part-time employees?", "How many vacation days do part-time employees get?"),
     ("And what about sick days?", "How many sick days do employees get?"),
@@ -162,11 +169,37 @@ async def test_a_suggested_question_is_never_reworded() -> None:
         assert len(await follow_ups.readings(asked, ChannelView(Register(), asked.channel))) == count
 
 
-async def test_nouns_of_other_languages_are_not_exchanged() -> None:
+SHARED = [
+    ("Who approves annual leave?", "and sick leave?", Language.ENGLISH, "Who approves sick leave?"),
+    ("Is annual leave carried over?", "sick leave?", Language.ENGLISH, "Is sick leave carried over?"),
+    (
+        "Combien de jours de congé annuel ?",
+        "et de congé maladie ?",
+        Language.FRENCH,
+        "Combien de jours de congé maladie?",
+    ),
+    (
+        "Wie viele Urlaubstage haben neue Angestellte?",
+        "und neue Praktikanten?",
+        Language.GERMAN,
+        "Wie viele Urlaubstage haben neue Praktikanten?",
+    ),
+]
+
+
+@for_each(("last", "question", "language", "text"), SHARED)
+async def test_a_noun_replaces_one_that_shares_a_word_with_it(
+    last: str, question: str, language: Language, text: str
+) -> None:
+    """Shows that the rest of the question stays, verb and all, in any language and without an embedder."""
+    assert await reworded(question, turn(last), language=language, embedder=Late()) == text
+
+
+async def test_nouns_of_other_languages_are_not_compared_by_meaning() -> None:
     """Shows that the subject is put behind where the embedder cannot compare."""
-    last = turn("Wie viele Urlaubstage haben neue Angestellte?")
-    text = await reworded("und neue Praktikanten?", last, language=Language.GERMAN)
-    assert text == "neue Praktikanten (Urlaubstage haben neue Angestellte)?"
+    last = turn("Wie viele Urlaubstage haben Angestellte?")
+    text = await reworded("und Praktikanten?", last, language=Language.GERMAN)
+    assert text == "Praktikanten (Urlaubstage haben Angestellte)?"
 
 
 async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
@@ -175,13 +208,6 @@ async def test_of_several_new_nouns_in_a_thread_the_last_one_counts() -> None:
     munich = await reworded("and the Munich office?", paris)
     london = await reworded("and in the London office?", paris, replace(paris, standalone=munich))
     assert london == "What is the travel allowance in the London office?"
-
-
-class Late(HashEmbedder):
-    """An embedder that is not there."""
-
-    async def aembed(self, texts: Sequence[str]) -> np.ndarray:
-        raise EmbedderUnavailable("late")
 
 
 async def test_without_an_embedder_the_subject_is_put_behind() -> None:
