@@ -98,7 +98,7 @@ LAYERS = {
         ("generation", "commands"),
         ("notifications",),
         ("trace",),
-        ("trace_writer",),
+        ("trace_writer", "compound_questions"),
         ("answering", "quality"),
     ),
     "ingestion": (

@@ -19,6 +19,7 @@ from bot.core.citations.passages import write_passages
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.chat_intents import recognize
 from bot.core.commands.document_outline import DocumentOutlines
+from bot.core.compound_questions import trace_each
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
@@ -113,10 +114,9 @@ class Answering:
         self._notes = notes or SearchNotes()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer to one question of one channel; never raises for a failing engine or model.
+        """The answer to the questions of a message; never raises for a failing engine or model.
 
-        Of the channels that a direct chat asks each is searched and judged by itself; the surest answers.
-        ``listener`` is shown what a model writes, as far as it is proven.
+        Of the channels that a direct chat asks, the surest answers. ``listener`` is shown proven sentences.
         """
         record = await self.trace(question, listener)
         log.info("%s", record.log_line())
@@ -126,6 +126,9 @@ class Answering:
 
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
         """The answer, as ``answer`` gives it, with how it came about; nothing of this is kept."""
+        return await trace_each(self._trace, question, listener)
+
+    async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
         started = time.perf_counter()
         timed = TimedListener(listener) if listener else None
         journeys = await self._set_out(question, Deadline(self._answer_seconds), timed)
@@ -396,10 +399,7 @@ def _sureness(search: SearchAttempt) -> float:
 
 
 def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:
-    """Whether the judge holds a rewording or a translation to be answered rather than what was typed.
-
-    A figure is not judged: which one is asked for, the subject tells.
-    """
+    """Whether a rewording or translation is likelier to be answered; a figure is not judged."""
     if reworded.verdict is None or typed.verdict is None:
         return True
     return reworded.verdict.probability > typed.verdict.probability

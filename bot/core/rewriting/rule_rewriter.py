@@ -48,7 +48,7 @@ MIN_HEADED_WORDS = 2
 MAX_CARRIED_WORDS = 25
 """Words of an earlier question that a later one takes along."""
 
-_ASKING = re.compile(
+ASKING_WORD = re.compile(
     r"""\b(?:wh(?:at|o|om|ose|en|ere|y|ich)|how|w(?:as|er|en|em|ie|o|ann|arum|ieso)|welche[mnrs]?
     |qu(?:e|i|oi|and|els?|elles?|ien(?:es)?|anto|ando|ale|ali|al|ais|em)|combien|comment|pourquoi
     |cu(?:al(?:es)?|ando|ant[oa]s?)|como|donde|che|chi|come|dove|perche|quant[aeio]|onde
@@ -143,7 +143,7 @@ def new_noun(text: str) -> str | None:
     contrast = opens_contrast(text)
     rest = text[contrast.end() :] if contrast else text
     spans = noun_phrases(rest)
-    if len(spans) != 1 or _ASKING.search(fold(rest)) or _pronouns(_words_of(rest)):
+    if len(spans) != 1 or ASKING_WORD.search(fold(rest)) or _pronouns(_words_of(rest)):
         return None
     start, end = spans[0]
     return rest[start:end]

@@ -1,0 +1,207 @@
+"""Answers the questions of one message one by one, and joins the replies in their order.
+
+A second question may lean on the first, as a follow-up leans on its thread ("and who approves it?").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, TypeVar
+
+from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
+from bot.core.ports import AnswerListener
+from bot.core.rewriting.rule_rewriter import ASKING_WORD, content_words, opens_contrast
+from bot.core.trace import QuestionRecord, Trace
+from bot.core.understanding.answer_types import asks_whether, compares
+from storage.chat_models import Turn
+from storage.task_group import gather_or_cancel
+from storage.text.analyzer import fold
+
+MAX_QUESTIONS = 3
+MAX_CHARS = 500
+MIN_WORDS, MIN_NAMED = 3, 2
+
+TraceQuestion = Callable[[Question, AnswerListener | None], Coroutine[Any, Any, QuestionRecord]]
+
+_SENTENCE = re.compile(r"(?<=\?)\s+(?=\S)")
+_CLAUSE = re.compile(
+    rf"""[,;]?\s+(?:and|und|et|y|e|en)\s+(?:also\s+)?
+    (?=(?:{ASKING_WORD.pattern})\s+(?!to\b)
+      |(?:is|are|do|does|did|can|could|may|must|should|will)\s+(?:it|they|i|we|you|there|this|the|an?|my|our)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MARK = re.compile(r"\[(\d{1,3})\]")
+
+T = TypeVar("T")
+
+_ANSWERED = (AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES)
+
+
+async def trace_each(
+    trace: TraceQuestion, question: Question, listener: AnswerListener | None
+) -> QuestionRecord:
+    """Trace each question of a message at the same time; ``listener`` is shown the first."""
+    texts = split_questions(question.text)
+    if len(texts) < 2 or question.is_trial:
+        return await trace(question, listener)
+    parts = [_part(question, texts[:at], text) for at, text in enumerate(texts)]
+    headed = [_HeadedListener(listener, _heading(texts[0])) if listener else None, *[None] * (len(texts) - 1)]
+    records = await gather_or_cancel(*(trace(*one) for one in zip(parts, headed, strict=True)))
+    return _joined(question, texts, records)
+
+
+def split_questions(text: str) -> list[str]:
+    """The questions of a message, at most three, each with what is said before it; else the whole message.
+
+    A clause is a question of its own behind "and", where it asks by itself and the one before does, too.
+    """
+    if len(text) > MAX_CHARS or compares(text):
+        return [text]
+    parts = list(chain.from_iterable(map(_clauses, _SENTENCE.split(text.strip()))))
+    is_split = 1 < len(parts) <= MAX_QUESTIONS and len(content_words(parts[0])) >= MIN_NAMED
+    return parts if is_split and all(map(_is_question, parts[1:])) else [text]
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    start, folded = 0, fold(sentence)
+    for match in _CLAUSE.finditer(folded if len(folded) == len(sentence) else sentence):
+        before = sentence[start : match.start()]
+        if _asks_once(fold(before)) and content_words(before):
+            yield before
+            start = match.end()
+    yield sentence[start:]
+
+
+def _asks_once(clause: str) -> bool:
+    """Whether a clause opens as a question; a further word that asks stands in a clause of its own.
+
+    "Who is the person who approves and who signs?" is one question.
+    """
+    asking = list(ASKING_WORD.finditer(clause))
+    if not asking:
+        return asks_whether(clause)
+    return len(asking) == 1 and not content_words(clause[: asking[0].start()])
+
+
+def _is_question(part: str) -> bool:
+    """Whether it asks more than a detail of the question before it: "which year?", "dates please"."""
+    asks = opens_contrast(part) is not None or _asks_once(fold(part)) or asks_whether(part)
+    return asks and len(part.split()) >= MIN_WORDS and bool(content_words(part))
+
+
+def _part(question: Question, before: Sequence[str], text: str) -> Question:
+    turns = tuple(Turn(one, one, "") for one in before)
+    members = tuple(replace(one, history=(*one.history, *turns)) for one in question.members)
+    return replace(question, text=text, history=(*question.history, *turns), members=members)
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadedListener:
+    """Shows the first reply under its question, as the whole message begins."""
+
+    listener: AnswerListener
+    heading: str
+
+    def show(self, text: str) -> None:
+        """Show it."""
+        self.listener.show(f"{self.heading}\n{text}")
+
+
+def _heading(text: str) -> str:
+    text = text.strip().rstrip("?.! ")
+    return f"{text[:1].upper()}{text[1:]}?"
+
+
+def _joined(question: Question, texts: Sequence[str], records: Sequence[QuestionRecord]) -> QuestionRecord:
+    traces = [one.trace for one in records]
+    trace = Trace(
+        traces[0].most_read,
+        [search for one in traces for search in one.searches],
+        next((one.judged for one in traces if one.judged), None),
+        [attempt for one in traces for attempt in one.attempts],
+        [call for one in traces for call in one.calls],
+        traces[0].began,
+        [stage for one in traces for stage in one.stages],
+    )
+    asked = replace(question, language=records[0].question.language)
+    return QuestionRecord(asked, join_answers(texts, [one.answer for one in records]), trace)
+
+
+def join_answers(texts: Sequence[str], answers: Sequence[Answer]) -> Answer:
+    """One reply of those to several questions, each under its own, with numbers that run through."""
+    shifted, last = list[Answer](), 0
+    for one in answers:
+        shifted.append(_shifted(one, last))
+        last += max((citation.number for citation in one.citations), default=0)
+    paragraphs = [f"{_heading(text)}\n{one.text}" for text, one in zip(texts, shifted, strict=True)]
+    state = _state([one.state for one in shifted])
+    return replace(
+        shifted[0],
+        state=state,
+        text="\n\n".join(paragraphs),
+        citations=_all(one.citations for one in shifted),
+        figures=_all(one.figures for one in shifted),
+        passages=_all(one.passages for one in shifted),
+        nearest=next(
+            (one.nearest for one in shifted if one.nearest and state is AnswerState.NOT_FOUND), None
+        ),
+        unread=tuple(dict.fromkeys(_all(one.unread for one in shifted))),
+        milliseconds=_longest([one.milliseconds for one in shifted]),
+        standalone=_standalone(texts, shifted),
+        corrections=_all(one.corrections for one in shifted),
+        unknown=_all(one.unknown for one in shifted),
+        filter=next((one.filter for one in shifted if one.filter), None),
+        is_generated=any(one.is_generated for one in shifted),
+        answered_from=_origin([one.answered_from for one in shifted if one.answered_from]),
+    )
+
+
+def _shifted(answer: Answer, by: int) -> Answer:
+    return replace(
+        answer,
+        text=_MARK.sub(lambda mark: f"[{int(mark[1]) + by}]", answer.text),
+        citations=tuple(replace(one, number=one.number + by) for one in answer.citations),
+        figures=tuple(replace(one, number=one.number + by if one.number else 0) for one in answer.figures),
+    )
+
+
+def _state(states: Sequence[AnswerState]) -> AnswerState:
+    """Grounded where all parts are, partial where one is not; a reply that quotes alone claims nothing."""
+    asked = [one for one in states if one is not AnswerState.CHAT]
+    answered = [one for one in asked if one in _ANSWERED]
+    if not answered:
+        return next((one for one in asked if one is AnswerState.NOT_FOUND), states[-1])
+    if set(answered) == {AnswerState.PASSAGES}:
+        return AnswerState.PASSAGES
+    return AnswerState.GROUNDED if set(asked) == {AnswerState.GROUNDED} else AnswerState.PARTIAL
+
+
+def _all(parts: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    return tuple(chain.from_iterable(parts))
+
+
+def _standalone(texts: Sequence[str], answers: Sequence[Answer]) -> str:
+    if not any(one.standalone for one in answers):
+        return ""
+    return " ".join(_heading(one.standalone or text) for text, one in zip(texts, answers, strict=True))
+
+
+def _longest(times: Sequence[Milliseconds]) -> Milliseconds:
+    """Longest of each part: the questions are answered at the same time; the first words are the first's."""
+    return Milliseconds(
+        max(one.retrieve for one in times),
+        max(one.answer for one in times),
+        max(one.total for one in times),
+        times[0].first,
+    )
+
+
+def _origin(origins: Sequence[AnsweredFrom]) -> AnsweredFrom | None:
+    if not origins:
+        return None
+    tenants = tuple(dict.fromkeys(_all(one.tenants for one in origins)))
+    names = {one.name for one in origins}
+    return AnsweredFrom(tenants, names.pop() if len(names) == 1 else "")

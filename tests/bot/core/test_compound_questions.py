@@ -1,0 +1,130 @@
+"""Two questions in one message are both answered, each under its own words, with numbers that run through."""
+
+from __future__ import annotations
+
+from fakes.core import Looker, Scripted, World
+from harness.tables import for_each
+
+from bot.core.compound_questions import join_answers, split_questions
+from bot.core.models import Answer, AnswerFigure, AnswerState, Citation, Claim, Draft, Quote
+from storage.models import Box
+
+SPLIT = [
+    ("When do backups run and who is the keeper?", ["When do backups run", "who is the keeper?"]),
+    (
+        "When does the car park close? Who makes badges?",
+        ["When does the car park close?", "Who makes badges?"],
+    ),
+    (
+        "I lost my badge. Who makes them? Where do I collect it?",
+        ["I lost my badge. Who makes them?", "Where do I collect it?"],
+    ),
+    ("Wann laufen Backups und wer prüft sie?", ["Wann laufen Backups", "wer prüft sie?"]),
+    (
+        "¿Cuántos días de vacaciones hay y quién los aprueba?",
+        ["¿Cuántos días de vacaciones hay", "quién los aprueba?"],
+    ),
+    ("How many days of annual leave? And sick leave?", ["How many days of annual leave?", "And sick leave?"]),
+    (
+        "Can I report this by phone and do I have to give a name?",
+        ["Can I report this by phone", "do I have to give a name?"],
+    ),
+]
+
+WHOLE = [
+    "When and where does it take place?",
+    "Who is the person who approves and who signs?",
+    "What is the difference between a policy and what the handbook says?",
+    "What is the procedure and how to start?",
+    "Who invented the symbol and what year?",
+    "Who wrote the report? I need the name.",
+    "Which acid and how much of it goes into each vessel?",
+    "What is a? What is b? What is the third one? What is the fourth one?",
+    "What is the limit? " + "Really, what is the limit of it? " * 30,
+]
+
+
+@for_each(("text", "parts"), SPLIT)
+def test_a_message_is_split_where_a_second_question_asks_by_itself(text: str, parts: list[str]) -> None:
+    """Shows sentences and clauses, in several languages."""
+    assert split_questions(text) == parts
+
+
+@for_each("text", WHOLE)
+def test_one_question_stays_whole(text: str) -> None:
+    """Shows relative clauses, comparisons, details of the same question, and a message of too many."""
+    assert split_questions(text) == [text]
+
+
+def test_the_replies_are_joined_in_order() -> None:
+    """Shows headings, numbers that run through, and what belongs to all parts."""
+    first = Answer(
+        AnswerState.GROUNDED,
+        "At 2 [1], twice [2].",
+        citations=(_citation(1), _citation(2)),
+        is_generated=True,
+    )
+    figure = AnswerFigure("a.pdf", 1, "Plan", Box(0, 0, 1, 1), "u", "i", number=1)
+    second = Answer(AnswerState.GROUNDED, "Ada [1].", citations=(_citation(1),), figures=(figure,))
+    joined = join_answers(["when do they run", "who keeps them?"], [first, second])
+    assert joined.text == "When do they run?\nAt 2 [1], twice [2].\n\nWho keeps them?\nAda [3]."
+    assert [one.number for one in joined.citations] == [1, 2, 3]
+    assert (joined.state, joined.figures[0].number, joined.is_generated) == (AnswerState.GROUNDED, 3, True)
+
+
+STATES = [
+    ("grounded", "not_found", "partial"),
+    ("passages", "not_found", "passages"),
+    ("grounded", "passages", "partial"),
+    ("grounded", "chat", "grounded"),
+    ("not_found", "failed", "not_found"),
+    ("failed", "failed", "failed"),
+    ("chat", "chat", "chat"),
+]
+
+
+@for_each(("one", "other", "state"), STATES)
+def test_the_state_says_whether_all_was_answered(one: str, other: str, state: str) -> None:
+    """Shows that a part without an answer makes a model's reply partial, whichever part it is."""
+    parts = [Answer(AnswerState(one), "One."), Answer(AnswerState(other), "Other.")]
+    for answers in (parts, parts[::-1]):
+        assert join_answers(["a", "b"], answers).state == state
+
+
+async def test_both_questions_are_searched_for(world: World) -> None:
+    """Shows passages of both, and a plain no beside what was found."""
+    both = await world.answering().answer(
+        world.question("When do backups run? When are travel costs refunded?")
+    )
+    assert both.state is AnswerState.PASSAGES
+    assert both.text.index("2:00 AM") < both.text.index("30 days")
+    assert [one.number for one in both.citations] == list(range(1, len(both.citations) + 1))
+    asked = "When do backups run and who is the Mongolian ambassador?"
+    half = await world.answering().answer(world.question(asked))
+    assert half.state is AnswerState.PASSAGES
+    assert "2:00 AM" in half.text
+    assert "Who is the Mongolian ambassador?" in half.text
+
+
+async def test_a_second_question_leans_on_the_first(world: World) -> None:
+    """Shows that a pronoun means what the first one asks about."""
+    answer = await world.answering().answer(
+        world.question("When does a failed backup run and where is it noted?")
+    )
+    assert "failed backup" in answer.standalone.split("? ")[1]
+
+
+async def test_what_is_shown_early_is_how_the_reply_begins(world: World) -> None:
+    """Shows that a model's first sentence stands under its question while the rest is written."""
+    claim = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
+    looker = Looker()
+    model = Scripted(Draft((claim,)), Draft((claim,)))
+    question = world.question("When do backups run every day? When are backups run at night?")
+    answer = await world.answering(model).answer(question, looker)
+    assert looker.seen
+    assert all(answer.text.startswith(one) for one in looker.seen)
+    assert len(model.asked) == 2
+
+
+def _citation(number: int) -> Citation:
+    return Citation(number, "A", "a.pdf", 1, "quote", (), "https://example.test")
