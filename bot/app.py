@@ -22,6 +22,7 @@ from bot.bootstrap import (
     embedding_key,
     open_feedback,
     open_home,
+    open_models,
     open_slack,
     open_teams,
 )
@@ -36,6 +37,7 @@ from bot.core.conversation.direct_chats import MembershipLookup
 from bot.core.conversation.memory import expiring
 from bot.core.notifications.answer_revisions import AnswerReviser
 from bot.core.notifications.notifier import Notifier
+from bot.core.notifications.suggested_questions import SuggestedQuestions
 from bot.core.notifications.welcome import Onboarding
 from bot.core.ports import Announcer, DrawFigure, Messenger
 from bot.core.trace import QuestionRecord
@@ -295,10 +297,13 @@ async def _notifying(
     settings: Settings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
 ) -> AsyncIterator[None]:
     """Announce what became of files, and revise answers whose sources changed, until the context ends."""
-    notifier = await build_notifier(settings, stores, answering, links, platforms.announcers)
     reviser = build_reviser(stores, links, platforms.messengers)
-    async with _running(notifier, "announcing"), _running(reviser, "revising"):
-        yield
+    async with AsyncExitStack() as stack:
+        model = next(iter(open_models(settings.bot, stack)), None)
+        suggested = SuggestedQuestions(answering, stores.readings, model)
+        notifier = await build_notifier(settings, stores, suggested, links, platforms.announcers)
+        async with _running(notifier, "announcing"), _running(reviser, "revising"):
+            yield
 
 
 @asynccontextmanager

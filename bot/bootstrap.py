@@ -292,9 +292,7 @@ async def build_answering(
     citations = CitationService(stores.citations, links, stores.catalog)
     scale = CosineScale(None if kept.has_bundled_embedder else query_embedder)
     async with AsyncExitStack() as stack:
-        models = _models(bot)
-        for model in models:
-            stack.push_async_callback(model.aclose)
+        models = open_models(bot, stack)
         retriever = open_retriever(bot, stores, search, query_embedder, sentences)
         rewriter = ModelRewriter(models[0]) if models else None
         yield Answering(
@@ -341,8 +339,8 @@ async def build_answering(
         )
 
 
-def _models(settings: BotSettings) -> list[ModelGenerator]:
-    """The configured models, in the order in which they are asked.
+def open_models(settings: BotSettings, stack: AsyncExitStack) -> list[ModelGenerator]:
+    """The configured models, in the order in which they are asked; ``stack`` closes their connections.
 
     Raises:
         SettingsError: a second one is set by halves, or without a first.
@@ -352,7 +350,10 @@ def _models(settings: BotSettings) -> list[ModelGenerator]:
         return []
     from bot.llm.generator import configured_models
 
-    return configured_models(settings)
+    models = configured_models(settings)
+    for model in models:
+        stack.push_async_callback(model.aclose)
+    return models
 
 
 def build_conversation(
@@ -497,19 +498,18 @@ def open_teams(
 async def build_notifier(
     settings: Settings,
     stores: Stores,
-    answering: Answering,
+    suggested_questions: SuggestedQuestions,
     links: Links,
     announcers: Mapping[Platform, Announcer],
 ) -> Notifier:
     """What tells channels and admins of their files; nothing runs yet."""
-    bot = settings.bot
-    admin = bot.admin_channel
+    bot, admin = settings.bot, settings.bot.admin_channel
     record_week = partial(record_digests, stores.database)
     digest = GapDigest(record_week, stores.channels, stores.records, to=bot.gap_digest)
     receipts = ReceiptBuilder(
         stores.notices,
         stores.channels,
-        SuggestedQuestions(answering, stores.readings),
+        suggested_questions,
         CitationService(stores.citations, links, stores.catalog),
         catalog=stores.catalog,
         folders=ChannelFolders(stores.folders, settings.inbox),

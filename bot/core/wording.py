@@ -152,9 +152,7 @@ class ReplyWords:
     page_of: SentenceTemplate
     web_source: SentenceTemplate
     more_sources: PluralSentence
-    question_about: SentenceTemplate
     document_named: SentenceTemplate
-    document_unnamed: str
     helpful: str
     not_helpful: str
     why: str
@@ -306,11 +304,6 @@ class ReplyWords:
     def page_label(self, page: int, *, is_ocr: bool = False) -> str:
         """A page, and whether OCR read it: ``p. 4 (OCR)``."""
         return (self.source_by_ocr if is_ocr else self.source)(page=page)
-
-    def question_on(self, topic: str, title: str) -> str:
-        """How a person might ask about a heading; ``title`` is '' for a document without one to speak of."""
-        document = self.document_named(title=title) if title else self.document_unnamed
-        return self.question_about(document=document, topic=topic)
 
 
 @cache

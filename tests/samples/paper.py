@@ -4,6 +4,12 @@ from __future__ import annotations
 
 FONTS = ("/Helvetica", "/Helvetica-Bold")
 
+FAQ = {
+    "When do nightly backups run?": "Nightly backups run at 2:00 AM, also on holidays.",
+    "Who checks the backup report?": "The IT department checks the backup report every morning.",
+    "How long are backup tapes kept?": "Backup tapes are kept for ninety days in the vault.",
+}
+
 
 def pdf(*pages: str) -> bytes:
     """A PDF with these pages; the same pages always give the same bytes."""
@@ -20,6 +26,16 @@ def table_pdf(title: str, rows: list[list[str]]) -> bytes:
             drawn.append(
                 f"{left} {top - 20} 150 20 re S BT {font} 11 Tf {left + 5} {top - 14} Td ({text}) Tj ET"
             )
+    return _of_contents([" ".join(drawn)])
+
+
+def faq_pdf() -> bytes:
+    """A PDF of one page: frequent questions as headings, each with its answer under it."""
+    drawn = ["BT /F2 20 Tf 60 780 Td (Backup questions) Tj ET"]
+    for number, (heading, answer) in enumerate(FAQ.items()):
+        top = 740 - 60 * number
+        drawn.append(f"BT /F2 14 Tf 60 {top} Td ({heading}) Tj ET")
+        drawn.append(f"BT /F1 11 Tf 60 {top - 22} Td ({answer}) Tj ET")
     return _of_contents([" ".join(drawn)])
 
 

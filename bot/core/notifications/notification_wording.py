@@ -69,8 +69,6 @@ EARLIER_ANSWERS = "Until then its earlier version answers."
 
 REPAIRED = "The file is damaged and was repaired for reading: better replace it by a sound copy."
 
-HOW_DO_I = "How do I {}?"
-
 
 def welcome_direct(*, has_library: bool) -> str:
     """Opens the first message of a direct chat."""

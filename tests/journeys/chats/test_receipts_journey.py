@@ -14,7 +14,7 @@ from engines.weaviate import RealWeaviate
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
-from samples.paper import pdf
+from samples.paper import faq_pdf, pdf
 
 from storage.models import ChannelKey, Platform
 
@@ -31,16 +31,16 @@ async def serve_slack(program: Program, start_slack: StartSlack, **settings: str
 @pytest.mark.long
 @pytest.mark.engine("slack")
 async def test_a_pdf_dropped_for_a_slack_channel_is_told_there_with_questions_that_it_answers(
-    program: Program, start_slack: StartSlack, sop: Path
+    program: Program, start_slack: StartSlack
 ) -> None:
     """Shows that the receipt names file and pages, opens page 1, and offers questions that answer."""
     slack = await serve_slack(program, start_slack)
     async with program.serving():
-        program.drop(f"sl_{TEAM}_{IT}", sop)
+        program.drop(f"sl_{TEAM}_{IT}", faq_pdf(), "backup-faq.pdf")
         program.drop(f"sl_{TEAM}_{HR}", pdf(f"The secret project is called {CANARY}."), "secret.pdf")
-        (receipt,) = await until(lambda: slack.posted(IT, "2 pages"), log=lambda: program.log)
+        (receipt,) = await until(lambda: slack.posted(IT, "1 page"), log=lambda: program.log)
         words = json.dumps(receipt, ensure_ascii=False)
-        assert sop.name in words
+        assert "backup-faq.pdf" in words
         assert CANARY not in words
         questions = [line[2:] for line in receipt["text"].splitlines() if line.startswith("• ")]
         assert 1 <= len(questions) <= 3
@@ -146,18 +146,18 @@ async def test_the_admins_channel_in_teams_hears_of_an_index_that_was_silent_for
 @pytest.mark.long
 @pytest.mark.engine("playground")
 async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
-    program: Program, start_playground: StartPlayground, sop: Path
+    program: Program, start_playground: StartPlayground
 ) -> None:
     """Shows that a receipt waits for the channel's first question, and then appears there as a card."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true"}
     channel = ChannelKey(Platform.TEAMS, TENANT, OPERATIONS).tenant
     async with program.serving():
-        program.drop(channel, sop)
+        program.drop(channel, faq_pdf(), "backup-faq.pdf")
         await program.until_live(channel, 1)
         await playground.say(OPERATIONS, "hello", mention=True)
         card = await until(lambda: receipt_card(playground), log=lambda: program.log)
-        assert "2 pages" in card
+        assert "1 page" in card
         assert "Try asking:" in card
 
 

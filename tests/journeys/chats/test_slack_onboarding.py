@@ -12,6 +12,7 @@ from fakes.slack_events import Signed, joined
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
+from samples.paper import faq_pdf
 
 from bot.core.notifications.notification_wording import ASK, WELCOME_LEAD
 
@@ -29,13 +30,13 @@ async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
 async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_a_click_asks(
-    program: Program, start_slack: StartSlack, sop: Path, browser: Browser, tmp_path: Path
+    program: Program, start_slack: StartSlack, browser: Browser, tmp_path: Path
 ) -> None:
     """Shows the list, the buttons, and the answer in the welcome's thread; repeats and a restart add none."""
     slack = await serve_slack(program, start_slack)
     signed = Signed(slack.session, program.url, SECRET)
     async with program.serving():
-        program.drop(CHANNEL, sop)
+        program.drop(CHANNEL, faq_pdf(), "backup-faq.pdf")
         await program.until_live(CHANNEL, 1)
         assert [await signed.send(joined(IT, f"Ev{number}")) for number in range(2)] == [200, 200]
         (welcome,) = await until(lambda: slack.posted(IT, "I am Footnote"), log=lambda: program.log)
@@ -55,7 +56,7 @@ async def test_a_channel_is_welcomed_once_with_its_documents_and_questions_that_
         question = buttons[0]["accessory"]["value"]
         assert f"<@U0ALICE01>: {question}" in answer["text"]
         await page.get_by_text("1 reply").click()
-        await page.get_by_text("[1]").wait_for()
+        await page.get_by_text("[1]").first.wait_for()
         await page.screenshot(path=tmp_path / "clicked.png")
         listed = program.run("channels")
         assert "#it-ops" in listed.stdout, listed

@@ -41,7 +41,7 @@ IT = ChannelKey(Platform.SLACK, "T1", "C0IT")
 HR = ChannelKey(Platform.SLACK, "T1", "C0HR")
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 TEXT = "Backups run daily at 2:00 AM. The tapes are kept for 30 days. Restores are tested every quarter."
-HEADINGS = ("When do backups run?", "Backup tapes", "Restore tests")
+HEADINGS = ("When do backups run?", "Where are tapes kept?", "Who tests a restore?")
 HURRIED = NotificationTiming(quiet=0, hold=0)
 
 

@@ -1,60 +1,131 @@
-"""Questions made up from a document's own headings."""
+"""Questions that are offered of a new document: a model's, or headings that ask, where it answers them."""
 
 from __future__ import annotations
 
-from fakes.core import WORDS
+from dataclasses import dataclass, field
+from typing import cast
+from uuid import UUID
+
+from fakes.core import ASKED_AT, make_channel
+from fakes.web_house import ScriptedAnswering
 from harness.tables import for_each
 
-from bot.core.models import Language
-from bot.core.notifications.suggested_questions import MAX_QUESTION_CHARS, suggest_questions
-from bot.core.wording import reply_words
+from bot.core.errors import ModelUnavailable
+from bot.core.models import Answer, AnswerState, Citation, Reply
+from bot.core.notifications.suggested_questions import (
+    MAX_OFFERED,
+    MAX_QUESTION_CHARS,
+    MAX_TRIED,
+    SuggestedQuestions,
+    asking_headings,
+    plain_questions,
+)
+from bot.core.ports import Generator
+from storage.chat_models import Notice
 from storage.models import Chunk
+from storage.queues.reading_repair import RepairingReadings
 
-BODY = "This is the text of the section and it is here for the reader with all of the words in it."
+VERSION = 7
+NOTICE = Notice(1, "live", ASKED_AT, 1, "it", None, version_id=VERSION, reading_id=UUID(int=1), chunks=1)
 
 
-def chunk(text: str = BODY, heading: str = "") -> Chunk:
+def chunk(heading: str = "", text: str = "Backups run at two.") -> Chunk:
     """A chunk under a heading."""
     return Chunk(0, text, 1, (heading,) if heading else (), (), ((0, 1),))
 
 
-def test_a_heading_that_asks_is_taken_as_it_is() -> None:
-    """Shows that a document's own questions come first."""
-    chunks = [chunk(heading="Daily check of the tapes"), chunk(heading="How do I reset my password?")]
-    questions = suggest_questions(chunks, "", 6)
-    assert questions[0] == "How do I reset my password?"
-    assert WORDS.question_on("daily check of the tapes", "") in questions
+@dataclass
+class Reading:
+    """A reading of these chunks."""
+
+    chunks: list[Chunk]
+
+    async def chunks_at(self, places: object) -> list[Chunk]:
+        """All of them."""
+        return self.chunks
 
 
-def test_a_heading_is_asked_about_by_the_documents_title_and_in_its_language() -> None:
-    """Shows that a German text is asked in German."""
-    german = "Der Antrag und die Frist, die nicht von der Leitung ist, sind mit dem Formular zu stellen."
-    assert suggest_questions([chunk(german, "2. Urlaubsanspruch")], "Handbuch", 3) == [
-        reply_words(Language.GERMAN).question_on("Urlaubsanspruch", "Handbuch")
+@dataclass
+class Author:
+    """A model that writes what a test told it to."""
+
+    reply: str | Exception
+    requests: list[str] = field(default_factory=list)
+
+    async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
+        """The reply."""
+        self.requests.append(request)
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return Reply(self.reply, None)
+
+
+def cites(version: int, state: AnswerState = AnswerState.GROUNDED) -> Answer:
+    """An answer that cites a version."""
+    return Answer(state, "[1]", (Citation(1, "A", "a.pdf", 1, "q", (), "", version_id=version),))
+
+
+async def offered(answers: dict[str, Answer], author: Author | None, *chunks: Chunk) -> tuple[str, ...]:
+    """What is offered of a document of these chunks, where questions are answered so."""
+    suggested = SuggestedQuestions(
+        ScriptedAnswering(dict(answers)),
+        cast(RepairingReadings, Reading(list(chunks) or [chunk()])),
+        cast("Generator | None", author),
+    )
+    return await suggested.questions(make_channel(), NOTICE)
+
+
+async def test_a_models_questions_are_offered_where_the_document_answers_them() -> None:
+    """Shows that another document's answer, and none, do not count; and what the model reads."""
+    author = Author("1. When do backups run?\n- Who keeps the tapes?\nHow long are tapes kept?\n")
+    answers = {"When do backups run?": cites(VERSION), "Who keeps the tapes?": cites(VERSION + 1)}
+    assert await offered(answers, author) == ("When do backups run?",)
+    assert "Backups run at two." in author.requests[0]
+
+
+async def test_without_a_model_only_headings_that_ask_are_offered() -> None:
+    """Shows that no question is made of a heading that names something."""
+    heading = "How do I reset my password?"
+    chunks = (chunk("Daily check of the tapes"), chunk("Contents"), chunk(heading))
+    assert await offered({heading: cites(VERSION, AnswerState.PASSAGES)}, None, *chunks) == (heading,)
+    assert asking_headings(chunks[:2]) == []
+
+
+async def test_a_model_that_fails_leaves_the_headings() -> None:
+    """Shows that a receipt does not fail with it."""
+    heading = "How do I reset my password?"
+    author = Author(ModelUnavailable("late"))
+    assert await offered({heading: cites(VERSION)}, author, chunk(heading)) == (heading,)
+
+
+async def test_few_are_tried_and_fewer_offered() -> None:
+    """Shows the bounds of what a document costs."""
+    texts = [
+        f"How long is the {word} part kept?"
+        for word in "first second third fourth fifth sixth seventh".split()
     ]
+    answering = ScriptedAnswering()
+    reading = cast(RepairingReadings, Reading([chunk()]))
+    author = cast(Generator, Author("\n".join(texts)))
+    assert await SuggestedQuestions(answering, reading, author).questions(make_channel(), NOTICE) == ()
+    assert len(answering.asked) == MAX_TRIED
+    assert await offered({text: cites(VERSION) for text in texts}, Author("\n".join(texts))) == tuple(
+        texts[:MAX_OFFERED]
+    )
 
 
 @for_each(
-    "heading",
+    "text",
     [
-        "Contents",
-        "1. Introduction",
-        "SOP-IT-04",
-        "see https://evil.example/now",
-        "<!channel> look here",
-        "*bold* [link](x)",
-        "@everyone read this",
+        "see https://evil.example/now for what?",
+        "<!channel> who may look here?",
+        "*bold* [link](x) or not?",
+        "@everyone may read this?",
+        "Really so?",
+        "The tapes are kept.",
+        "Who " * MAX_QUESTION_CHARS + "?",
     ],
 )
-def test_an_empty_or_dangerous_heading_is_not_asked_about(heading: str) -> None:
-    """Shows that nothing a chat could take for a link, a mention or markup gets into a question."""
-    assert suggest_questions([chunk(heading=heading)], "", 6) == []
-
-
-def test_questions_are_few_short_and_distinct() -> None:
-    """Shows the bounds, whatever the document holds."""
-    chunks = [chunk(heading=f"Oil for machine {chr(97 + n % 20) * (3 + n)}") for n in range(200)]
-    questions = suggest_questions(chunks, "", 6)
-    assert 0 < len(questions) <= 6
-    assert len(set(questions)) == len(questions)
-    assert all(len(question) <= MAX_QUESTION_CHARS for question in questions)
+def test_nothing_but_a_plain_question_is_offered(text: str) -> None:
+    """Shows that nothing a chat could take for a link, a mention or markup gets into a message."""
+    assert plain_questions([text]) == []
