@@ -484,6 +484,8 @@ class Answer:
     """A model worded some of it; else all that answers is quoted word for word."""
     answered_from: AnsweredFrom | None = None
     """The channels that it shows something of, where it is not asked in one of them."""
+    # Whom it names to ask, as FOOTNOTE_ADMINS names people.
+    people: tuple[str, ...] = ()
 
     @property
     def channel_name(self) -> str:

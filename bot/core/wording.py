@@ -183,6 +183,10 @@ class ReplyWords:
     answer_removed: str
     such_documents: PluralSentence
     no_such_documents: str
+    all_read: PluralSentence
+    none_being_read: str
+    people_to_ask: str
+    nobody_to_ask: str
     sources_again: str
     no_sources: str
     forgot: PluralSentence

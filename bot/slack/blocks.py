@@ -89,6 +89,8 @@ def render(
         }
         sources.insert(0, note)
     words = tame(answer.text).strip() or said.engine_failed
+    if answer.people:
+        sources.insert(0, _people(answer.people))
     taken = len(json.dumps([*understood, *sources, *beside, *shown.values()], ensure_ascii=False))
     sections: list[Block] = []
     for part in _parts(words, MESSAGE - taken, said, _links(answer.citations), shown):
@@ -97,6 +99,12 @@ def render(
     sections += chain.from_iterable(shown.values())
     fallback = _fallback("\n".join([*(tame(one.line) for one in changes), words]), [*pages, *figures])
     return SlackMessage(fallback, (*understood, *sections, *sources))
+
+
+def _people(people: Sequence[str]) -> Block:
+    """Mentions of people, each slack:<team>:<user> as FOOTNOTE_ADMINS checks it."""
+    mentions = " ".join(f"<@{one.rpartition(':')[2]}>" for one in people)
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": mentions}]}
 
 
 def render_beginning(text: str) -> SlackMessage:

@@ -7,7 +7,7 @@ and the sources of an answer can be shown again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -104,6 +104,8 @@ class ChatCommands:
             return await self._outline(command, question, await view.documents(), outlines)
         if command.intent is ChatIntent.SOURCES and self._thread:
             return await self._thread.sources(question, reply_words(command.language))
+        if command.intent is ChatIntent.HUMAN:
+            return await self._people(question, command.language)
         text = await self._write(command, question, view)
         return Answer(AnswerState.CHAT, text, language=command.language) if text else None
 
@@ -131,7 +133,16 @@ class ChatCommands:
         examples = [f"• {text}" for text in await self._examples(question, command.language)]
         return "\n".join([words.help, *([words.try_asking] if examples else []), *examples])
 
+    async def _people(self, question: Question, language: Language) -> Answer:
+        """Whom to ask who is no program, where that is known."""
+        people = await self._uploads.people(question) if self._uploads else ()
+        words = reply_words(language)
+        text = words.people_to_ask if people else words.nobody_to_ask
+        return Answer(AnswerState.CHAT, text, language=language, people=people)
+
     async def _of_thread(self, command: ChatCommand, question: Question, words: ReplyWords) -> str | None:
+        if command.intent is ChatIntent.WHY:
+            return await self._thread.explain(question, words) if self._thread else words.incomplete
         if self._thread is None:
             return None
         if command.intent is ChatIntent.SUBSCRIBE:
@@ -209,7 +220,9 @@ def _of_documents(
     if command.intent is ChatIntent.DOCUMENT_LIST:
         return DocumentList(words, documents).write()
     if command.intent in BY_DATE or command.intent in _STATES:
-        return DocumentList(words, documents).write_such(partial(_is_meant, command))
+        return DocumentList(words, documents).write_such(
+            partial(_is_meant, command), _none_such(command, words)
+        )
     if command.intent is ChatIntent.NEWS:
         return DocumentList(words, documents).write_news(question.asked_at)
     if found := documents_named(command.name, documents):
@@ -218,7 +231,21 @@ def _of_documents(
     return words.no_document_named(name=name) if command.is_certain else None
 
 
-_OF_THREADS = {ChatIntent.SOURCES, ChatIntent.FORGET, ChatIntent.SUBSCRIBE, ChatIntent.UNSUBSCRIBE}
+def _none_such(command: ChatCommand, words: ReplyWords) -> Callable[[int], str]:
+    """Says, of so many documents that answer, that none is as asked for."""
+    if command.intent is ChatIntent.UNREAD_DOCUMENTS:
+        return words.all_read
+    is_reading = command.intent is ChatIntent.DOCUMENTS_BEING_READ
+    return lambda _: words.none_being_read if is_reading else words.no_such_documents
+
+
+_OF_THREADS = {
+    ChatIntent.WHY,
+    ChatIntent.SOURCES,
+    ChatIntent.FORGET,
+    ChatIntent.SUBSCRIBE,
+    ChatIntent.UNSUBSCRIBE,
+}
 _STATES = {
     ChatIntent.UNREAD_DOCUMENTS: {"quarantined"},
     ChatIntent.DOCUMENTS_BEING_READ: {"waiting", "reading"},

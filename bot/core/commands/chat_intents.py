@@ -42,8 +42,12 @@ class ChatIntent(StrEnum):
     ACKNOWLEDGEMENT = "acknowledgement"
     HELP = "help"
     ABOUT_THE_BOT = "about"
+    WHY = "why"
+    """How the thread's last answer came about."""
+    HUMAN = "human"
+    """Somebody to ask who is no program."""
     INCOMPLETE = "incomplete"
-    """It names nothing to look for: "why?", "tell me more"."""
+    """It names nothing to look for: "tell me more"."""
     NEWS = "news"
     DOCUMENT_LIST = "documents"
     DOCUMENT_PRESENCE = "presence"
@@ -96,6 +100,8 @@ _PHRASES = (ChatIntent.GOODBYE, ChatIntent.THANKS, ChatIntent.GREETING, ChatInte
 _REQUESTS = (
     ChatIntent.HELP,
     ChatIntent.ABOUT_THE_BOT,
+    ChatIntent.WHY,
+    ChatIntent.HUMAN,
     ChatIntent.INCOMPLETE,
     ChatIntent.NEWS,
     ChatIntent.DOCUMENT_LIST,

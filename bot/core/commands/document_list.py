@@ -68,12 +68,15 @@ class DocumentList:
         lead = [self._words.document_here(len(self._live))] if self._live else []
         return "\n".join([*lead, *self._bullets(self._live), *self._gaps()])
 
-    def write_such(self, is_meant: Callable[[DocumentStatus], bool]) -> str:
-        """Those that are meant, whatever their state, each with what keeps it from answering."""
+    def write_such(self, is_meant: Callable[[DocumentStatus], bool], none_such: Callable[[int], str]) -> str:
+        """Those that are meant, whatever their state, each with what keeps it from answering.
+
+        ``none_such``: says that there are none, given how many documents answer.
+        """
         live = [one for one in self._live if is_meant(one)]
         others = [one for one in (*self._reading, *self._unread) if is_meant(one)]
         if not (live or others):
-            return self._words.no_such_documents
+            return none_such(len(self._live))
         such = DocumentList(self._words, others)
         return "\n".join(
             [self._words.such_documents(len(live) + len(others)), *self._bullets(live), *such._gaps()]

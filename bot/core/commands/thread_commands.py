@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from bot.core.citations.citations import CitationService
 from bot.core.commands.link_renewal import renewed_sources
+from bot.core.conversation.explanation import explain
 from bot.core.models import Answer, Citation, Question
 from bot.core.plaintext import inert
 from bot.core.wording import ReplyWords
 from storage.chat.answer_sources import Subscriptions
 from storage.chat.thread_memory import ThreadMemory
-from storage.chat.traces import QuestionRecords
+from storage.chat.traces import QuestionRecords, StoredRecord
 from storage.models import Shown
 from storage.sql.audit import AuditedAction
 
@@ -64,21 +65,37 @@ class ThreadCommands:
         thread = question.thread or ""
         return words.unsubscribed(await self._subscriptions.remove(question.asked_in.id, thread))
 
+    async def explain(self, question: Question, words: ReplyWords) -> str:
+        """Why the last answer of the thread came out as it did, as *Why?* below it says.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        _, kept = await self._last_record(question)
+        channels = {one.id for one in question.asked_channels}
+        if kept is None or kept.record["answered_from"]["channel_id"] not in channels:
+            return words.incomplete
+        return explain(kept.record, words)
+
+    async def _last_record(self, question: Question) -> tuple[tuple[int, ...], StoredRecord | None]:
+        """The versions that the thread's last answer cites, and the record of its question."""
+        chat = question.asked_in.id
+        last = await self._memory.last(chat, question.thread) if question.thread is not None else None
+        return (last[1], await self._records.get(chat, last[0])) if last else ((), None)
+
     async def _last_citations(self, question: Question) -> tuple[Question, tuple[Citation, ...]]:
         """The sources of the thread's last answer, and the question as asked of their channel.
 
         Of a channel that is not asked any more, as by somebody who has left it, there are none.
         """
-        chat = question.asked_in.id
-        last = await self._memory.last(chat, question.thread) if question.thread is not None else None
-        kept = await self._records.get(chat, last[0]) if last else None
-        if last is None or kept is None:
+        versions, kept = await self._last_record(question)
+        if kept is None:
             return question, ()
         origin, shown = kept.record["answered_from"]["channel_id"], kept.record["citations"]
         channel = next((one for one in question.asked_channels if one.id == origin), None)
         if channel is None:
             return question, ()
-        return replace(question, channel=channel), await self._citations.show_again(channel, last[1], shown)
+        return replace(question, channel=channel), await self._citations.show_again(channel, versions, shown)
 
     async def forget(self, question: Question, words: ReplyWords) -> str:
         """Erase what the thread remembers; who wanted it is kept in the audit.

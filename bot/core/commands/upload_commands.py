@@ -20,6 +20,7 @@ from storage.sql.audit import AuditedAction, AuditLog
 from storage.text.analyzer import fold
 
 NAME_CHARS = 90
+MAX_PEOPLE = 3
 ACTION = ChatIntent.REMOVE_UPLOAD.value
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,19 @@ class UploadCommands:
             await self._folders.delete(document.folder_id, {document.id: document.file})
         await self._uploads.forget(upload, self._action(question, upload))
         return words.upload_removed(file=inert(upload.name))
+
+    async def people(self, question: Question) -> tuple[str, ...]:
+        """Whom to ask, as FOOTNOTE_ADMINS names people: who uploaded last in the channel, then admins.
+
+        Only of the installation in which the question was asked.
+
+        Raises:
+            storage.errors.InfrastructureError: SQL cannot be reached.
+        """
+        uploads = await self._uploads.of_channel(question.channel.id)
+        place = f"{question.asked_in.platform}:{question.asked_in.installation}:"
+        known = (*(one.uploader for one in reversed(uploads)), *sorted(self._admins))
+        return tuple(dict.fromkeys(one for one in known if one.startswith(place)))[:MAX_PEOPLE]
 
     async def _named(self, name: str, channel_id: int) -> Upload | None:
         """The one of a file's name; its ending may be left out, and what is neither letter nor number."""

@@ -51,6 +51,7 @@ def answer_from_json(stored: Json) -> Answer:
         language=Language(stored["language"]),
         is_generated=stored["is_generated"],
         answered_from=_origin_from_json(stored["answered_from"]),
+        people=tuple(stored.get("people", ())),  # answers of an earlier version have none
     )
 
 

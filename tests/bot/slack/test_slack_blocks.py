@@ -334,3 +334,10 @@ def test_what_became_of_a_source_stands_over_the_answer_with_its_button() -> Non
     assert words["text"]["text"] == f"Daily {mark(1)}."
     assert message.text.startswith("“&lt;!channel&gt;” has a newer version:\n“B” was withdrawn.\nDaily")
     assert message_faults(message.blocks) == []
+
+
+def test_people_to_ask_are_mentioned() -> None:
+    """Shows the one place where a reply mentions people: their ids come from settings and uploads."""
+    answer = Answer(AnswerState.CHAT, "Ask:", people=("slack:T1:U1", "slack:T1:U2"))
+    context = [one for one in render(answer, 5).blocks if one["type"] == "context"]
+    assert context == [{"type": "context", "elements": [{"type": "mrkdwn", "text": "<@U1> <@U2>"}]}]

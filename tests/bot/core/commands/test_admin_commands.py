@@ -219,6 +219,25 @@ def turn(channel: Channel, key: str, thread: str, *versions: int) -> NewTurn:
     return NewTurn(key, channel.id, thread, "When?", "When?", "Daily [1].", versions, utc_now())
 
 
+async def test_why_explains_the_last_answer_of_the_thread(office: Office) -> None:
+    """Shows the words of the *Why?* button, and a hint where there is no answer to explain."""
+    channel = await office.house.channel("alpha")
+    await office.house.memory.keep(turn(channel, "q1", "17.1"))
+    searched = {"answered_from": {"channel_id": channel.id}, "searched": "When?", "looks": []}
+    await QuestionRecords(office.database, 30).keep("q1", channel.id, utc_now(), "grounded", searched)
+    assert await office.words(channel, "why?") == WORDS.why_asked(question="When?")
+    elsewhere = await office.say(channel, "why?", OTHER, "99.9")
+    assert elsewhere is not None
+    assert elsewhere.text == WORDS.incomplete
+    await QuestionRecords(office.database, 30).keep(
+        "q2", channel.id, utc_now(), "grounded", searched | {"answered_from": {"channel_id": channel.id + 1}}
+    )
+    await office.house.memory.keep(turn(channel, "q2", "18.1"))
+    left = await office.say(channel, "why?", OTHER, "18.1")
+    assert left is not None
+    assert left.text == WORDS.incomplete
+
+
 async def test_the_sources_of_the_last_answer_are_shown_again(office: Office) -> None:
     """Shows the same quotes and numbers behind links that live from now on, and none of a thread without."""
     house, channel = office.house, await office.house.channel("alpha")

@@ -265,6 +265,8 @@ async def test_a_database_that_is_down_is_said_to_be(world: World) -> None:
         ("documents since 2024", ["new.pdf", "sop.pdf"]),
         ("Dokumente bis 2023", ["old.pdf"]),
         ("documents of 2024", ["sop.pdf"]),
+        ("list documents from 2024", ["sop.pdf"]),
+        ("documents from 2024 on", ["new.pdf", "sop.pdf"]),
         ("which documents could not be read?", ["scan.pdf"]),
         ("pending documents", ["slow.pdf"]),
         ("documents of 1999", []),
@@ -283,3 +285,11 @@ async def test_documents_are_listed_by_state_and_date(world: World, text: str, f
     check_bare(answer)
     assert sorted(re.findall(r"[\w.]+\.pdf", answer.text)) == files
     assert ("it holds no text" in answer.text) == ("scan.pdf" in files)
+
+
+async def test_where_all_could_be_read_that_is_said(world: World) -> None:
+    """Shows the answers to "which could not be read?" and "which are being read?" where none is so."""
+    world.register.statuses = [document("old.pdf", effective="2021-05-01"), document("new.pdf", days=1)]
+    assert (await say(world, "which documents could not be read?")).text == WORDS.all_read(2)
+    assert (await say(world, "pending documents")).text == WORDS.none_being_read
+    assert (await say(world, "documents of 1999")).text == WORDS.no_such_documents

@@ -60,7 +60,7 @@ def test_no_question_of_the_evaluation_is_a_command() -> None:
         text for texts in short.values() for text in texts if text.strip(" ?").casefold() not in {"", "ok"}
     ]
     commands = {text: recognize(text, language_of(text) or Language.ENGLISH) for text in asked}
-    assert {one.intent for one in commands.values() if one} == {ChatIntent.INCOMPLETE}
+    assert {one.intent for one in commands.values() if one} == {ChatIntent.WHY}
     assert [text for text, one in commands.items() if one and len(text.split()) > 3] == []
 
 

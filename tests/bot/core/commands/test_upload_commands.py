@@ -16,7 +16,7 @@ from harness.tables import for_each
 from bot.core.commands.chat_commands import ChatCommands
 from bot.core.commands.chat_intents import ChatIntent, recognize
 from bot.core.commands.upload_commands import UploadCommands
-from bot.core.models import LOCAL_ASKER, Language, Question
+from bot.core.models import LOCAL_ASKER, Answer, Language, Question
 from bot.core.understanding.channel_documents import ChannelView
 from bot.core.wording import reply_words
 from storage.chat.channels import Channels
@@ -46,6 +46,10 @@ class Registry:
     version: int
 
     async def say(self, text: str, asker: str, key: ChannelKey = IT) -> str:
+        """The words of the reply to a message."""
+        return (await self.reply(text, asker, key)).text
+
+    async def reply(self, text: str, asker: str, key: ChannelKey = IT) -> Answer:
         """The reply to a message."""
         channel = await Channels(self.database).ensure(key)
         question = Question("1", text, channel, ASKED_AT, thread="17.1", asker=asker)
@@ -57,7 +61,7 @@ class Registry:
         view = ChannelView(Catalog(self.database), channel)
         answer = await ChatCommands(uploads=uploads).reply(command, question, view, None)  # type: ignore[arg-type]
         assert answer is not None
-        return answer.text
+        return answer
 
     @property
     def file(self) -> Path:
@@ -94,6 +98,17 @@ async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
     registry.file.write_bytes(b"%PDF-")
     yield registry
     await database.aclose()
+
+
+async def test_who_wants_a_human_is_told_who_added_documents_and_who_is_admin(registry: Registry) -> None:
+    """Shows whom an installation knows, and the sentence where it knows nobody."""
+    answer = await registry.reply("Who can I ask?", BOB)
+    assert (answer.text, answer.people) == (WORDS.people_to_ask, (ALICE, ADMIN))
+    elsewhere = await registry.reply("I need to talk to a human", BOB, HR)
+    assert elsewhere.people == (ADMIN,)
+    strange = ChannelKey(Platform.SLACK, "T2", "C9")
+    nobody = await registry.reply("I need to talk to a human", BOB, strange)
+    assert (nobody.text, nobody.people) == (WORDS.nobody_to_ask, ())
 
 
 @for_each("language", list(Language))

@@ -52,6 +52,7 @@ FULL = Answer(
     unknown=("overtime",),
     filter=AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1),
     is_generated=True,
+    people=("slack:T0ACME001:U1",),
     answered_from=AnsweredFrom((TenantName("sl_T0ACME001_C0ITOPS01"),), "#it-ops"),
 )
 
