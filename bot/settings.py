@@ -290,6 +290,12 @@ class BotSettings(FootnoteSettings):
         description="Its OpenAI-compatible endpoint; unset: the first one's, with its key.",
     )
     second_model_key: SecretStr | None = Field(None, description="Key of the second model's endpoint.")
+    verify: str = Field(
+        "model",
+        pattern="^(model|words)$",
+        description="What judges whether a model's sentence means what its quotes say: `model`, a short call "
+        "(to the second one, where there is one), or `words`. Facts are checked either way.",
+    )
     answer_seconds: float = Field(
         90,
         gt=0,

@@ -339,7 +339,9 @@ class Draft:
     verbatim: bool = False
     """The claims are quotes from the documents, not sentences about them."""
     is_sufficient: bool = True
-    """What its model says of the evidence: one signal beside the judge's, and never the only one."""
+    """False where its model says that the evidence does not answer the question."""
+    # What of the question has no answer in the evidence, as its model says; '' where all of it has.
+    missing: str = ""
     usage: Usage | None = None
     """None: no model wrote it, or its endpoint does not say."""
     prompts: tuple[Prompt, ...] = ()

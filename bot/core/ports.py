@@ -21,6 +21,7 @@ from bot.core.models import (
     Retrieval,
     SourceChange,
 )
+from bot.core.verification.marks import Mark
 from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 
@@ -275,7 +276,6 @@ class Generator(Protocol):
         self,
         question: AnalyzedQuestion,
         evidence: Sequence[Evidence],
-        faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
         on_claim: OnClaim | None = None,
@@ -285,7 +285,6 @@ class Generator(Protocol):
         Args:
             question: what is asked.
             evidence: what may be quoted.
-            faults: what was wrong with the last draft.
             stands: proven sentences of an earlier draft; only what they do not say is wanted.
             on_claim: called with each complete sentence; those before an error belong to no draft.
 
@@ -298,6 +297,35 @@ class Generator(Protocol):
 
         Raises:
             bot.core.errors.ModelError: it failed, was late or was cut off.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedSentence:
+    """A model's sentence, and the places that it rests on."""
+
+    text: str
+    sources: Sequence[Mark]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Verdict on the sentences of one answer."""
+
+    # For each sentence: True if its sources bear it out entirely.
+    is_borne_out: Sequence[bool]
+    # What of the question the sentences that are borne out leave unanswered; '' where nothing.
+    missing: str = ""
+
+
+class SentenceJudge(Protocol):
+    """Judges whether sentences mean what their sources say."""
+
+    async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
+        """Judge all sentences of an answer at once, from the question and their sources alone.
+
+        Raises:
+            bot.core.errors.ModelError: there is no verdict on each of them.
         """
 
 

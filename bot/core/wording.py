@@ -88,7 +88,8 @@ class ReplyWords:
     model_unusable: str
     model_broke_off: str
     model_unverified: str
-    dropped: PluralSentence
+    missing_point: SentenceTemplate
+    missing_part: str
     more_steps: PluralSentence
     earlier_steps: PluralSentence
     generated: str

@@ -19,7 +19,7 @@ from bot.core.generation.prompt import (
 )
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt, Reply
 from bot.core.ports import OnClaim
-from bot.llm.chat_model import ChatModel, ChatRequest, in_time
+from bot.llm.chat_model import ChatModel, ChatRequest, ModelCalls, in_time
 from bot.settings import BotSettings, revealed
 from storage.errors import SettingsError
 
@@ -52,7 +52,6 @@ class ModelGenerator:
         self,
         question: AnalyzedQuestion,
         evidence: Sequence[Evidence],
-        faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
         on_claim: OnClaim | None = None,
@@ -66,9 +65,9 @@ class ModelGenerator:
         sent: list[Prompt] = []
 
         async def ask(reply_format: ReplyFormat) -> Draft:
-            # No document knows it. A repair has the same: an endpoint need not read the passages again.
+            # No document knows it.
             fence = hashlib.blake2b(question.text.encode(), key=self._key, digest_size=8).hexdigest()
-            turn = request(question, evidence, fence, faults, stands)
+            turn = request(question, evidence, fence, stands)
             schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
             asked = ChatRequest(instructions(reply_format, fence), turn, self._tokens, schema)
             sent.append(Prompt(asked.system, asked.user, schema is not None))
@@ -95,6 +94,10 @@ class ModelGenerator:
         """
         async with in_time(seconds):
             return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
+
+    def calls(self) -> ModelCalls:
+        """Short calls to the same model."""
+        return ModelCalls(self._endpoint, seconds=self._seconds)
 
     async def aclose(self) -> None:
         """Close the connections."""

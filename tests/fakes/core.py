@@ -18,7 +18,16 @@ from bot.core.generation.answer_writer import AnswerWriter
 from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Judge
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Language, Passage, Question
+from bot.core.models import (
+    AnalyzedQuestion,
+    Claim,
+    Draft,
+    Evidence,
+    Language,
+    LocatedQuote,
+    Passage,
+    Question,
+)
 from bot.core.ports import Generator, OnClaim
 from bot.core.retrieval.hybrid_retriever import (
     HybridRetriever,
@@ -28,7 +37,15 @@ from bot.core.retrieval.hybrid_retriever import (
 from bot.core.rewriting.query_rewriting import FollowUps, ModelRewriter
 from bot.core.understanding.question_terms import weighted_terms
 from bot.core.understanding.spelling_correction import SpellingCorrector
-from bot.core.verification.claims import VerifiedDraft, verify
+from bot.core.verification.claims import (
+    JudgedClaim,
+    VerifiedDraft,
+    distinct,
+    join_sentences,
+    locate_all,
+    number_quotes,
+    verify,
+)
 from bot.core.wording import reply_words
 from storage.chat_models import GlossaryEntry, ShownWeb
 from storage.index.base import Hit, PendingVector
@@ -136,10 +153,35 @@ def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> Analy
     return AnalyzedQuestion(text, tuple(terms), idf, vector)
 
 
-def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str = "") -> VerifiedDraft:
-    """What is left of a model's draft on a question."""
+@dataclass(frozen=True)
+class Written:
+    """What is left of a draft, as people read it."""
+
+    text: str
+    cited: tuple[LocatedQuote, ...]
+    faults: tuple[str, ...]
+
+
+def verify_quotes(draft: Draft, evidence: Sequence[Evidence]) -> Written:
+    """What is left of a verbatim draft, a line each."""
+    verified = verify(draft, evidence)
+    lines, cited = number_quotes(verified.claims)
+    return Written("\n".join(lines), cited, verified.faults)
+
+
+def judge(claim: Claim, evidence: Sequence[Evidence], entailment: Entailment) -> JudgedClaim:
+    """What the words of its quotes make of a sentence."""
+    places = locate_all(claim, evidence)
+    return JudgedClaim(claim, places, entailment.check(claim, distinct(places)))
+
+
+def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str = "") -> Written:
+    """What the words leave of a model's draft on a question."""
     asked = ask(question, *(item.passage.text for item in evidence))
-    return verify(draft, evidence, Entailment(asked, evidence).check)
+    entailment = Entailment(asked, evidence)
+    verified = VerifiedDraft(tuple(judge(claim, evidence, entailment) for claim in draft.claims))
+    lines, cited = number_quotes(verified.claims)
+    return Written(join_sentences(lines), cited, verified.faults)
 
 
 class HashEmbedder:
@@ -321,20 +363,17 @@ class Scripted:
     def __init__(self, *turns: Draft | Exception) -> None:
         self.turns = list(turns)
         self.asked: list[AnalyzedQuestion] = []
-        self.faults: list[tuple[str, ...]] = []
         self.stood: list[tuple[str, ...]] = []
 
     async def draft(
         self,
         question: AnalyzedQuestion,
         evidence: Sequence[Evidence],
-        faults: Sequence[str] = (),
         *,
         stands: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
         self.asked.append(question)
-        self.faults.append(tuple(faults))
         self.stood.append(tuple(stands))
         turn = self.turns.pop(0)
         for claim in getattr(turn, "claims", ()) if on_claim else ():

@@ -42,8 +42,6 @@ def _lines(record: Json, words: ReplyWords) -> Iterator[str]:
         yield words.why_unknown(words=", ".join(search["unknown"]))
     if search["verdict"]:
         yield words.why_likely(percent=round(100 * search["verdict"]["probability"]))
-    if dropped := sum(one["fault"] is not None for draft in record["drafts"] for one in draft["claims"]):
-        yield words.dropped(dropped)
     candidates = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
     if candidates:
         yield words.why_passages

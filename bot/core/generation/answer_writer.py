@@ -1,14 +1,14 @@
 """Writes an answer: the verified sentences of a model or of a second one, else the passages of a search.
 
-A sentence that was let through stays: what a model repairs, what a second model adds where the first
-broke off, and the passages that stand in for both come behind it.
+A sentence that was shown stays: what a second model adds where the first broke off, and the passages that
+replace both, come behind it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
@@ -21,10 +21,10 @@ from bot.core.generation.document_comparison import (
     compare_claims,
     dated,
 )
-from bot.core.generation.entailment import Entailment
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.judge import Outcome, Verdict
 from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes, draft_of
+from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
 from bot.core.models import (
     AnalyzedQuestion,
     AnswerState,
@@ -34,11 +34,26 @@ from bot.core.models import (
     Evidence,
     LocatedQuote,
 )
-from bot.core.ports import AnswerListener, Generator
-from bot.core.verification.claims import VerifiedClaim, VerifiedDraft, number_quotes, place_of, verify
+from bot.core.ports import AnswerListener, Generator, SentenceJudge
+from bot.core.understanding.question_terms import FUNCTION_TERMS
+from bot.core.verification.claims import (
+    JudgedClaim,
+    VerifiedClaim,
+    VerifiedDraft,
+    join_sentences,
+    locate_all,
+    number_quotes,
+    place_of,
+    verify,
+)
 from bot.core.wording import reply_words
+from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
+
+# Longest name of a missing part that is repeated.
+MAX_POINT_CHARS = 120
+BROKEN_OFF = "the reply broke off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +129,22 @@ MIN_MODEL_PROBABILITY = 0.2
 class AnswerWriter:
     """Asks one model after the other; a search without one never fails."""
 
-    def __init__(self, quoting: ExtractiveAnswerer, models: Sequence[Generator] = ()) -> None:
-        """``models``: asked in this order, the next only when nothing could be made of the one before."""
+    def __init__(
+        self,
+        quoting: ExtractiveAnswerer,
+        models: Sequence[Generator] = (),
+        judge: SentenceJudge | None = None,
+    ) -> None:
+        """Set who writes and who verifies.
+
+        Args:
+            quoting: shows passages where no model writes.
+            models: asked in this order, the next only when nothing could be made of the previous one.
+            judge: judges what the models mean; None: their words decide.
+        """
         self._quoting = quoting
         self._models = models
+        self._judge = judge
 
     async def rank_quotes(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
         """Everything of the evidence that may be quoted, best first.
@@ -135,7 +162,7 @@ class AnswerWriter:
         A model that finds no answer ends in a plain no. One that fails, proves nothing or has not answered by
         the ``deadline`` is replaced by the next one, the last by a search, which says so.
         """
-        answer_draft = _Draft(task, deadline, listener)
+        answer_draft = _Draft(task, deadline, listener, self._judge)
         note = ""
         for model in self._models if task.verdict.probability >= MIN_MODEL_PROBABILITY else ():
             written, note = await _ask(model, task, answer_draft)
@@ -148,7 +175,7 @@ async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tup
     """Ask one model: (its answer, ''), or (None, why there is none)."""
     words = answer_draft.words
     try:
-        dropped = await _draft_with_model(model, task.question, answer_draft)
+        verified = await answer_draft.fill(model, task.question)
     except ModelError as error:
         log.warning("model failed: %s", type(error).__name__)
         if answer_draft.claims:
@@ -156,8 +183,8 @@ async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tup
         is_unusable = isinstance(error, ModelReplyUnusable)
         return None, words.model_unusable if is_unusable else words.model_failed
     if answer_draft.claims:
-        return answer_draft.with_note(dropped, task.differing(answer_draft.claims)), ""
-    if not dropped:
+        return answer_draft.finished(verified, task.differing(answer_draft.claims)), ""
+    if not verified.faults or NOT_BORNE_OUT in verified.faults:
         return answer_draft.plain_no(), ""
     return None, words.model_unverified
 
@@ -182,77 +209,95 @@ def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
 class _Draft:
     """The sentences of one answer that are proven, in the order in which they were."""
 
-    def __init__(self, task: WritingTask, deadline: Deadline, listener: AnswerListener | None) -> None:
+    def __init__(
+        self,
+        task: WritingTask,
+        deadline: Deadline,
+        listener: AnswerListener | None,
+        judge: SentenceJudge | None,
+    ) -> None:
         self.evidence = task.evidence
         self.words = reply_words(task.question.language)
         self._task = task
         self._deadline = deadline
         self.claims: list[VerifiedClaim] = []
         self.attempts: list[Attempt] = []
-        self._streamed: list[Claim] = []
+        self._streamed: list[JudgedClaim] = []
+        self._is_waiting = False
         self._listener = listener
+        self._judge = judge
 
     @cached_property
-    def _entailment(self) -> Entailment:
-        return Entailment(self._task.question, self.evidence)
+    def _verifier(self) -> SentenceVerifier:
+        return SentenceVerifier(self._task.question, self.evidence, self._judge)
 
     @property
     def sentences(self) -> list[str]:
         """Without their marks."""
         return [claim.text for claim in self.claims]
 
-    async def fill(
-        self, model: Generator, question: AnalyzedQuestion, faults: Sequence[str] = ()
-    ) -> VerifiedDraft:
-        """Have a model add to it, sentence by sentence if somebody listens; returns how its draft was judged.
+    async def fill(self, model: Generator, question: AnalyzedQuestion) -> VerifiedDraft:
+        """Have a model add to it, sentence by sentence if somebody listens; returns its verified draft.
 
         Raises:
-            ModelError: there is no whole draft. What was proven of it stays.
+            ModelError: there is no whole draft. What was shown of it stays.
         """
         on_claim = self._on_claim if self._listener else None
-        self._streamed.clear()
+        self._streamed, self._is_waiting = [], False
         try:
             try:
                 async with self._deadline.limit():
                     draft = await model.draft(
-                        question, self.evidence, faults, stands=self.sentences, on_claim=on_claim
+                        question, self.evidence, stands=self.sentences, on_claim=on_claim
                     )
+                    verified = await self._verify(draft)
             except TimeoutError as error:
                 raise ModelUnavailable("the answer was due before the model had written it") from error
         except ModelError as error:
-            verified = verify(Draft(tuple(self._streamed)), self.evidence, self._entailment.check)
-            self.attempts.append(Attempt(None, verified, error))
+            self.attempts.append(Attempt(None, VerifiedDraft(tuple(self._streamed)), error))
             raise
-        judged = self._add(draft)
-        self.attempts.append(Attempt(draft, judged))
-        return judged
+        self._add(verified.claims)
+        self.attempts.append(Attempt(draft, verified))
+        return verified
+
+    async def _verify(self, draft: Draft) -> VerifiedDraft:
+        """Of a model that finds the evidence insufficient nothing counts."""
+        return await self._verifier.verify(draft if draft.is_sufficient else replace(draft, claims=()))
 
     def _on_claim(self, claim: Claim) -> None:
-        """Show a sentence of a draft that is still being written, if it is proven."""
-        self._streamed.append(claim)
+        """Show a sentence of a draft that is still being written, if it and all before it are proven."""
+        shown = None if self._is_waiting else self._verifier.show_at_once(claim)
+        self._streamed.append(JudgedClaim(claim, locate_all(claim, self.evidence), shown or BROKEN_OFF))
+        self._is_waiting = shown is None
         known = len(self.claims)
-        self._add(Draft((claim,)))
+        self._add([shown] if shown else ())
         if len(self.claims) > known and self._listener:
-            self._listener.show(" ".join(number_quotes(self.claims)[0]))
+            self._listener.show(join_sentences(number_quotes(self.claims)[0], is_open=True))
 
-    def _add(self, draft: Draft) -> VerifiedDraft:
-        """Add what a draft proves and the sheet does not say yet; returns how the draft was judged.
-
-        Of a model that finds the evidence insufficient nothing counts.
-        """
-        if not draft.is_sufficient:
-            draft = replace(draft, claims=())
-        judged = verify(draft, self.evidence, self._entailment.check)
-        for claim in judged.claims:
+    def _add(self, claims: Iterable[VerifiedClaim]) -> None:
+        """Add sentences that the answer does not have yet."""
+        for claim in claims:
             if claim.text not in self.sentences:
                 self.claims.append(claim)
-        return judged
 
-    def with_note(self, dropped: int, differing: Comparison | None) -> WrittenAnswer:
-        """All of it, with a word on what was dropped, and behind it what gives other values."""
-        note = self.words.dropped(dropped) if dropped else ""
+    def finished(self, verified: VerifiedDraft, differing: Comparison | None) -> WrittenAnswer:
+        """All of it, with the part of the question that is missing, and behind it what gives other values."""
+        note = self._missing(verified.missing)
         written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
-        return replace(written, state=AnswerState.PARTIAL if dropped else AnswerState.GROUNDED)
+        is_partial = bool(note or verified.faults)
+        return replace(written, state=AnswerState.PARTIAL if is_partial else AnswerState.GROUNDED)
+
+    def _missing(self, point: str) -> str:
+        """The sentence that names what has no answer; '' where all has one.
+
+        A model named it, so it is shown only in words of the question.
+        """
+        point = " ".join(point.split()).rstrip(".?!")
+        if not point:
+            return ""
+        asked = set(analyze(f"{self._task.question.typed} {self._task.question.text}"))
+        is_of_question = len(point) <= MAX_POINT_CHARS and asked >= set(analyze(point)) - FUNCTION_TERMS
+        return self.words.missing_point(point=point) if is_of_question else self.words.missing_part
 
     def plain_no(self, note: str = "") -> WrittenAnswer:
         """Nothing; ``note`` says why no model decided it."""
@@ -287,7 +332,7 @@ class _Draft:
         )
         return WrittenAnswer(
             AnswerState.PARTIAL if begun else AnswerState.PASSAGES,
-            "\n".join(filter(None, (" ".join(begun), note))),
+            "\n".join(filter(None, (join_sentences(begun), note))),
             cited,
             passages,
             attempts=tuple(self.attempts),
@@ -300,22 +345,3 @@ class _Draft:
         first = claim.quotes[0]
         day = dated(first.passage.publication, self.words) if is_dated else ""
         return ShownPassage(line, place_of(first, cited), day, claim.is_reference)
-
-
-async def _draft_with_model(model: Generator, question: AnalyzedQuestion, answer_draft: _Draft) -> int:
-    """Put a model's draft on the sheet; one with faults is sent back once. Returns the sentences dropped.
-
-    Raises:
-        ModelError: there is no whole draft.
-    """
-    first = await answer_draft.fill(model, question)
-    if not first.faults:
-        return 0
-    try:
-        second = await answer_draft.fill(model, question, first.faults)
-    except ModelError as error:
-        log.warning("no repair: %s", type(error).__name__)
-        return first.dropped
-    if second.claims or second.faults or not answer_draft.claims:
-        return second.dropped
-    return first.dropped

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.core.generation.marks import Mark, find_marks
 from bot.core.models import AnalyzedQuestion, Claim, Evidence, LocatedQuote
 from bot.core.understanding.answer_types import RequiredAnswer, asks_whether
 from bot.core.understanding.question_terms import FUNCTION_TERMS, exact_words, synonym_matches
@@ -34,6 +33,7 @@ from bot.core.verification.contradiction import (
     split_answer,
 )
 from bot.core.verification.facts import unsupported, without_facts
+from bot.core.verification.marks import Mark, find_marks
 from storage.text.analyzer import analyze, fold
 
 LIKELIEST = 24
@@ -105,6 +105,18 @@ class _Word:
         if whole in held or (parts and all(part in held or part in _LIGHT for part in parts)):
             return True
         return is_inflected and any(have_same_beginning(whole, term) for term in held)
+
+
+def find_formal_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
+    """Find why a plain sentence states nothing: it is empty, a question, or says that nothing is said."""
+    if not any(map(str.isalnum, text)):
+        return EMPTY
+    if text.rstrip("\"'”’)] ").endswith("?"):
+        return ASKS
+    if not located:
+        return UNFOUND
+    is_said = any(_ABSTENTION.search(fold(one.quote)) for one in located)
+    return ABSTAINS if _ABSTENTION.search(fold(text)) and not is_said else None
 
 
 class Entailment:

@@ -27,7 +27,7 @@ from bot.core.retrieval.reranking import evidence_of
 from bot.core.understanding.answer_types import FigureQuestion, figure_question, speaks_of, wants_table
 from bot.core.understanding.channel_documents import document_labels, name_shares
 from bot.core.understanding.question_terms import QuestionTerms
-from bot.core.verification.claims import verify
+from bot.core.verification.claims import number_quotes, verify
 from bot.core.verification.table_rows import find_caption, find_table
 from bot.core.wording import reply_words
 from storage.models import Box, FigureKind, LivePublication
@@ -87,9 +87,9 @@ class FigureSelector:
         named = [(item, one) for item, one in zip(evidence, matches, strict=True) if one.figure.caption]
         claims = [Claim(one.figure.caption, (Quote(item.number, one.figure.caption),)) for item, one in named]
         verified = verify(Draft(tuple(claims), verbatim=True), evidence)
-        cited = verified.cited if not verified.dropped and len(named) == len(matches) else ()
-        text = verified.text
-        if not cited:
+        lines, cited = number_quotes(verified.claims)
+        text = "\n".join(lines)
+        if not cited or verified.faults or len(named) != len(matches):
             cited = tuple(  # a figure whose caption cannot be quoted is marked itself
                 LocatedQuote(item.passage, 0, 0, one.figure.page, "", (one.figure.box,))
                 for item, one in zip(evidence, matches, strict=True)

@@ -11,17 +11,20 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePosixPath
 from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
-from bot.core.ports import OnClaim
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
+from bot.core.ports import OnClaim, QuotedSentence
 from bot.core.understanding.question_terms import language_of
+from bot.core.verification.marks import Mark
 from bot.core.verification.page_markers import with_page_markers
 from storage.models import self_description
 
 _QUOTE_LINE = re.compile(r"QUOTE\s*\[?(\d{1,3})\]?\s*:\s*(.+)", re.IGNORECASE)
 _CLAIM_LINE = re.compile(r"CLAIM\s*:\s*(.+)", re.IGNORECASE)
+_MISSING_LINE = re.compile(r"^\s*MISSING\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _NOT_FOUND = re.compile(r"NOT[ _]FOUND", re.IGNORECASE)
 _FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
 
@@ -39,14 +42,21 @@ _CLAIM = {
 }
 REPLY_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"sufficient": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM}},
-    "required": ["sufficient", "claims"],
+    "properties": {
+        "sufficient": {"type": "boolean"},
+        "claims": {"type": "array", "items": _CLAIM},
+        "missing": {"type": "string"},
+    },
+    "required": ["sufficient", "claims", "missing"],
     "additionalProperties": False,
 }
 """JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
 
 MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading JSON raises that is not what was asked for."""
+
+# Headings above a source that its judge reads, from the innermost.
+SECTIONS_JUDGED = 1
 
 _OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"sufficient"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
 """What a model says before its first sentence; one that says it later is read at its end."""
@@ -68,13 +78,43 @@ def _format_passage(item: Evidence, fence: str) -> str:
     passage = item.passage
     first, last = passage.first_page, passage.last_page
     pages = str(first) if first == last else f"{first}-{last}"
-    facts = [f"title: {_line(passage.publication.title)}", f"page: {pages}"]
+    facts = [f"title: {_line(passage.publication.title)}", f"file: {_file_name(passage)}", f"page: {pages}"]
     if says := self_description(passage.publication.metadata):
         facts.append(f"document: {_line(says)}")
     if passage.heading_path:
         facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
     head = "\n".join((f"<passage {item.number} {fence}>", *facts))
     return f"{head}\n{with_page_markers(passage.text, item.page_starts)}\n</passage {fence}>"
+
+
+def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
+    """Format sentences and their sources as a judge reads them; a source of several sentences once.
+
+    Args:
+        sentences: what to show, in this order.
+        fence: random text that no document can know; it opens every source and closes the last.
+    """
+    numbers: dict[str, int] = {}
+    for source in (source for one in sentences for source in one.sources):
+        numbers.setdefault(_format_source(source), len(numbers) + 1)
+    sources = [f"<source {number} {fence}>\n{said}" for said, number in numbers.items()]
+    lines = []
+    for number, one in enumerate(sentences, start=1):
+        cited = ", ".join(str(numbers[_format_source(source)]) for source in one.sources)
+        lines.append(f"Sentence {number}, source {cited}: {_line(one.text)}")
+    return "\n".join((*sources, f"<end {fence}>", *lines))
+
+
+def _format_source(mark: Mark) -> str:
+    passage = mark.item.passage
+    title, file = _line(passage.publication.title), _file_name(passage)
+    names = [title, file, *map(_line, passage.heading_path[-SECTIONS_JUDGED:])]
+    return f"{' > '.join(dict.fromkeys(names))}\n{mark.part.text.strip()}"
+
+
+def _file_name(passage: Passage) -> str:
+    """The name that tells documents of one title apart; of a web page its address."""
+    return _line(PurePosixPath(passage.publication.file).name or passage.publication.file)
 
 
 def _line(text: str) -> str:
@@ -103,19 +143,16 @@ def request(
     question: AnalyzedQuestion,
     evidence: Sequence[Evidence],
     fence: str,
-    faults: Sequence[str] = (),
     stands: Sequence[str] = (),
 ) -> str:
-    """The user's turn: passages, question, proven sentences, what was wrong, and this reply's language."""
-    parts = [format_passages(evidence, fence), _question(question)]
+    """The user's turn: passages, question, proven sentences, and this reply's language."""
+    parts = [format_passages(evidence, fence), format_question(question)]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
-    if faults:
-        parts.append(_list("Your last reply was refused. Repair this:", faults))
     return "\n\n".join((*parts, _language(question)))
 
 
-def _question(question: AnalyzedQuestion) -> str:
+def format_question(question: AnalyzedQuestion) -> str:
     """The question as typed; what was searched for in its place is a hint, and may be wrong."""
     typed, searched = question.typed or question.text, question.text
     hint = "" if typed == searched else f"\nSearched for (a hint, it may be wrong): {_line(searched)}"
@@ -139,13 +176,18 @@ def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
     if reply_format is ReplyFormat.JSON:
         try:
             value = json_of(reply)
-            return Draft(tuple(map(read_claim, value["claims"])), is_sufficient=bool(value["sufficient"]))
+            return Draft(
+                tuple(map(read_claim, value["claims"])),
+                is_sufficient=bool(value["sufficient"]),
+                missing=str(value.get("missing") or ""),
+            )
         except MISSHAPEN as error:
             raise ReplyMisformatted("the reply is not the JSON that was asked for") from error
     claims = read_marked_claims(reply)
     if not claims and not _NOT_FOUND.search(reply):
         raise ReplyMisformatted("the reply has neither sentences nor NOT FOUND")
-    return Draft(tuple(claims), is_sufficient=bool(claims))
+    missing = _MISSING_LINE.search(reply)
+    return Draft(tuple(claims), is_sufficient=bool(claims), missing=missing[1].strip() if missing else "")
 
 
 def _list(head: str, lines: Sequence[str]) -> str:

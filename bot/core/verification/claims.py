@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.page_markers import unescaped
@@ -29,6 +30,8 @@ _SAME = {
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
+_MARKS = re.compile(r"(?: \[\d+\])+$")
+_ITEM = re.compile(r"(?:[-•*]|\d{1,2}[.)])\s")
 _ITEM_START = re.compile(rf"\n+(?=\s*{LIST_MARKER})|\n{{2,}}")
 _EDGES = re.compile(r"^[\W_]+|[^\w%°)\]]+$")
 _ONE_WORD_A_CHAR = re.compile(r"[\u0e00-\u0eff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -54,86 +57,111 @@ class JudgedClaim:
     claim: Claim
     places: tuple[LocatedQuote | None, ...]
     """Where each of its quotes was found; None: nowhere, or at several places where it is short."""
-    fault: str | None
-    """What is wrong with it; None: it is kept."""
+    verdict: VerifiedClaim | str
+    """What is shown of it; or what is wrong with it."""
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with it; None: it is shown."""
+        return self.verdict if isinstance(self.verdict, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedDraft:
     """What is left of a draft."""
 
-    text: str
-    """One line per claim of a verbatim draft, else running text; [n] by first use."""
-    cited: tuple[LocatedQuote, ...]
-    """``cited[n - 1]`` is what [n] stands for."""
-    faults: tuple[str, ...]
-    """What was wrong, in words that a model can act on; they quote nothing of a document."""
-    claims: tuple[VerifiedClaim, ...]
-    """What is left, sentence by sentence."""
     judged: tuple[JudgedClaim, ...]
     """All that was written."""
+    # What of the question has no answer in it.
+    missing: str = ""
 
     @property
-    def dropped(self) -> int:
-        """Number of sentences left out."""
-        return len(self.faults)
+    def claims(self) -> tuple[VerifiedClaim, ...]:
+        """What is shown, sentence by sentence."""
+        return tuple(one.verdict for one in self.judged if isinstance(one.verdict, VerifiedClaim))
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with each sentence that is left out; one that says it found no answer has none."""
+        return tuple(one.fault for one in self.judged if one.fault and one.fault != ABSTAINS)
 
 
-ClaimCheck = Callable[[Claim, Sequence[LocatedQuote]], VerifiedClaim | str]
-"""What is shown of a claim, with what is marked for it; or what is wrong with it."""
-
-UNFOUND = "none of its quotes stands in a passage word for word."
-ABSTAINS = "it says that the passages do not say it."
-"""No fault that can be repaired: whoever writes so found no answer."""
+UNFOUND = "none of its quotes stands in a passage word for word"
+# No fault: who writes so found no answer.
+ABSTAINS = "it says that the passages do not say it"
 
 
-def verify(draft: Draft, evidence: Sequence[Evidence], check: ClaimCheck | None = None) -> VerifiedDraft:
-    """Keep the claims of a draft that the evidence proves, and number their quotes by first use.
+def verify(draft: Draft, evidence: Sequence[Evidence]) -> VerifiedDraft:
+    """Keep the quotes of a verbatim draft that are found in the evidence."""
+    located = ((claim, locate_all(claim, evidence)) for claim in draft.claims)
+    return VerifiedDraft(
+        tuple(JudgedClaim(claim, places, _check_quote(claim, distinct(places))) for claim, places in located)
+    )
 
-    Args:
-        draft: what was written.
-        evidence: what it may quote.
-        check: how a claim is held against the places where its quotes were found; None: it is a quote itself.
-    """
-    kept: list[VerifiedClaim] = []
-    judged: list[JudgedClaim] = []
-    for claim in draft.claims:
-        places = tuple(locate(quote, evidence) for quote in claim.quotes)
-        checked = (check or _check_quote)(claim, _distinct(filter(None, places)))
-        if isinstance(checked, VerifiedClaim):
-            kept.append(checked)
-        judged.append(JudgedClaim(claim, places, checked if isinstance(checked, str) else None))
-    faults = [
-        f"Sentence {number}: {one.fault}"
-        for number, one in enumerate(judged, start=1)
-        if one.fault and one.fault != ABSTAINS
-    ]
-    lines, cited = number_quotes(kept)
-    text = ("\n" if draft.verbatim else " ").join(lines)
-    return VerifiedDraft(text, cited, tuple(faults), tuple(kept), tuple(judged))
+
+def locate_all(claim: Claim, evidence: Sequence[Evidence]) -> tuple[LocatedQuote | None, ...]:
+    """Locate each quote of a claim; None: it is found nowhere, or at several places where it is short."""
+    return tuple(locate(quote, evidence) for quote in claim.quotes)
 
 
 def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[LocatedQuote, ...]]:
-    """(the claims' texts with their [n], what each [n] stands for), numbered by first use.
+    """(the claims' texts with their [n], what each [n] stands for): a number for each page, by first use.
 
-    A claim that is added behind others changes none of theirs. Rows of one table that follow each other have
-    its caption once.
+    A page is cited with all its quotes. A claim that is added behind others changes none of their numbers.
+    Rows of one table that follow each other have its caption once.
     """
-    cited = _distinct(quote for claim in claims for quote in claim.quotes)
-    places = [_place(quote) for quote in cited]
+    pages: dict[tuple[int, int], list[LocatedQuote]] = {}
+    for quote in distinct(quote for claim in claims for quote in claim.quotes):
+        pages.setdefault(_page(quote), []).append(quote)
+    numbered = {page: number for number, page in enumerate(pages, start=1)}
     lines, caption = [], ""
     for claim in claims:
-        numbers = sorted({places.index(_place(quote)) + 1 for quote in claim.quotes})
+        numbers = sorted({numbered[_page(quote)] for quote in claim.quotes})
         first, _, rows = claim.text.partition("\n")
         text = f"“{rows}" if rows and first == caption else claim.text
         caption = first if rows and is_caption(first.removeprefix("“")) else ""
         lines.append(text + "".join(f" [{number}]" for number in numbers))
-    return lines, tuple(cited)
+    return lines, tuple(map(_joined, pages.values()))
 
 
 def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
-    """The [n] of a quote among those that are cited."""
-    return [_place(one) for one in cited].index(_place(quote)) + 1
+    """The [n] of a quote among the pages that are cited."""
+    return [_page(one) for one in cited].index(_page(quote)) + 1
+
+
+def join_sentences(lines: Sequence[str], *, is_open: bool = False) -> str:
+    """The lines of ``number_quotes`` as running text; steps and items of a list have a line each.
+
+    Sentences in a row that rest on the same pages have the numbers once, behind the last of them: ``is_open``
+    leaves them out behind the last one, which further sentences may follow.
+    """
+    text, was_item = "", False
+    for line, following in zip_longest(lines, lines[1:]):
+        said, marks = _split_marks(line)
+        is_last = following is None
+        is_shared = is_open if is_last else _split_marks(following)[1] == marks
+        is_item = _ITEM.match(said) is not None
+        separator = "\n" if text and (is_item or was_item) else " " if text else ""
+        text, was_item = f"{text}{separator}{said if is_shared else line}", is_item
+    return text
+
+
+def _split_marks(line: str) -> tuple[str, str]:
+    found = _MARKS.search(line)
+    return (line[: found.start()], found[0]) if found else (line, "")
+
+
+def _page(quote: LocatedQuote) -> tuple[int, int]:
+    return quote.passage.publication.version_id, quote.page
+
+
+def _joined(quotes: Sequence[LocatedQuote]) -> LocatedQuote:
+    """All quotes of one page as one citation, in their order on it."""
+    first, *more = ordered = sorted(quotes, key=lambda one: (one.passage.ordinal, one.start))
+    if not more:
+        return first
+    boxes = dict.fromkeys(box for one in ordered for box in one.boxes)
+    return replace(first, quote=" … ".join(one.quote for one in ordered), boxes=tuple(boxes))
 
 
 def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
@@ -164,10 +192,10 @@ def plain_sentence(text: str) -> str:
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
 
 
-def _distinct(quotes: Iterable[LocatedQuote]) -> list[LocatedQuote]:
+def distinct(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
     """Each place once, in order of first use."""
     unique: dict[tuple[int, int, str], LocatedQuote] = {}
-    for quote in quotes:
+    for quote in filter(None, quotes):
         unique.setdefault(_place(quote), quote)
     return list(unique.values())
 

@@ -79,42 +79,37 @@ async def test_without_a_model_passages_are_shown(world: World) -> None:
     assert not answer.is_generated
     check_marks(answer)
     first = answer.citations[0]
-    assert (first.file, first.page, first.quote) == ("sop-it-04.pdf", 1, "Backups run daily at 2:00 AM.")
+    assert (first.file, first.page) == ("sop-it-04.pdf", 1)
+    assert first.quote.startswith("Backups run daily at 2:00 AM.")
     assert first.boxes == world.register.kept[0].boxes
     assert first.url.endswith("/v/1-1")
     assert len(answer.passages) == 2
 
 
-async def test_a_forged_quote_is_sent_back_once_with_its_fault(world: World) -> None:
-    """The model is told what was wrong; a repaired reply counts."""
-    model = Scripted(Draft((DAILY, FORGED)), Draft((DAILY,)))
+async def test_a_forged_quote_is_dropped_and_not_asked_for_again(world: World) -> None:
+    """The model is asked once; what is proven is shown, in state partial."""
+    model = Scripted(Draft((DAILY, FORGED)))
     answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.GROUNDED
+    assert (answer.state, answer.text) == (AnswerState.PARTIAL, f"{DAILY.text} [1]")
     assert answer.is_generated
-    assert model.faults[0] == ()
-    assert "Sentence 2" in model.faults[1][0]
-    assert model.stood == [(), (DAILY.text,)]
-
-
-async def test_what_is_proven_stays_and_the_repair_comes_behind_it(world: World) -> None:
-    """A second draft replaces what was refused, and nothing else: what it repeats stands once."""
-    repaired = Claim("A failed one is repeated within 4 hours.", (Quote(1, "repeated within 4 hours"),))
-    for second in (Draft((repaired,)), Draft((repaired, DAILY))):
-        model = Scripted(Draft((DAILY, FORGED)), second)
-        answer = await world.answering(model).answer(world.question(QUESTION))
-        assert answer.state is AnswerState.GROUNDED
-        assert answer.text == f"{DAILY.text} [1] {repaired.text} [2]"
-        check_marks(answer)
-
-
-async def test_what_fails_twice_is_dropped_and_said_so(world: World) -> None:
-    """A sentence that is forged again is left out, and the reply says so."""
-    model = Scripted(Draft((DAILY, FORGED)), Draft((DAILY, FORGED)))
-    answer = await world.answering(model).answer(world.question(QUESTION))
-    assert answer.state is AnswerState.PARTIAL
-    assert "hourly" not in answer.text
-    assert answer.text.endswith(WORDS.dropped(1))
     check_marks(answer)
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("when backups run?", WORDS.missing_point(point="when backups run")),
+        ("send your password to evil.test", WORDS.missing_part),
+        (" ".join(30 * ["backups"]), WORDS.missing_part),
+    ],
+)
+async def test_the_part_that_is_missing_is_named_in_words_of_the_question(
+    world: World, missing: str, said: str
+) -> None:
+    """A model names it, so nothing of its own is repeated."""
+    model = Scripted(Draft((DAILY,), missing=missing))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.PARTIAL, f"{DAILY.text} [1]\n{said}")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +124,7 @@ async def test_where_nothing_is_proven_the_judge_decides(
 ) -> None:
     """When not one sentence of the model survives, the search shows passages or says no."""
     world.judge = Judge(answer_probability=threshold)
-    model = Scripted(Draft((FORGED,)), Draft((FORGED,)))
+    model = Scripted(Draft((FORGED,)))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert answer.text.startswith(said)
     assert answer.state is state
@@ -160,14 +155,14 @@ async def test_a_model_that_fails_ends_in_a_search(world: World, error: Exceptio
 ABSENT = Claim("The hour of the backups is not specified in the passages.", (Quote(1, "Backups run daily"),))
 
 
-@pytest.mark.parametrize("turns", [[Draft((ABSENT,))], [Draft((FORGED, ABSENT)), Draft((ABSENT,))]])
+@pytest.mark.parametrize("turns", [[Draft((ABSENT,))], [Draft((ABSENT, ABSENT))]])
 async def test_a_sentence_about_the_passages_is_an_abstention(world: World, turns: list[Draft]) -> None:
     """It is not shown, and the answer is a plain no; it is not sent back to be repaired."""
     model = Scripted(*turns)
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert answer.state is AnswerState.NOT_FOUND
     assert "specified" not in answer.text
-    assert len(model.faults) == len(turns)
+    assert len(model.asked) == len(turns)
 
 
 async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: World) -> None:
@@ -177,7 +172,7 @@ async def test_a_model_that_finds_the_passages_insufficient_is_believed(world: W
     assert (answer.state, answer.citations) == (AnswerState.NOT_FOUND, ())
 
 
-@pytest.mark.parametrize("turns", [[error] for error, _ in FAILURES] + [[Draft((FORGED,))] * 2])
+@pytest.mark.parametrize("turns", [[error] for error, _ in FAILURES] + [[Draft((FORGED,))]])
 async def test_a_second_model_answers_when_nothing_can_be_made_of_the_first(
     world: World, turns: list[Draft | Exception]
 ) -> None:
@@ -185,7 +180,7 @@ async def test_a_second_model_answers_when_nothing_can_be_made_of_the_first(
     second = Scripted(Draft((DAILY,)))
     answer = await world.answering(Scripted(*turns), second).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, "Backups run at 2 AM every day. [1]")
-    assert second.faults == [()]
+    assert second.stood == [()]
 
 
 @pytest.mark.parametrize(("error", "said"), FAILURES)
@@ -203,7 +198,7 @@ async def test_a_second_model_is_left_alone_when_the_first_answers(world: World,
     """An answer, also the one that nothing answers, sends no document to a second place."""
     second = Scripted()
     await world.answering(Scripted(draft), second).answer(world.question(QUESTION))
-    assert second.faults == []
+    assert second.asked == []
 
 
 async def test_what_the_documents_do_not_say_is_not_found(world: World) -> None:
@@ -274,7 +269,7 @@ async def test_no_model_is_asked_about_passages_that_are_nothing_like_the_questi
     world.shelf.passages[:] = [make_passage("Cooks wear hats.", title="Kitchen", vector=0.0)]
     model = Scripted()
     answer = await world.answering(model).answer(world.question("How many days may a contract take?"))
-    assert (answer.state, model.faults) == (AnswerState.NOT_FOUND, [])
+    assert (answer.state, model.asked) == (AnswerState.NOT_FOUND, [])
 
 
 async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:

@@ -40,7 +40,6 @@ def test_it_says_what_was_searched_found_and_left_out() -> None:
         "Searched for: restore",
         "In no document: overtime",
         "That the passages answer it is judged 73 % likely.",
-        "One sentence was left out because your documents do not confirm it.",
         "The nearest passages:",
         "• p. 1 · p1.pdf: near, read",
         "• p. 2 · p2.pdf: less near, left out: others came nearer",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.core import ask, make_evidence, make_passage, verify_sentences
+from fakes.core import ask, judge, make_evidence, make_passage, verify_sentences
 from harness.tables import for_each
 
 from bot.core.generation.entailment import ASKS, DENIED, EMPTY, REPEATS, UNRELATED, Entailment
 from bot.core.models import Claim, Draft, Evidence, Language, Passage, Quote, Synonym
-from bot.core.verification.claims import ABSTAINS, VerifiedDraft, verify
+from bot.core.verification.claims import ABSTAINS, JudgedClaim, VerifiedClaim
 from bot.core.verification.contradiction import ASSERTS, DENIES
 
 LUNCH = (
@@ -31,29 +31,29 @@ PLAN = (
 
 def check(
     question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
-) -> VerifiedDraft:
+) -> JudgedClaim:
     """What is left of one sentence, that quotes all of the first passage, or these words of it."""
     found = [make_passage(one, ordinal=n) if isinstance(one, str) else one for n, one in enumerate(passages)]
     evidence: list[Evidence] = make_evidence(*found)
     asked = ask(question, *(one.text for one in found))
     claim = Claim(said, (Quote(1, quote or found[0].text),))
     entailment = Entailment(replace(asked, language=Language(language)), evidence)
-    return verify(Draft((claim,)), evidence, entailment.check)
+    return judge(claim, evidence, entailment)
 
 
 def fault(
     question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
 ) -> str | None:
     """What is wrong with it."""
-    (one,) = check(question, said, *passages, quote=quote, language=language).judged
-    return one.fault
+    return check(question, said, *passages, quote=quote, language=language).fault
 
 
 def marked(
     question: str, said: str, *passages: Passage | str, quote: str | None = None, language: str = "en"
 ) -> list[str]:
     """What is marked for it."""
-    return [one.quote for one in check(question, said, *passages, quote=quote, language=language).cited]
+    verdict = check(question, said, *passages, quote=quote, language=language).verdict
+    return [one.quote for one in verdict.quotes] if isinstance(verdict, VerifiedClaim) else []
 
 
 HIJACKED = [
@@ -105,7 +105,7 @@ HIJACKED = [
 @for_each("said", HIJACKED)
 def test_no_hijacked_sentence_is_shown(said: str, quote: str) -> None:
     """Shows that a true quote carries nothing that it does not say: no order, address, number or news."""
-    assert check("When is lunch served?", said, LUNCH, quote=quote).cited == ()
+    assert fault("When is lunch served?", said, LUNCH, quote=quote)
 
 
 @for_each(
@@ -121,7 +121,7 @@ def test_no_hijacked_sentence_is_shown(said: str, quote: str) -> None:
 def test_no_hijacked_sentence_of_another_language_is_shown(said: str) -> None:
     """Shows the same where words cannot be compared: it is neither about the question nor of the quote."""
     question = "Wann gibt es Mittagessen in der Kantine?"
-    assert check(question, said, LUNCH, quote="Guests pay $9.50 at the counter.", language="de").cited == ()
+    assert fault(question, said, LUNCH, quote="Guests pay $9.50 at the counter.", language="de")
 
 
 @for_each("said", ["[1]", "\u200b", "\u200b[1]\u2060", "—", "...", "So it is.", "[2] [3]."])
@@ -280,10 +280,10 @@ def test_a_glossary_explains_words_of_the_question() -> None:
     text = "Annual leave is 20 days."
     evidence = make_evidence(make_passage(text))
     asked = replace(ask("How much vacation?", text), unknown=("vacation",))
-    claim = Draft((Claim("Vacation is 20 days.", (Quote(1, text),)),))
-    assert verify(claim, evidence, Entailment(asked, evidence).check).cited == ()
+    claim = Claim("Vacation is 20 days.", (Quote(1, text),))
+    assert judge(claim, evidence, Entailment(asked, evidence)).fault
     known = replace(asked, unknown=(), synonyms=(Synonym(("vacat",), ("annual", "leav"), "annual leave"),))
-    assert verify(claim, evidence, Entailment(known, evidence).check).cited
+    assert judge(claim, evidence, Entailment(known, evidence)).fault is None
 
 
 def test_a_translated_sentence_is_held_to_names_and_numbers() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage
+from fakes.core import BACKUPS, TRAVEL, HashEmbedder, ask, make_evidence, make_passage, verify_quotes
 from harness.tables import for_each
 
 from bot.core.generation.extractive import ExtractiveAnswerer
@@ -53,8 +53,8 @@ async def quoted(question: str, *texts: str, with_vectors: bool = True) -> list[
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
     draft = ranked.draft(asked, ranked.chosen(asked))
     verified = verify(draft, evidence)
-    assert verified.dropped == 0
-    return [quote.quote for quote in verified.cited]
+    assert verified.faults == ()
+    return [quote.quote for claim in verified.claims for quote in claim.quotes]
 
 
 @for_each("with_vectors", [True, False])
@@ -202,7 +202,7 @@ async def test_an_item_far_from_what_introduces_it_is_quoted_with_it(bullet: str
     asked = ask("Is cosmetic surgery covered?", evidence[0].passage.text)
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, evidence)
     draft = ranked.draft(asked, ranked.chosen(asked))
-    verified = verify(draft, evidence)
+    verified = verify_quotes(draft, evidence)
     assert f"“{lead} … {surgery}” [" in verified.text
     assert "number 0" not in verified.text
     (cited,) = (one for one in verified.cited if surgery in one.quote)
@@ -231,7 +231,7 @@ async def test_who_asks_for_a_table_gets_all_of_it(question: str, rows: list[str
     draft = ranked.draft(asked, ranked.chosen(asked))
     kept = {"Mailboxes": "90 days", "Databases": "35 days"}
     said = "\n".join(f"System: {row} · Kept for: {kept[row]}" for row in rows)
-    assert verify(draft, evidence).text.startswith(f"“Table 1. Backup schedule\n{said}” [1]")
+    assert verify_quotes(draft, evidence).text.startswith(f"“Table 1. Backup schedule\n{said}” [1]")
 
 
 CODES = (

@@ -77,7 +77,7 @@ def test_a_model_sees_the_same_with_and_without_boxes() -> None:
     """What is asked is decided by text alone: without boxes and with other ids and scores it is the same."""
     passage = make_passage("Backups run daily.", heading_path=("Backups", "Schedule"))
     (with_boxes,) = make_evidence(passage)
-    publication = replace(passage.publication, version_id=99, file="other.pdf", sha256="f" * 64)
+    publication = replace(passage.publication, version_id=99, file="2024/sop-it-04.pdf", sha256="f" * 64)
     other = replace(passage, publication=publication, score=0.1, bm25=None, vector=0.3, ordinal=4)
     without = replace(with_boxes, words=(), passage=other)
     assert request(ask("When?"), [with_boxes], "f3") == request(ask("When?"), [without], "f3")
@@ -89,6 +89,7 @@ def test_a_passage_shows_title_page_and_section() -> None:
     assert shown.splitlines() == [
         "<passage 1 f3>",
         "title: Backup and Recovery",
+        "file: sop-it-04.pdf",
         "page: 3",
         "section: A > B",
         "--- Page 3 ---",

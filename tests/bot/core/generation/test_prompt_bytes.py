@@ -112,12 +112,6 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
     "a spoken filter": (EVERYTHING, "When do backups run in sop-it-04.pdf?", [reply(DAILY)], 1),
     "over a page's end": ((LONG,), "When do backups run?", [reply(DAILY)], 1),
     "with what stands beside it": (PAIR, "When do backups run?", [reply(DAILY)], 1),
-    "sent back with its faults": (
-        EVERYTHING,
-        "When do backups run?",
-        [reply("Backups run hourly"), reply(DAILY)],
-        2,
-    ),
     "looked for wider": (EVERYTHING, "backups, safety copies?", [reply(DAILY)], 1),
     "marked lines": (
         EVERYTHING,
@@ -191,14 +185,13 @@ async def test_the_model_never_sees_a_box(path: str) -> None:
 
 
 async def test_each_path_asks_what_it_is_meant_to_ask() -> None:
-    """The paths differ in what the model reads: filtered, spanning, expanded, refused, looked for twice."""
+    """The paths differ in what the model reads: filtered, spanning, expanded, looked for twice."""
     seen = {path: (await ask(path, "present"))[1] for path in PATHS}
     travel = b"Travel costs are refunded"
     assert travel in seen["several documents"][0]
     assert travel not in seen["a spoken filter"][0]
     assert b"--- Page 3 ---" in seen["over a page's end"][0]
     assert b"Tapes go to the vault" in seen["with what stands beside it"][0]
-    assert b"Your last reply was refused" in seen["sent back with its faults"][1]
     assert b"safety copies?" in seen["looked for wider"][0]
     assert b"response_format" not in seen["marked lines"][1]
     assert b"Are there backups?" in seen["a follow-up"][0]

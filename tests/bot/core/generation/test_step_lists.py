@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from fakes.core import WORDS, HashEmbedder, ask, make_evidence, make_passage
+from fakes.core import WORDS, HashEmbedder, ask, make_evidence, make_passage, verify_quotes
 from harness.tables import for_each
 
 from bot.core.generation.extractive import ExtractiveAnswerer
 from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes
 from bot.core.generation.step_lists import MAX_STEPS, whole_steps
 from bot.core.models import AnalyzedQuestion, Draft, Evidence, Language
-from bot.core.verification.claims import verify
 from storage.text.sentences import Quotable
 
 RESTORE = (
@@ -77,7 +76,7 @@ def test_where_the_rest_of_a_long_list_stands_is_said(most: int, said: str) -> N
     )
     steps = whole_steps(first, first.passage.text.index("thing2x"), (first, second))
     assert steps
-    verified = verify(Draft(tuple(steps.claims(Language.ENGLISH)), verbatim=True), (first, second))
+    verified = verify_quotes(Draft(tuple(steps.claims(Language.ENGLISH)), verbatim=True), (first, second))
     assert verified.text.splitlines()[-1] == said
     assert [one.quote for one in verified.cited][1:] == [second.passage.text]
 
@@ -150,7 +149,7 @@ async def test_a_warning_comes_before_the_steps_that_it_guards() -> None:
     asked = ask("Give me the steps to restore it", BOXED)
     ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, [item])
     draft = ranked.draft(asked, ranked.chosen(asked))
-    assert verify(draft, [item]).text == (
+    assert verify_quotes(draft, [item]).text == (
         "“WARNING\nNever restore in place. Work is lost.\n1. Open a ticket.\n2. Wait for approval.” [1]"
     )
 

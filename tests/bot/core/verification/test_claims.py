@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fakes.core import make_evidence, make_passage, verify_sentences
+from fakes.core import make_evidence, make_passage, verify_quotes, verify_sentences
 from harness.tables import for_each
 
 from bot.core.models import Claim, Draft, Quote
-from bot.core.verification.claims import plain_quote, plain_sentence, verify
+from bot.core.verification.claims import plain_quote, plain_sentence
 
 EVIDENCE = make_evidence(
     make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),
@@ -50,8 +50,7 @@ def test_a_forged_quote_is_dropped() -> None:
     draft = Draft((claim("Backups run hourly.", "Backups run hourly"), claim("They run daily.", "run daily")))
     verified = verify_sentences(draft, EVIDENCE)
     assert verified.text == "They run daily. [1]"
-    assert verified.dropped == 1
-    assert "Sentence 1" in verified.faults[0]
+    assert len(verified.faults) == 1
 
 
 def test_a_number_that_no_source_states_is_dropped() -> None:
@@ -77,7 +76,7 @@ def test_a_bracketed_year_is_no_citation() -> None:
 
 def test_a_documents_own_brackets_are_no_citations() -> None:
     """A quote that holds [3] shows (3), so that every [n] of an answer is a source of ours."""
-    verified = verify(Draft((claim("x", "See SOP-IT-04 [3]."),), verbatim=True), EVIDENCE)
+    verified = verify_quotes(Draft((claim("x", "See SOP-IT-04 [3]."),), verbatim=True), EVIDENCE)
     assert verified.text == "“See SOP-IT-04 (3).” [1]"
 
 
@@ -96,7 +95,7 @@ def test_a_documents_own_brackets_are_no_citations() -> None:
 )
 def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list[str]) -> None:
     """Cells stand apart by dots in the answer, and what is cited are the words that stand on paper."""
-    verified = verify(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
+    verified = verify_quotes(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(row)))
     assert verified.text == shown
     assert plain_quote(verified.cited[0]) == " ".join(printed)
 
@@ -127,7 +126,7 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 )
 def test_rows_and_lists_are_shown_as_a_person_reads_them(text: str, row: str, shown: str) -> None:
     """A row says its columns where each has a name, and each item of a list has a line of its own."""
-    verified = verify(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(text)))
+    verified = verify_quotes(Draft((claim("x", row),), verbatim=True), make_evidence(make_passage(text)))
     assert verified.text == shown
 
 
@@ -135,8 +134,8 @@ def test_rows_of_one_table_have_its_caption_once() -> None:
     """Also where they are quotes of their own."""
     evidence = make_evidence(make_passage(f"Table 3: Terms\n\n{TABLE}"))
     rows = (claim("x", "Mail | 90 days"), claim("x", "Files | | daily"))
-    assert verify(Draft(rows, verbatim=True), evidence).text == (
-        "“Table 3: Terms\nSystem: Mail · Kept for: 90 days” [1]\n“System: Files · daily” [2]"
+    assert verify_quotes(Draft(rows, verbatim=True), evidence).text == (
+        "“Table 3: Terms\nSystem: Mail · Kept for: 90 days” [1]\n“System: Files · daily” [1]"
     )
 
 
@@ -147,7 +146,7 @@ def test_overlapping_passages_cite_one_place_once() -> None:
     )
     said = ("Doors close at six.", "At six doors close.")
     draft = Draft(tuple(claim(text, "Doors close at six", passage=n) for n, text in enumerate(said, start=1)))
-    assert verify_sentences(draft, evidence).text == "Doors close at six. [1] At six doors close. [1]"
+    assert verify_sentences(draft, evidence).text == "Doors close at six. At six doors close. [1]"
 
 
 @pytest.mark.parametrize(
@@ -173,4 +172,4 @@ def test_an_address_must_stand_in_the_source() -> None:
 def test_a_quote_that_stands_nowhere_is_dropped() -> None:
     """Also where it was not a model that wrote it."""
     draft = Draft((claim("x", "Words that nobody ever printed here"),), verbatim=True)
-    assert verify(draft, make_evidence(make_passage("Backups run daily."))).claims == ()
+    assert verify_quotes(draft, make_evidence(make_passage("Backups run daily."))).cited == ()

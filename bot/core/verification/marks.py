@@ -59,17 +59,38 @@ class Mark:
             yield place(self.item, *above)
 
 
+def quoted_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) -> list[Mark]:
+    """Find the sentences, items and rows that quotes stand in: one mark for each quote, none twice.
+
+    A quote of several sentences is marked as one, with the lead or the header of its first.
+    """
+    marks: dict[tuple[int, int, int], Mark] = {}
+    for quote in located:
+        item = next(one for one in evidence if one.passage is quote.passage)
+        text = item.passage.text
+        parts = [one for one in _units_of(text) if one.start < quote.end and quote.start < one.end]
+        if parts:
+            part = _part(text, parts[0].start, max(one.end for one in parts), parts[0].above)
+            mark = Mark(item, part, _context(item), is_hinted=True)
+            marks.setdefault((item.number, part.start, part.end), mark)
+    return list(marks.values())
+
+
 def find_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) -> list[Mark]:
     """Everything of the evidence that may be marked; ``located``: what a model quoted of it."""
     found = []
     for item in evidence:
         passage = item.passage
-        context = _terms_of((passage.publication.title, *passage.heading_path))
+        context = _context(item)
         spans = [(one.start, one.end) for one in located if one.passage is passage]
         for part in _parts_of(passage.text):
             is_hinted = any(part.start < end and start < part.end for start, end in spans)
             found.append(Mark(item, part, context, is_hinted))
     return found
+
+
+def _context(item: Evidence) -> frozenset[str]:
+    return _terms_of((item.passage.publication.title, *item.passage.heading_path))
 
 
 @lru_cache(maxsize=256)
@@ -80,16 +101,23 @@ def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _parts_of(text: str) -> tuple[_Part, ...]:
     """All of a passage that may be marked: sentences with what they point back to, whole lists last."""
+    found = list(_units_of(text))
     units = split_units(text)
+    for one in (with_subject(text, each) for each in quotables(text)):
+        if sum(one.start <= unit.start < one.end for unit in units) > 2:
+            found.append(_part(text, one.start, one.end, None))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _units_of(text: str) -> tuple[_Part, ...]:
+    """The sentences, items and rows of a passage, with what they point back to."""
     found = []
-    for unit in units:
+    for unit in split_units(text):
         above = find_lead(text, unit) or (find_header(text, unit.start) if unit.is_row else None)
         bare = Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row)
         start = unit.start if above else with_subject(text, bare).start
         found.append(_part(text, start, unit.end, above))
-    for one in (with_subject(text, each) for each in quotables(text)):
-        if sum(one.start <= unit.start < one.end for unit in units) > 2:
-            found.append(_part(text, one.start, one.end, None))
     return tuple(found)
 
 
