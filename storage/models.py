@@ -257,6 +257,11 @@ class LivePublication:
     web: WebOrigin | None = field(default=None, compare=False)
     """Set for an approved web page: one page, no version, no reading, no boxes."""
 
+    @property
+    def file_name(self) -> str:
+        """Last part of ``file``, which tells documents of one title apart; of a web page its address."""
+        return self.file if self.web else self.file.rpartition("/")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:

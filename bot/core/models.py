@@ -348,6 +348,34 @@ class Draft:
     """All that a model was sent for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A sentence, item or row that a quote stands in, as the judge of meaning reads it."""
+
+    # Its document's title and file, and the innermost heading above it.
+    names: tuple[str, ...]
+    # With the lead of its list or the header of its table.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedSentence:
+    """A model's sentence, and the places that it rests on."""
+
+    text: str
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Verdict on the sentences of one answer."""
+
+    # For each sentence: True if its sources bear it out entirely.
+    is_borne_out: Sequence[bool]
+    # What of the question the sentences that are borne out leave unanswered; '' where nothing.
+    missing: str = ""
+
+
 class AnswerState(StrEnum):
     """How an answer ended."""
 

@@ -15,13 +15,14 @@ from bot.core.models import (
     Claim,
     Draft,
     Evidence,
+    Judgement,
     Language,
     Question,
+    QuotedSentence,
     Reply,
     Retrieval,
     SourceChange,
 )
-from bot.core.verification.marks import Mark
 from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 
@@ -298,24 +299,6 @@ class Generator(Protocol):
         Raises:
             bot.core.errors.ModelError: it failed, was late or was cut off.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class QuotedSentence:
-    """A model's sentence, and the places that it rests on."""
-
-    text: str
-    sources: Sequence[Mark]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Verdict on the sentences of one answer."""
-
-    # For each sentence: True if its sources bear it out entirely.
-    is_borne_out: Sequence[bool]
-    # What of the question the sentences that are borne out leave unanswered; '' where nothing.
-    missing: str = ""
 
 
 class SentenceJudge(Protocol):

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.core.generation.prompt import format_question, format_sources
-from bot.core.models import AnalyzedQuestion
-from bot.core.ports import Judgement, QuotedSentence
+from bot.core.models import AnalyzedQuestion, Judgement, QuotedSentence
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 
 # Tokens of a reply, for each sentence and around them.

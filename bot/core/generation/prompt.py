@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from pathlib import PurePosixPath
 from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Passage, Quote
-from bot.core.ports import OnClaim, QuotedSentence
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote, QuotedSentence, Source
+from bot.core.ports import OnClaim
 from bot.core.understanding.question_terms import language_of
-from bot.core.verification.marks import Mark
 from bot.core.verification.page_markers import with_page_markers
 from storage.models import self_description
 
@@ -55,9 +53,6 @@ REPLY_SCHEMA: dict[str, Any] = {
 MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading JSON raises that is not what was asked for."""
 
-# Headings above a source that its judge reads, from the innermost.
-SECTIONS_JUDGED = 1
-
 _OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"sufficient"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
 """What a model says before its first sentence; one that says it later is read at its end."""
 _BETWEEN = re.compile(r"[\s,]*")
@@ -78,8 +73,9 @@ def _format_passage(item: Evidence, fence: str) -> str:
     passage = item.passage
     first, last = passage.first_page, passage.last_page
     pages = str(first) if first == last else f"{first}-{last}"
-    facts = [f"title: {_line(passage.publication.title)}", f"file: {_file_name(passage)}", f"page: {pages}"]
-    if says := self_description(passage.publication.metadata):
+    source = passage.publication
+    facts = [f"title: {_line(source.title)}", f"file: {_line(source.file_name)}", f"page: {pages}"]
+    if says := self_description(source.metadata):
         facts.append(f"document: {_line(says)}")
     if passage.heading_path:
         facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
@@ -105,16 +101,8 @@ def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
     return "\n".join((*sources, f"<end {fence}>", *lines))
 
 
-def _format_source(mark: Mark) -> str:
-    passage = mark.item.passage
-    title, file = _line(passage.publication.title), _file_name(passage)
-    names = [title, file, *map(_line, passage.heading_path[-SECTIONS_JUDGED:])]
-    return f"{' > '.join(dict.fromkeys(names))}\n{mark.part.text.strip()}"
-
-
-def _file_name(passage: Passage) -> str:
-    """The name that tells documents of one title apart; of a web page its address."""
-    return _line(PurePosixPath(passage.publication.file).name or passage.publication.file)
+def _format_source(source: Source) -> str:
+    return f"{' > '.join(dict.fromkeys(map(_line, source.names)))}\n{source.text.strip()}"
 
 
 def _line(text: str) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from bot.core.errors import ModelError
 from bot.core.generation.entailment import Entailment, find_formal_fault
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote
-from bot.core.ports import QuotedSentence, SentenceJudge
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote, QuotedSentence
+from bot.core.ports import SentenceJudge
 from bot.core.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
@@ -24,7 +24,7 @@ from bot.core.verification.claims import (
     reduce_text,
 )
 from bot.core.verification.fact_check import find_false_fact
-from bot.core.verification.marks import quoted_marks
+from bot.core.verification.marks import Mark, quoted_marks
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +39,14 @@ class _Undecided:
     """A sentence whose facts hold, and whose meaning nobody has judged yet."""
 
     text: str
-    sentence: QuotedSentence
+    marks: Sequence[Mark]
     located: Sequence[LocatedQuote]
 
     def verified(self) -> VerifiedClaim:
-        marks = (quote for one in self.sentence.sources for quote in one.located())
-        return VerifiedClaim(self.text, tuple(marks))
+        return VerifiedClaim(self.text, tuple(quote for one in self.marks for quote in one.located()))
+
+    def quoted(self) -> QuotedSentence:
+        return QuotedSentence(self.text, tuple(one.source() for one in self.marks))
 
 
 class SentenceVerifier:
@@ -85,7 +87,7 @@ class SentenceVerifier:
         if self._judge is None or not undecided:
             return [one for one in checked if not isinstance(one, _Undecided)], ""
         try:
-            judgement = await self._judge.judge(self._question, [one.sentence for one in undecided])
+            judgement = await self._judge.judge(self._question, [one.quoted() for one in undecided])
         except ModelError as error:
             log.warning("sentences not judged, their words decide: %s", type(error).__name__)
             pairs = zip(claims, checked, strict=True)
@@ -105,6 +107,6 @@ class SentenceVerifier:
         text, located = plain_sentence(claim.text), located[:MAX_QUOTES]
         if fault := find_formal_fault(text, located) or find_false_fact(text, located, self._question):
             return fault
-        undecided = _Undecided(text, QuotedSentence(text, quoted_marks(self._evidence, located)), located)
+        undecided = _Undecided(text, quoted_marks(self._evidence, located), located)
         is_quote = any(reduce_text(text).text in reduce_text(one.quote).text for one in located)
         return undecided.verified() if is_quote else undecided
