@@ -104,9 +104,9 @@ class SentenceVerifier:
     def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Undecided | str:
         if self._judge is None:
             return self._entailment.check(claim, located)
-        text, located = plain_sentence(claim.text), located[:MAX_QUOTES]
-        if fault := find_formal_fault(text, located) or find_false_fact(text, located, self._question):
+        text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
+        if fault := find_formal_fault(text, located) or find_false_fact(text, marks, self._question):
             return fault
-        undecided = _Undecided(text, quoted_marks(self._evidence, located), located)
+        undecided = _Undecided(text, marks, located)
         is_quote = any(reduce_text(text).text in reduce_text(one.quote).text for one in located)
         return undecided.verified() if is_quote else undecided

@@ -22,7 +22,7 @@ from bot.core.verification.negation_lexicon import (
     NegationWords,
 )
 from storage.text.analyzer import fold, stem
-from storage.text.sentences import TextUnit, points_back, split_units
+from storage.text.sentences import LIST_MARKER, TextUnit, points_back, split_units
 
 _TOKEN = re.compile(r"[^\W_]+|[;!?()|]|\.(?=\s|$)|,|\s[-–—]\s")
 _BREAKS = frozenset(";!.()|-–—")
@@ -60,6 +60,7 @@ _OPPOSITE = re.compile(r"(?:un|non|dis|il|im|ir)\w{3}")
 _VERBS = frozenset[str]().union(*(words.verbs for words in NEGATIONS.values()))
 _LAST_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?\s*$")
 
+_ITEM = re.compile(LIST_MARKER)
 _CLOSED = re.compile(r"[.!?][\"'”’)]*$")
 _PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
 
@@ -211,10 +212,11 @@ def is_excluded(quote: LocatedQuote) -> bool:
     if not part or denies(part):
         return False
     lead = find_lead(text, cited[-1])
-    if lead:
+    has_verb = not _VERBS.isdisjoint(re.findall(r"[^\W_]+", prepare(part)))
+    is_closed = _CLOSED.search(part) is not None
+    if lead and not (is_closed and has_verb and not _ITEM.match(part)):
         return denies(text[slice(*lead)])
-    is_sentence = _CLOSED.search(part) or not _VERBS.isdisjoint(re.findall(r"[^\W_]+", prepare(part)))
-    return not is_sentence and denies(" ".join(quote.passage.heading_path[-1:]))
+    return not (lead or is_closed or has_verb) and denies(" ".join(quote.passage.heading_path[-1:]))
 
 
 class _ClauseComparison:

@@ -22,9 +22,12 @@ _NAMED = re.compile(
 _ISO = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _LOCAL = re.compile(r"(?<![\d.])(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?![\d.]*\d)")
 _OF_YEAR = re.compile(r"(?<![\d/.-])(\d{1,2})[/.-](\d{4})(?![\d/-])")
-_IN_MONTH = re.compile(r"\b(?:in|since|until|by|from|im|seit|ab|en|depuis|desde|dal|dans)\s+$")
+_IN_MONTH = re.compile(r"\b(?:in|each|every|since|until|by|from|im|seit|ab|en|depuis|desde|dal|dans)\s+$")
 _CLOCK = re.compile(
     r"(?<![\d.:])(\d{1,2})(?:[:.h](\d\d))?\s*([ap])\.?\s?m\b\.?|(?<![\d.:])(\d{1,2})[:h](\d\d)(?![\d:])", re.I
+)
+_MILITARY = re.compile(
+    r"(?<![\d.:])([01]\d|2[0-3])([0-5]\d)(?=\s?(?:[A-Z]{1,3}T|UTC|Z|local|hrs?|hours|[ap]\.?m)\b)", re.I
 )
 _TIMES = frozenset({"hour", "day", "week", "month", "quarter", "year"})
 _UNITS = {word: unit for word, unit in UNITS.items() if unit in _TIMES}
@@ -35,6 +38,7 @@ _SURE = (
     r"per|every|each|pro|je|jede[nmrs]?|par|chaque|tou(?:te)?s\sles|por|cada|tod[oa]s\sl[oa]s|todos\sos|ogni|elke|"
     r"iedere"
 )
+_EACH_MONTH = re.compile(rf"\b(?:{_SURE})\s(?:{_MONTH})\b")
 _ADVERB = re.compile(rf"\b(?:{'|'.join(PERIODS)})(?:e[nmrs]?)?\b")
 _EACH = re.compile(rf"\b(?:{_SURE})\s{_COUNT}(?:[^\W\d_]+\s)?(?P<unit>{_UNIT})\b")
 _COUNTED = re.compile(
@@ -122,7 +126,9 @@ class Time:
 
 def find_times(text: str) -> list[Time]:
     """Every time of day in a text."""
-    return [Time(one[0].strip(), frozenset(_minutes(one))) for one in _CLOCK.finditer(text)]
+    found = [Time(one[0].strip(), frozenset(_minutes(one))) for one in _CLOCK.finditer(text)]
+    military = (Time(one[0], frozenset({60 * int(one[1]) + int(one[2])})) for one in _MILITARY.finditer(text))
+    return [*found, *military]
 
 
 def _minutes(one: re.Match[str]) -> Iterator[int]:
@@ -151,6 +157,7 @@ def find_frequencies(text: str, *, is_source: bool = False) -> list[Frequency]:
     for one in _EACH.finditer(low):
         count = CARDINALS.get(one["count"] or "one", one["count"])
         found.append(Frequency(one[0], count, _UNITS[one["unit"]]))
+    found += [Frequency(one[0], "1", "year") for one in _EACH_MONTH.finditer(low)]
     patterns = (_COUNTED, _PERHAPS) if is_source else (_COUNTED,)
     found += [
         Frequency(one[0], "1", _UNITS[one["unit"]]) for pattern in patterns for one in pattern.finditer(low)

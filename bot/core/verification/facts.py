@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
 from bot.core.verification.dates import Mention, find_dates, find_frequencies, find_times
-from bot.core.verification.number_lexicon import CARDINALS, MAGNITUDES, SPELLED, UNITS
+from bot.core.verification.number_lexicon import CARDINALS, FACTORS, MAGNITUDES, SPELLED, UNITS
 from storage.text.analyzer import fold
 
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
@@ -31,7 +32,15 @@ _BETWEEN = frozenset(
 )
 """Words between a number and its unit."""
 _AFTER = re.compile(r"\s?-?(?P<first>%|°\s?[CF]\b|[$€£]|[^\W\d_]+)(?:\s(?P<second>[^\W\d_]+))?")
-_MINUS = re.compile(r"(?:(?<![\w)\]])-|\bminus\s|\()$", re.IGNORECASE)
+_MINUS = re.compile(r"(?:(?<![\w)\]])-|\bminus\s)$", re.IGNORECASE)
+_ROUGHLY = re.compile(
+    r"\b(?:about|approximately|roughly|around|nearly|almost|some|circa|ca\.?|just\s(?:under|over)|under|over"
+    r"|more\sthan|less\sthan|rund|etwa|ungefahr|knapp|fast|environ|pres\sde|unos|unas|cerca\sde|circa|quase|ongeveer"
+    r"|bijna)\W+$",
+    re.IGNORECASE,
+)
+# How far a number may lie from one that it rounds.
+ROUNDED = Decimal("0.05")
 _SPELLED_WORD = re.compile(
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine)\b"
     r"|[^\W\d_]+",
@@ -67,11 +76,12 @@ class _Source:
     def __init__(self, text: str) -> None:
         self._dates, self._times = find_dates(text), find_times(text)
         self._frequencies = {(one.count, one.unit) for one in find_frequencies(text, is_source=True)}
-        days = [day for date in self._dates for day in date.days]
+        days = [day for one in self._dates for day in one.days]
         years = {str(form) for _, _, year in days if year for form in (year, year % 100)}
         self._stated = StatedNumbers(text, {*years, *(str(month) for month, _, _ in days)})
-        for date in self._dates:
-            text = text.replace(date.text, " ")
+        self._stated.add_spans(days)
+        for one in self._dates:
+            text = text.replace(one.text, " ")
         self._undated = StatedNumbers(text)
 
     def recurs(self, count: str, unit: str) -> bool:
@@ -80,7 +90,7 @@ class _Source:
 
     def moments_denied(self, claim: str) -> Iterator[str]:
         """Days and times of a claim of which the source says otherwise."""
-        yield from (date.text for date in find_dates(claim) if date.contradicts(self._dates))
+        yield from (one.text for one in find_dates(claim) if one.contradicts(self._dates))
         yield from (time.text for time in find_times(claim) if time.contradicts(self._times))
 
     def numbers_missing(self, claim: str) -> Iterator[str]:
@@ -93,11 +103,11 @@ class _Source:
                 claim = claim.replace(time.text, " ")
         numbers = [*find_quantities(claim), *(one for one in find_spelled(claim) if one.unit)]
         yield from (one.text for one in numbers if not self._stated.holds(one))
-        yield from (date.text for date in find_dates(claim) if not self._has_month(date))
+        yield from (one.text for one in find_dates(claim) if not self._has_month(one))
 
-    def _has_month(self, date: Mention) -> bool:
+    def _has_month(self, one: Mention) -> bool:
         """Whether its month is one of a day that is said, or of a number that belongs to none: "08"."""
-        months = {month for month, _, _ in date.days}
+        months = {month for month, _, _ in one.days}
         said = {month for other in self._dates for month, _, _ in other.days}
         return not months or bool(months & said) or self._undated.has_any({str(month) for month in months})
 
@@ -142,6 +152,14 @@ class Quantity:
     unit: str | None
     magnitude: int
     is_negative: bool
+    is_rounded: bool = False
+    """It is said roughly: "about 30"."""
+
+    def amounts(self) -> Iterator[tuple[str, Decimal]]:
+        """(what it measures, how much of the smallest unit of that); '' where it has no such unit."""
+        dimension, factor = FACTORS.get(self.unit or "", (self.unit or "", 1))
+        for value in _products(self):
+            yield dimension, Decimal(value) * factor
 
 
 def find_quantities(text: str) -> list[Quantity]:
@@ -150,7 +168,9 @@ def find_quantities(text: str) -> list[Quantity]:
     for match in _NUMBER.finditer(text):
         number = match[0]
         parts = frozenset(map(_plain, _PARTS.split(number))) if _COMPOSED.search(number) else frozenset()
-        is_negative = _MINUS.search(text[max(match.start() - 7, 0) : match.start()]) is not None
+        before = text[max(match.start() - 7, 0) : match.start()]
+        is_in_brackets = before.endswith("(") and text.startswith(")", match.end()) and not parts
+        is_negative = is_in_brackets or _MINUS.search(before) is not None
         found.append(_quantity(text, match, _possible_values(number), parts, is_negative=is_negative))
     return found
 
@@ -159,12 +179,21 @@ def find_spelled(text: str, *, is_source: bool = False) -> list[Quantity]:
     """Every number in words; in a source also those that may be none: "first", "a year"."""
     words = SPELLED if is_source else CARDINALS
     found = [
-        _in_words(text, match, words) for match in _SPELLED_WORD.finditer(text) if match[0].lower() in words
+        _in_words(text, match, words)
+        for match in _SPELLED_WORD.finditer(text)
+        if match[0].lower() in words and not _is_magnitude(text, match)
     ]
     if not is_source:
         return found
     articles = (match for match in _SPELLED_WORD.finditer(text) if match[0].lower() in _ARTICLES)
     return found + [one for match in articles if (one := _in_words(text, match, {})).unit]
+
+
+def _is_magnitude(text: str, match: re.Match[str]) -> bool:
+    """True for the "hundred" of "fifteen hundred": part of the number before it."""
+    before = re.search(r"([^\W_]+)\s$", text[: match.start()])
+    is_number = before and (before[1].isdigit() or before[1].lower() in CARDINALS)
+    return match[0].lower() in MAGNITUDES and bool(is_number)
 
 
 class StatedNumbers:
@@ -175,14 +204,36 @@ class StatedNumbers:
         self._found = find_quantities(source) + find_spelled(source, is_source=True)
         self._values = {value for one in self._found for value in (*one.values, *one.parts)} | {"0", *more}
         self._products = {value for one in self._found for value in _products(one)}
+        self._amounts = {amount for one in self._found for amount in one.amounts()}
         words = re.findall(r"[^\W\d_]+", source.lower())
         self._magnitudes = {1, *(MAGNITUDES[word] for word in words if word in MAGNITUDES)}
+
+    def add_spans(self, days: Iterable[tuple[int, int, int | None]]) -> None:
+        """Add the time between days, each as (month, day, year)."""
+        whole = [ordinal for one in days if (ordinal := _ordinal(*one)) is not None]
+        spans = {abs(first - second) for first in whole for second in whole} - {0}
+        self._amounts |= {("time", Decimal(span * FACTORS["day"][1])) for span in spans}
 
     def holds(self, one: Quantity) -> bool:
         """Whether the source states a number of a claim, in its unit and with its sign."""
         same = [other for other in self._found if one.values & other.values]
         has_sign = not one.is_negative or any(other.is_negative for other in same)
-        return has_sign and self._has_value(one) and self._has_unit(one)
+        return has_sign and ((self._has_value(one) and self._has_unit(one)) or self._follows(one))
+
+    def _follows(self, one: Quantity) -> bool:
+        """True if it is a number of the source in another unit or rounded, or follows from two of them."""
+        return any(
+            abs(wanted - amount) <= (ROUNDED * amount if one.is_rounded else 0)
+            for dimension, wanted in one.amounts()
+            for amount in self._derived(dimension)
+        )
+
+    def _derived(self, dimension: str) -> Iterator[Decimal]:
+        """Sums, differences, doubles and halves of the source's amounts in a dimension, or in any for ''."""
+        known = {amount for each, amount in self._amounts if dimension in ("", each)}
+        for one in known:
+            yield from (one, one * 2, one / 2)
+            yield from (amount for other in known for amount in (one + other, abs(one - other)))
 
     def has_any(self, values: Collection[str]) -> bool:
         """Whether it states one of these numbers, or none is asked for."""
@@ -198,6 +249,13 @@ class StatedNumbers:
         """Whether the number occurs somewhere in the claim's unit, or in none that we know."""
         same = [other.unit for other in self._found if one.values & (other.values | other.parts)]
         return one.unit is None or not same or one.unit in same or None in same
+
+
+def _ordinal(month: int, day: int, year: int | None) -> int | None:
+    try:
+        return date(year or 0, month, day).toordinal()
+    except ValueError:  # it has no year or no day, or is none
+        return None
 
 
 def _in_words(text: str, match: re.Match[str], words: dict[str, str]) -> Quantity:
@@ -218,7 +276,8 @@ def _quantity(
         after = _AFTER.match(text, after.end("first"))
     before = _BEFORE.search(text[max(match.start() - 6, 0) : match.start()])
     unit = UNITS.get(before[1].lower()) if before else _unit_behind(after)
-    return Quantity(match[0], values, parts, unit, size, is_negative)
+    is_rounded = _ROUGHLY.search(text[max(match.start() - 20, 0) : match.start()]) is not None
+    return Quantity(match[0], values, parts, unit, size, is_negative, is_rounded)
 
 
 def _unit_behind(after: re.Match[str] | None) -> str | None:

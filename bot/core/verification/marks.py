@@ -14,6 +14,7 @@ from bot.core.models import Evidence, LocatedQuote, Source
 from bot.core.verification.claims import place
 from bot.core.verification.contradiction import find_lead
 from bot.core.verification.table_rows import find_header
+from storage.models import self_description
 from storage.text.analyzer import analyze
 from storage.text.sentences import MAX_LIST_WORDS, Quotable, quotables, split_units, with_subject
 
@@ -45,9 +46,9 @@ class Mark:
 
     def sources(self) -> list[str]:
         """All that may carry the facts of a sentence; the number of a section is none."""
-        passage = self.item.passage
+        passage, source = self.item.passage, self.item.passage.publication
         headings = [_SECTION_NUMBER.sub("", heading) for heading in passage.heading_path]
-        return [self.part.text, passage.publication.title, *headings]
+        return [self.part.text, source.title, source.file_name, self_description(source.metadata), *headings]
 
     def source(self) -> Source:
         """The same as the judge of meaning reads it."""

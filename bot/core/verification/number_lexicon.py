@@ -62,14 +62,15 @@ UNITS = {
         "month": "month months monat monate monaten mois mes meses mese mesi maand maanden",
         "year": "year years yr yrs jahr jahre jahren ans annee annees ano anos anno anni jaar",
         "percent": "% percent prozent procent",
-        "milligram": "mg",
+        "microgram": "μg mcg microgram micrograms",
+        "milligram": "mg milligram milligrams",
         "gram": "g gram grams gramm",
         "kilogram": "kg kilogram kilograms kilo kilos",
         "pound": "lb lbs pound pounds £ gbp",
-        "millilitre": "ml",
+        "millilitre": "ml milliliter milliliters millilitre millilitres",
         "litre": "l liter liters litre litres",
-        "millimetre": "mm",
-        "centimetre": "cm",
+        "millimetre": "mm millimeter millimeters millimetre millimetres",
+        "centimetre": "cm centimeter centimeters centimetre centimetres",
         "kilometre": "km kilometer kilometers kilometre kilometres",
         "mile": "mile miles",
         "foot": "ft foot feet",
@@ -84,6 +85,16 @@ UNITS = {
     for word in words.split()
 }
 """A unit's word -> the unit. Not those that mean something else, too, such as "m" and "k"."""
+
+FACTORS = {
+    **{"second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86_400)},
+    **{"week": ("time", 604_800), "month": ("months", 1), "quarter": ("months", 3), "year": ("months", 12)},
+    **{"microgram": ("mass", 1), "milligram": ("mass", 1_000), "gram": ("mass", 1_000_000)},
+    **{"kilogram": ("mass", 1_000_000_000), "millilitre": ("volume", 1), "litre": ("volume", 1_000)},
+    **{"millimetre": ("length", 1), "centimetre": ("length", 10), "kilometre": ("length", 1_000_000)},
+    **{"megabyte": ("bytes", 1), "gigabyte": ("bytes", 1_000)},
+}
+"""A unit -> what it measures, and how many of the smallest unit of that it is."""
 
 PERIODS = {
     word: name
@@ -106,6 +117,7 @@ PERIODS = {
 MAGNITUDES = {
     word: size
     for size, words in {
+        100: "hundred hundert cent cien ciento cento cem honderd",
         1_000: "thousand tausend mille mil duizend",
         1_000_000: "million millions mio millionen millones milioni milhoes miljoen",
         1_000_000_000: "billion billions milliarde milliarden milliard milliards mrd miljard",
