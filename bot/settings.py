@@ -106,7 +106,7 @@ class BotSettings(FootnoteSettings):
         0.5, ge=0, le=1, description="What the document's holding the question's rarer words adds to a score."
     )
     answer_probability: float = Field(
-        0.5,
+        0.53,
         ge=0,
         le=1,
         description="Without a model: how likely passages must answer to be shown; below, the reply is a "

@@ -85,7 +85,7 @@ class Verdict:
 class Judge:
     """Decides from a question and its evidence between passages and a plain no."""
 
-    def __init__(self, answer_probability: float = 0.5, scale: CosineScale | None = None) -> None:
+    def __init__(self, answer_probability: float = 0.53, scale: CosineScale | None = None) -> None:
         """Set the threshold.
 
         Args:

@@ -117,6 +117,12 @@ _DAY = r"""\d{1,4}[./-]\d{1,2}[./-]\d{1,4} | \d:\d\d | \b(?:19|20)\d{2}\b
     | \b(?:mon|tues|wednes|thurs|fri|satur|sun)day | \b(?:jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec)\b
     | \b(?:jan|febr)uary\b | \b(?:march|april|may|june|july|august)\b | \b(?:septem|octo|novem|decem)ber\b"""
 
+_OFFICE = r"(?:c[eft]o|president|chair\w*|director|owner|founder|author|manager|officer|head|supervisor)\b"
+
+_TITLE = (
+    r"(?:Chief|Vice|Senior|Executive|Officer|Manager|Director|President|Head|Department|Office|Team|Board)\b"
+)
+
 _REQUIRED_KINDS = (
     # a phone number
     (
@@ -146,8 +152,15 @@ _REQUIRED_KINDS = (
         r"\b(?=[\w-]*\d)[\w-]{3,}",
     ),
     (
-        r"\bwho\ (?:is|was)\ (?:the|our)\ (?:c[eft]o|president|chair\w*|director|owner|founder|author)\b",
-        r"(?-i:\b(?:Mr|Mrs|Ms|Dr|Prof)\.?\ [A-Z] | \b[A-Z][a-z'’-]+\ (?:[A-Z]\.\ )?[A-Z][a-z'’-]+)",
+        rf"""\bwho(?:\ is|\ was|['’]?s)\ (?:the|our|my)\ (?:\w+\ ){{0,3}}{_OFFICE}
+        | \b(?:the|their|his|her)\ names?\b | \bnames?\ of\ (?:the|our|my)\ (?:\w+\ ){{0,3}}{_OFFICE}""",
+        rf"""(?-i:\b(?:Mr|Mrs|Ms|Dr|Prof)\.?\ [A-Z]
+        | \b(?!{_TITLE})[A-Z][a-z'’-]+\ (?:[A-Z]\.\ )?(?!{_TITLE})[A-Z][a-z'’-]+)""",
+    ),
+    # a place
+    (
+        r"\b(?:which|what)\ (?:building|room|floor|street)\b",
+        r"\b(?:building|room|floor|hall|house|street|st|avenue|ave|road|campus)\b",
     ),
     # money
     (
@@ -191,8 +204,9 @@ _REQUIRED_KINDS = (
         r"\b(?:what|which)\ (?:date|day)\b | \bdeadline\b | \bwhen\ (?:was|were|did)\b",
         rf"{_DAY} | {_SPAN}",
     ),
+    (r"\b(?:what|which)\ month\b", _DAY),
     (
-        r"\bwhen\b | \b(?:what|which)\ month\b",
+        r"\bwhen\b",
         rf"{_DAY} | {_SPAN} | \b(?:every|each|within|after|before|during|when|until|prior)\b",
     ),
     # how often, how long, how much
