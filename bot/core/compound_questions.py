@@ -136,7 +136,8 @@ def join_answers(texts: Sequence[str], answers: Sequence[Answer]) -> Answer:
     for one in answers:
         shifted.append(_shifted(one, last))
         last += max((citation.number for citation in one.citations), default=0)
-    paragraphs = [f"{_heading(text)}\n{one.text}" for text, one in zip(texts, shifted, strict=True)]
+    said = _notes_once([one.text for one in shifted])
+    paragraphs = [f"{_heading(text)}\n{one}" for text, one in zip(texts, said, strict=True)]
     state = _state([one.state for one in shifted])
     return replace(
         shifted[0],
@@ -166,6 +167,16 @@ def _shifted(answer: Answer, by: int) -> Answer:
         citations=tuple(replace(one, number=one.number + by) for one in answer.citations),
         figures=tuple(replace(one, number=one.number + by if one.number else 0) for one in answer.figures),
     )
+
+
+def _notes_once(texts: Sequence[str]) -> list[str]:
+    """The replies, of whose last lines those that all have, as notes on the channel, stay in the last one."""
+    lines = [text.split("\n") for text in texts]
+    shared = 0
+    while all(len(one) > shared + 1 and one[-shared - 1] == lines[0][-shared - 1] for one in lines):
+        shared += 1
+    *others, last = texts
+    return [*("\n".join(one[: len(one) - shared]).rstrip() for one in lines[: len(others)]), last]
 
 
 def _state(states: Sequence[AnswerState]) -> AnswerState:

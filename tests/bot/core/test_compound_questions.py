@@ -72,6 +72,16 @@ def test_the_replies_are_joined_in_order() -> None:
     assert (joined.state, joined.figures[0].number, joined.is_generated) == (AnswerState.GROUNDED, 3, True)
 
 
+def test_a_note_that_all_replies_end_with_is_said_once() -> None:
+    """Shows that what is said of the channel stands below the last reply, and that no reply is emptied."""
+    notes = "\n\nPolicy.pdf is still being read."
+    parts = [Answer(AnswerState.PASSAGES, f"{text}{notes}") for text in ("One.", "Two.")]
+    joined = join_answers(["a", "b"], parts)
+    assert joined.text == f"A?\nOne.\n\nB?\nTwo.{notes}"
+    same = [Answer(AnswerState.NOT_FOUND, "No."), Answer(AnswerState.NOT_FOUND, "No.")]
+    assert join_answers(["a", "b"], same).text == "A?\nNo.\n\nB?\nNo."
+
+
 STATES = [
     ("grounded", "not_found", "partial"),
     ("passages", "not_found", "passages"),
