@@ -176,21 +176,15 @@ def _ranking(settings: BotSettings) -> Ranking:
     )
 
 
-def _web_search(
-    settings: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None
-) -> WebSearch:
+def _web_search(bot: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None) -> WebSearch:
     """The search of approved web pages; nothing is loaded before a question opens some."""
     return WebSearch(
         stores.web_sources,
         stores.web_pages,
         WebPageIndex(stores.web_pages, embedder.space),
-        ranking=_ranking(settings),
+        ranking=_ranking(bot),
         policy=WebPolicy(
-            settings.web_hits,
-            settings.web_domains,
-            settings.web_share,
-            settings.web_snippet_words,
-            settings.web_wait_seconds,
+            bot.web_hits, bot.web_domains, bot.web_share, bot.web_snippet_words, bot.web_wait_seconds
         ),
         fetch=fetch,
     )

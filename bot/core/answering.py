@@ -25,7 +25,7 @@ from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTas
 from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
 from bot.core.generation.figures import FigureSelector, number_of
 from bot.core.generation.judge import Judge, Outcome
-from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, Retrieval, StageTime
+from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, StageTime
 from bot.core.notifications.search_notes import SearchNotes
 from bot.core.ports import AnswerListener, Retriever
 from bot.core.retrieval.reranking import Expansion, gather_evidence
@@ -43,7 +43,6 @@ from storage.documents.catalog import Catalog
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
 from storage.task_group import gather_or_cancel
-from storage.web_pages.opened_domains import opened_domains
 
 log = logging.getLogger(__name__)
 
@@ -225,7 +224,8 @@ class Answering:
                 if question.compared
                 else await self._retriever.retrieve(question)
             )
-            retrieval = await self._with_web_pages(question, retrieval)
+            if self._web:
+                retrieval = await self._web.extend(question, retrieval)
             search = journey.trace.search(question, retrieval)
             if wants_figure(search.retrieval.question.text):
                 return search
@@ -238,25 +238,6 @@ class Answering:
             search.read = len(found)
             search.evidence = await Expansion(found, self._readings, self._expansion_tokens).expand()
             return search
-
-    async def _with_web_pages(self, question: Question, retrieval: Retrieval) -> Retrieval:
-        """The same with passages of approved web pages, where the question opens their domains.
-
-        One that is kept to certain documents, or that nobody asked, opens none: then nothing is read of them.
-        """
-        is_kept_to_documents = question.documents is not None and not question.is_exclusion
-        if self._web is None or question.is_trial or is_kept_to_documents:
-            return retrieval
-        said = [(one.asked, one.said) for one in retrieval.question.synonyms]
-        policy, list_ = self._web.policy, self._web.sources
-        for look in (list_.known, list_.current):  # only what opens something is worth a look at the file
-            sources = await look()
-            domains = sources.of(question.channel)
-            opened = opened_domains(question.text, domains, said, hits=policy.hits, most=policy.domains)
-            if not opened:
-                return retrieval
-        is_web_first = sources.is_web_first(question.channel)
-        return await self._web.beside(question, retrieval, opened, is_web_first=is_web_first)
 
     async def _weigh(self, searches: Sequence[SearchAttempt], journey: _Journey) -> SearchAttempt:
         """The search that answers better, with its verdict; where it found nothing, a wider one that does."""

@@ -18,7 +18,7 @@ from storage.models import Channel
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import analyze
 from storage.text.sentences import split_units
-from storage.web_pages.opened_domains import OpenedDomain
+from storage.web_pages.opened_domains import OpenedDomain, opened_domains
 from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
@@ -70,6 +70,24 @@ class WebSearch:
         self._index = index
         self._ranking = ranking
         self._fetch = fetch
+
+    async def extend(self, question: Question, retrieval: Retrieval) -> Retrieval:
+        """Add passages of approved web pages where the question opens their domains.
+
+        One that is kept to certain documents, or that nobody asked, opens none: then nothing is read of them.
+        """
+        is_kept_to_documents = question.documents is not None and not question.is_exclusion
+        if question.is_trial or is_kept_to_documents:
+            return retrieval
+        said = [(one.asked, one.said) for one in retrieval.question.synonyms]
+        for look in (self.sources.known, self.sources.current):  # the file is read where something is opened
+            sources = await look()
+            domains, policy = sources.of(question.channel), self.policy
+            opened = opened_domains(question.text, domains, said, hits=policy.hits, most=policy.domains)
+            if not opened:
+                return retrieval
+        is_web_first = sources.is_web_first(question.channel)
+        return await self.beside(question, retrieval, opened, is_web_first=is_web_first)
 
     async def beside(
         self, question: Question, documents: Retrieval, opened: Sequence[OpenedDomain], *, is_web_first: bool

@@ -48,7 +48,7 @@ from storage.web_pages.web_sources import WebSourcesFile
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
-FILES_ENTERED = 20
+FILES_ENTERED = 22
 
 
 class NoGlossary:
