@@ -28,7 +28,7 @@ from bot.settings import revealed
 from bot.sign_in_settings import Role, SignInSettings
 from bot.web import security
 from bot.web.security import RoleTooLow, SignInNeeded, Visitor, require_own_form, require_visitor
-from bot.web.sign_in.openid_provider import OpenIdProvider, ProviderUnavailable, SignInRefused
+from bot.web.sign_in.openid_provider import LEEWAY_SECONDS, OpenIdProvider, ProviderUnavailable, SignInRefused
 from bot.web.sign_in.sessions import LIFE, Session, Sessions
 from bot.web.templates import Templates
 from storage.installations.console_sign_outs import SignOuts
@@ -45,6 +45,8 @@ MAX_PATH_CHARS = 500
 """Of the page that somebody is led back to; from a longer one to the first page."""
 SESSION = web.RequestKey("session", Session)
 _BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_ID = re.compile(r"[0-9a-f]{32}")
+_PATH = re.compile(rf"/[!-~]{{0,{MAX_PATH_CHARS - 1}}}")
 
 _log = logging.getLogger(__name__)
 
@@ -87,10 +89,12 @@ class BegunSignIn:
             id_, path, until = json.loads(base64.urlsafe_b64decode(state.partition(".")[0] + "==="))
             begun = cls(browser_key, id_, path, until)
             is_ours = hmac.compare_digest(begun.state.encode(), state.encode())
+            # Whoever makes up a key can sign any state with it.
+            is_whole = all((_BROWSER_KEY.fullmatch(browser_key), _ID.fullmatch(id_), _PATH.fullmatch(path)))
+            is_timely = now < until <= now + BEGUN_SECONDS + LEEWAY_SECONDS
         except (ValueError, TypeError, AttributeError, RecursionError):
             return None
-        is_whole = path.startswith("/") and _BROWSER_KEY.fullmatch(browser_key)
-        return begun if is_ours and is_whole and now < until else None
+        return begun if is_ours and is_whole and is_timely else None
 
 
 class Callbacks:

@@ -328,6 +328,32 @@ async def test_many_ways_back_ask_the_provider_little(open_browser: Open, provid
     assert provider.fetches.count("/token") == 2 + 200 - refused, back.status
 
 
+async def test_a_state_that_a_browser_made_up_is_refused(
+    open_browser: Open, provider: ForgingProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever chooses the key signs any state: of other types, without an end, or longer than ours."""
+    key, number, until = secrets.token_urlsafe(32), secrets.token_hex(16), int(time.time()) + 60
+    browser = Browser((await open_browser()).client, provider, {BEGUN: key})
+    for made_up in (
+        (number, "/", until + 3600),
+        (number, "/", float("inf")),
+        (number, "/", "soon"),
+        (number, "/", None),
+        (number, ["/"], until),
+        (number, "/\ud800", until),
+        (number, "/" + "x" * 2000, until),
+        (7, "/", until),
+        (None, "/", until),
+        ("\ud800", "/", until),
+        ("x" * 2000, "/", until),
+    ):
+        state = BegunSignIn(key, *made_up).state  # type: ignore[arg-type]
+        answered = await browser.send("GET", CALLBACK, params={"code": "x", "state": state})
+        assert answered.status == 400, made_up
+    assert not provider.fetches
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "path", ["/console/documents?next=//evil.example", "/?secret=CANARY&to=https://evil.example"]
 )
