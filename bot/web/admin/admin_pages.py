@@ -17,6 +17,7 @@ from storage.models import Channel
 
 JSON_ENDING = r"{ending:(?:\.json)?}"
 """Ends the path of a page that is JSON, too."""
+MAX_ID_DIGITS = 9
 
 
 class AdminPages:
@@ -54,6 +55,12 @@ class AdminPages:
         visitor = require_visitor(request)
         values |= {"signed_in_as": visitor.name, "may_change": visitor.role >= Role.ADMIN}
         return self._templates.page(template, security.ADMIN, root=root, here=template, **values)
+
+
+def chosen_channel(request: web.Request) -> int | None:
+    """The id of the channel that the query names; None: it names none."""
+    named = request.query.get("channel", "")
+    return int(named) if named.isdecimal() and len(named) <= MAX_ID_DIGITS else None
 
 
 def wants_json(request: web.Request) -> bool:

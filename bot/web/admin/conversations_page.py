@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
 
 from bot.core.notifications.question_gaps import find_gaps, most_asked
-from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.core.plaintext import mend
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
 from bot.web.security import require_visitor
 from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
 
@@ -37,15 +38,15 @@ class ConversationsPage:
     async def begin(self, request: web.Request) -> web.Response:
         """The channel that the form chose, or all of them to choose from."""
         require_visitor(request)
-        if request.query.get("channel", "").isdecimal():
-            raise web.HTTPFound(f"conversations/{int(request.query['channel'])}")
+        if number := chosen_channel(request):
+            raise web.HTTPFound(f"conversations/{number}")
         channels = await self._pages.channels()
         return self._pages.show(request, "conversations.html", channels=channels, channel=None)
 
     async def show(self, request: web.Request) -> web.Response:
         """A channel's questions, all or those that hold some words; the query's ``q`` and ``before``."""
         channel, channels = await self._pages.channel(request)
-        words, before = request.query.get("q", "").strip()[:MAX_WORDS_CHARS], _moment(request)
+        words, before = mend(request.query.get("q", "").strip()[:MAX_WORDS_CHARS]), _moment(request)
         kept = await self._records.search(channel.id, words, before)
         if wants_json(request):
             return json_page([_turn(one) for one in kept])
@@ -74,11 +75,11 @@ def _moment(request: web.Request) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(said)
-    except ValueError:
+        if moment.tzinfo is None:
+            raise web.HTTPBadRequest
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise web.HTTPBadRequest from None
-    if moment.tzinfo is None:
-        raise web.HTTPBadRequest
-    return moment
 
 
 def _turn(kept: StoredRecord) -> dict[str, Any]:

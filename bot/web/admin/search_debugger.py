@@ -16,9 +16,10 @@ from aiohttp import web
 
 from bot.core.conversation.queue_limits import QuestionRates
 from bot.core.models import Question
+from bot.core.plaintext import mend
 from bot.core.trace import STAGES, QuestionRecord
 from bot.sign_in_settings import Role
-from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_json
+from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, json_page, wants_json
 from bot.web.security import require_own_form, require_turn, require_visitor
 from storage.chat.traces import QuestionRecords
 
@@ -77,8 +78,8 @@ class SearchDebugger:
     async def begin(self, request: web.Request) -> web.Response:
         """The channel that the form chose, or all of them to choose from."""
         require_visitor(request)
-        if request.query.get("channel", "").isdecimal():
-            raise web.HTTPFound(f"search/{int(request.query['channel'])}")
+        if number := chosen_channel(request):
+            raise web.HTTPFound(f"search/{number}")
         channels = await self._pages.channels()
         return self._pages.show(request, "search.html", channels=channels, channel=None, kept=(), chars=1)
 
@@ -107,7 +108,7 @@ class SearchDebugger:
         """Ask a question now; its record is shown, and kept nowhere."""
         visitor = require_own_form(request, Role.READER)
         channel, _ = await self._pages.channel(request)
-        text = str((await request.post()).get("question", "")).strip()
+        text = mend(str((await request.post()).get("question", "")).strip())
         if not text or len(text) > self._question_chars:
             raise web.HTTPBadRequest
         require_turn(self._rates, visitor)

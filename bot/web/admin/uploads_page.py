@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import BodyPartReader, MultipartReader, web
 
+from bot.core.plaintext import mend
 from bot.core.uploads.file_checks import UploadRefused, shown_name
 from bot.core.uploads.file_host import FileDownload
 from bot.core.uploads.folder_uploads import FolderUpload, FolderUploads, UploadDecision
@@ -82,7 +83,7 @@ class UploadsPage:
     async def send_progress(self, request: web.Request) -> web.Response:
         """How far the file of a name with these bytes has come: its state, rung and reason."""
         require_visitor(request)
-        sha256, file = request.match_info["sha256"], request.query.get("file", "")
+        sha256, file = request.match_info["sha256"], mend(request.query.get("file", ""))
         return json_page(await self._overview.progress_of(sha256, file))
 
     async def _take_all(self, visitor: Visitor, form: MultipartReader) -> list[Json]:

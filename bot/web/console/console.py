@@ -18,7 +18,7 @@ from bot.core.conversation.live_updates import live_updates
 from bot.core.conversation.memory import answer_in_thread
 from bot.core.conversation.queue_limits import QuestionRates
 from bot.core.models import Answer, AnswerState, CitedPage, Question
-from bot.core.plaintext import without_marks
+from bot.core.plaintext import mend, without_marks
 from bot.core.ports import AnswerListener, QuestionAnswering
 from bot.core.uploads.upload_places import UploadPlace, UploadPlaces
 from bot.core.wording import reply_words
@@ -201,7 +201,7 @@ class Console:
             raise web.HTTPBadRequest from None
         if not text or len(text) > self._question_chars or not 0 < channel_id <= MAX_ID:
             raise web.HTTPBadRequest
-        return channel_id, text, thread
+        return channel_id, mend(text), thread
 
     async def _local_channels(self) -> Sequence[Channel]:
         return await self._stores.channels.all(Platform.LOCAL)
@@ -212,6 +212,8 @@ class Console:
         Raises:
             web.HTTPNotFound: there is none of this id.
         """
+        if not 0 < channel_id <= MAX_ID:
+            raise web.HTTPNotFound
         try:
             channel = await self._stores.channels.get(channel_id)
         except UnknownChannel:

@@ -10,6 +10,7 @@ from aiohttp import web
 from bot.core.conversation.feedback import AnsweredQuestion, AnswerFeedback
 from bot.core.models import Language
 from bot.web import security
+from bot.web.console.console import MAX_ID
 from bot.web.security import Visitor, require_own_page
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat.inbox import Inbox
@@ -58,7 +59,7 @@ class FeedbackPanel:
         return web.json_response({"why": why}, headers=security.NO_STORE)
 
     async def _asked(self, said: dict[str, Any]) -> AnsweredQuestion:
-        language = said.get("language")
+        language = str(said.get("language"))
         return AnsweredQuestion(
             (await self._channel(said)).id,
             _question(said),
@@ -72,7 +73,8 @@ class FeedbackPanel:
             web.HTTPNotFound: there is none.
         """
         try:
-            channel = await self._channels.get(int(said["channel"]))
+            number = int(said["channel"])
+            channel = await self._channels.get(number if 0 < number <= MAX_ID else 0)
         except (UnknownChannel, KeyError, ValueError, TypeError, OverflowError):
             raise web.HTTPNotFound from None
         if channel.platform is not Platform.LOCAL:

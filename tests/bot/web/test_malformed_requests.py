@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
-from fakes.web_house import Visit
+from fakes.web_house import House, Visit
 from harness.tables import for_each
 
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.web.security import EVERYWHERE
+from storage.chat.traces import QuestionRecords
+from storage.documents.document_overview import DocumentOverview
 
 TOKEN = "CANARY-" + "A" * 105
 """As long as a link's."""
@@ -120,6 +122,47 @@ async def test_a_body_that_cannot_be_read_is_no_failure_of_ours(
     answered = await client.post(path, data=body, headers=OWN | headers)
     assert answered.status in (400, 404)
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+async def test_values_that_no_database_takes_are_no_failure_of_ours(
+    client: TestClient, house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Numbers, moments and types beyond what we keep: 4xx, or as if nothing was asked."""
+    channel, id_ = await house.channel("hr"), "0" * 32
+    whole = {"channel": channel.id, "question": id_, "thread": id_, "verdict": "bad", "language": "en"}
+    for wrong in ({"channel": 2**31}, {"channel": 10**30}, {"channel": -1}, {"language": []}):
+        for path in ("/console/ask", "/console/feedback", "/console/why", "/console/forget"):
+            answered = await client.post(path, json=whole | wrong, headers=OWN)
+            assert answered.status < 500, (path, wrong)
+    for path in (
+        f"/console/search?channel={'9' * 5000}",
+        f"/console/conversations?channel={'9' * 5000}",
+        f"/console/conversations/{channel.id}?before=0001-01-01T00:00:00%2B23:59",
+        f"/console/conversations/{channel.id}?before=9999-12-31T23:59:59-23:59",
+    ):
+        assert (await client.get(path)).status < 500, path
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+async def test_nul_reaches_no_database(client: TestClient, house: House, monkeypatch: Any) -> None:
+    """PostgreSQL takes none in a text: U+FFFD stands for it, as in chats."""
+    channel, asked = await house.channel("hr"), list[str]()
+
+    async def note(self: object, *said: Any) -> list[Any]:
+        asked.extend(one for one in said if isinstance(one, str))
+        return []
+
+    monkeypatch.setattr(QuestionRecords, "search", note)
+    monkeypatch.setattr(DocumentOverview, "progress_of", note)
+    question = {"channel": channel.id, "question": "a\0b"}
+    assert (await client.post("/console/ask", json=question, headers=OWN)).status == 200
+    form = {"Sec-Fetch-Site": "same-origin"}
+    path = f"/console/search/{channel.id}?format=json"
+    assert (await client.post(path, data={"question": "a\0b"}, headers=form)).status == 200
+    asked += [one.text for one in house.answering.asked]
+    await client.get(f"/console/conversations/{channel.id}.json?q=a%00b")
+    await client.get(f"/console/uploads/{'0' * 64}?file=a%00b")
+    assert [one for one in asked if one.startswith("a")] == ["a\ufffdb"] * 4
 
 
 PART = b'--x\r\nContent-Disposition: form-data; name="place"\r\n'
