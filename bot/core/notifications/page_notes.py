@@ -84,7 +84,7 @@ class PageNotes:
         ]
         url = self._links.page_url(channel, record)
         of = 1, live.title, live.file, place.page, after.quote, record.boxes, url
-        cited = Citation(*of, version_id=live.version_id, name=name)
+        cited = Citation(*of, version_id=live.version_id, name=name, citation_id=record.id)
         await self._subscriptions.move(note["subscription"], before, after)
         text = "\n".join([f"{said} [1]", *_changes(words, *texts)])
         known = followed.channel_name if channel.name == channel.tenant else channel.name

@@ -20,6 +20,7 @@ from storage.chat.inbox import Inbox
 from storage.chat_models import InboxItem
 from storage.models import Channel, ChannelKey, Platform, Shown
 from storage.settings import StorageSettings
+from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 from storage.sql.tables import PublicationRow
 
@@ -122,6 +123,24 @@ async def test_a_thread_is_told_once_for_each_new_version_what_changed(world: Wo
     assert item.address[NOTE] == {"subscription": 1, "version": newer.version, "page": 3}
     answer = await world.notes.write(item.address[NOTE])
     assert "was not found in it. Here is its page 1. [1]" in answer.text
+
+
+async def test_a_note_gets_no_fresh_link_for_a_revoked_one(world: World) -> None:
+    """Its link is made of what the thread was shown, and is revoked with that; the next note's likewise."""
+    cited = await world.house.cite(world.channel, world.shelved, 2, RULE)
+    await world.house.citations.revoke([cited.id], AuditedAction("local", "revoke links", "", "citation"))
+    await follow(world)
+    newer = await world.replace(NEW, world.shelved, "Cover", "Foreword", "Schedule")
+    for replacement in (OTHER, None):
+        (item,) = await world.claimed()
+        (shown,) = (await world.notes.write(item.address[NOTE])).citations
+        made = await world.house.citations.get(shown.citation_id)
+        assert made
+        assert made.revoked_at is not None
+        assert world.house.links.read(shown.url.rpartition("/")[2]).citation_id == made.id
+        await world.inbox.give_up(item, "delivered")
+        if replacement:
+            await world.replace(replacement, newer, "Other")
 
 
 @pytest.mark.parametrize("name", ["", "#it-ops"])
