@@ -31,6 +31,7 @@ from storage.chat.retention import quoted_rows
 from storage.clock import clock_ahead
 from storage.models import Channel, ChannelKey, Platform
 from storage.settings import StorageSettings
+from storage.sql.audit import AuditedAction
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow
 
@@ -39,6 +40,7 @@ OLD = make_pdf([["Cover"], [f"All {QUOTE}"]])
 MOVED = make_pdf([["Cover"], ["Foreword"], [f"All {QUOTE}"]])
 REWORDED = make_pdf([["Cover"], ["All backups run weekly"]])
 OTHER = make_pdf([["Something else"]])
+REVOKE = AuditedAction("local", "revoke links", "", "citation")
 
 
 @dataclass
@@ -135,7 +137,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield one
 
 
-async def post(world: World, key: str) -> None:
+async def post(world: World, key: str, citation_id: int = 0) -> None:
     """An answer that quotes page 2, as its channel sees it."""
     inbox = Inbox(world.house.database)
     message = {"thread": "1", "text": "?", "address": {"channel": "C1"}}
@@ -145,7 +147,8 @@ async def post(world: World, key: str) -> None:
     await inbox.mark_posting(item)
     await inbox.mark_placed(item, {"ts": key})
     quoted = (1, "Backups", "sop.pdf", 2, QUOTE, (), "https://f.example/v/1", world.shelved.version)
-    answer = Answer(AnswerState.GROUNDED, "“…” [1]", (Citation(*quoted, section=("Schedule",)),))
+    citation = Citation(*quoted, section=("Schedule",), citation_id=citation_id)
+    answer = Answer(AnswerState.GROUNDED, "“…” [1]", (citation,))
     await inbox.save_answer(item, answer_to_json(answer), versions=cited_versions(answer))
     await inbox.mark_delivered(item)
 
@@ -183,6 +186,25 @@ async def test_a_replaced_source_is_told_of_once_with_a_button(
     await world.mark()
     assert await world.settle() == 1
     assert len(world.platform.revised) == 1
+
+
+async def test_a_revised_answer_gets_no_fresh_link_for_a_revoked_one(world: World) -> None:
+    """What its button opens is made of what it cited, and is revoked with that."""
+    cited = await world.house.cite(world.channel, world.shelved, 2, QUOTE)
+    await world.house.citations.revoke([cited.id], REVOKE)
+    await post(world, "m2", citation_id=cited.id)
+    await world.settle()
+    await world.replace(MOVED, "Cover", "Foreword", "Plan")
+    await world.settle()
+    revoked = {}
+    for message, (change,) in world.platform.revised:
+        assert change.page
+        made = await world.house.citations.get(
+            world.house.links.read(change.page.url.rpartition("/")[2]).citation_id
+        )
+        assert made
+        revoked[message["ts"]] = made.revoked_at is not None
+    assert revoked == {"m1": False, "m2": True}
 
 
 async def test_a_withdrawn_source_is_told_of_and_one_that_is_back_no_more(world: World) -> None:
