@@ -48,7 +48,7 @@ from storage.documents.catalog import Catalog
 from storage.embeddings.vector_cache import VectorCache
 from storage.files.image_files import ImageFiles
 from storage.folders.folders import Folders
-from storage.models import Channel, ChannelKey, PageImage, Platform
+from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 from storage.sql.audit import AuditLog
 from storage.sql.database import Database
 from storage.sql.tables import CachedVectorRow, InboxRow, OutboxRow
@@ -160,6 +160,7 @@ async def fill(world: World) -> None:
         await shelf.publish(await shelf.add(f"{CANARY}.pdf"))
         (notice,) = await world.notices.recent(folder.channel_id, 1)
         await world.notices.keep_questions(notice.id, [f"Who is {CANARY}?"])
+        await world.folders.report(folder.id, f"{CANARY} is away.")
     now = utc_now()
     record: dict[str, Any] = {"question": CANARY, "searched": CANARY, "answer": CANARY}
     record |= {"milliseconds": {}, "tokens": {}, "leading": [], "figures": [], "citations": []}
@@ -368,6 +369,18 @@ async def test_an_admin_pauses_no_folder_of_another_installation(world: World) -
         place = world.places[key]
         await world.say(place, place.direct, "pause all folders", place.asker)
         assert await world.folders.paused() == paused
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_channel_that_never_spoke_is_of_the_workspace_in_its_name(world: World) -> None:
+    """Shows it in direct chats with admins: a folder may feed it before its first question."""
+    silent = await world.channels.ensure_tenant(TenantName(f"sl_{BETA.installation}_C0SILENT1"))
+    await world.folders.ensure(silent.id, "/srv/silent", watched=True)
+    shown = {
+        key: "/srv/silent" in await world.say(place, place.direct, "status of the folders", place.asker)
+        for key, place in world.places.items()
+    }
+    assert shown == {ACME: False, BETA: True, GAMMA: False}
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -101,7 +101,9 @@ class AdminCommands:
         if command.intent is ChatIntent.APPROVE:
             return await self._approve(command, question, folders, words)
         await self._audit.keep(self._action(command, question))
-        return _status(folders, words)
+        # All members of a channel read the reply, and it is nothing to them where the server keeps files.
+        names_places = question.asked_in.is_direct or question.asker == LOCAL_ASKER
+        return _status(folders, words, names_places=names_places)
 
     def _is_admin(self, asker: str) -> bool:
         return asker == LOCAL_ASKER or asker in self._admins
@@ -194,16 +196,17 @@ def _named(name: str, files: Sequence[_File]) -> list[_File]:
     ]
 
 
-def _status(folders: Sequence[FolderStatus], words: ReplyWords) -> str:
+def _status(folders: Sequence[FolderStatus], words: ReplyWords, *, names_places: bool) -> str:
     lines = [words.folders_known(len(folders))]
     for folder in folders[:MAX_NAMED]:
-        place = f"• {folder.id} · {folder.location} → {folder.channel_name}: {words.files(folder.documents)}"
+        place = f"{folder.location} → " if names_places else ""
+        known = f"• {folder.id} · {place}{folder.channel_name}: {words.files(folder.documents)}"
         notes = [
             words.folder_paused if folder.is_paused else "",
             shorten(folder.problem or "", TEXT_CHARS),
             words.asks_to_delete(len(folder.asked), folder=folder.id) if folder.asked else "",
         ]
-        lines.append(" · ".join(filter(None, (place, *notes))))
+        lines.append(" · ".join(filter(None, (known, *notes))))
     if (rest := len(folders) - MAX_NAMED) > 0:
         lines.append(words.more_documents(count=rest))
     return "\n".join(lines)
