@@ -325,6 +325,25 @@ async def test_a_store_of_another_home_is_never_restored_into(home: Stores, tmp_
         await open_store(stores)
 
 
+async def test_what_moves_to_another_store_is_sealed_by_the_key_that_its_home_has(
+    home: Stores, tmp_path: Path
+) -> None:
+    """Shows it by a machine without copies: the key of the backup's home sealed nothing there."""
+    first = settings_of(tmp_path / "first", blobs=f"file://{tmp_path}/store")
+    await restore(await back_up(home, tmp_path / "1"), first)
+    async with open_stores(first) as stores:
+        await open_store(stores)
+        place = await back_up(stores, tmp_path / "2")
+    second = f"file://{tmp_path}/another"
+    await restore(place, settings_of(tmp_path / "second", blobs=second))
+    url = f"sqlite:///{tmp_path / 'second' / 'footnote.db'}"
+    async with open_stores(settings_of(tmp_path / "beside", url, second)) as stores:
+        await open_store(stores)
+        async with stores.database.snapshot() as session:
+            reading = (await session.scalars(select(ReadingRow))).one().id
+        assert await stores.files.page_texts(reading) == ["A quagga."]
+
+
 def rewrite(folder: Path, **changes: Any) -> None:
     """Another manifest, with a hash that is right."""
     file = folder / "manifest.json"
