@@ -21,6 +21,8 @@ WINDOW = 300
 # Of an event and of interactions; what is null is not there.
 _OBJECTS = ("event", "team", "enterprise", "user", "channel", "message", "container", "view", "state")
 
+_IDS = ("id", "team_id", "enterprise_id")
+
 
 async def read_signed_body(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
     """The body of a request that Slack signed and that can be read.
@@ -56,7 +58,8 @@ def _readable(body: bytes, content_type: str) -> str:
         text = body.decode()
         # The form of an interaction has its JSON in one field.
         is_form = content_type == "application/x-www-form-urlencoded"
-        payload = json.loads(parse_qs(text).get("payload", ["{}"])[0] if is_form else text)
+        fields = parse_qs(text, keep_blank_values=True) if is_form else {}
+        payload = json.loads(fields.get("payload", ["{}"])[0] if is_form else text)
     except (ValueError, RecursionError):
         raise web.HTTPBadRequest from None
     if not isinstance(payload, dict) or _is_deeper(payload, MAX_JSON_DEPTH) or not _is_shaped(payload):
@@ -66,17 +69,27 @@ def _readable(body: bytes, content_type: str) -> str:
 
 def _is_shaped(payload: Mapping[str, Any]) -> bool:
     """Whether what everything else is read from is there in Slack's own shape, or not there at all."""
-    event = payload.get("event")
+    if not (_are_objects(payload, _OBJECTS) and _are_lists(payload, ("authorizations", "actions"))):
+        return False
+    kind, event, actions = payload.get("type"), payload.get("event"), payload.get("actions") or []
+    if (kind == "event_callback" and event is None) or (kind == "block_actions" and not actions):
+        return False
+    named = [payload.get(name) or {} for name in ("team", "enterprise", "user", "channel")]
     return (
-        _are_objects(payload, _OBJECTS)
-        and _are_lists(payload, ("authorizations", "actions"))
+        all(_are_texts(one, _IDS) for one in (*named, *(payload.get("authorizations") or ())))
+        and all("action_id" in one and _are_texts(one, ("action_id", "block_id")) for one in actions)
+        and (event is None or _are_texts(event, ("type", "user_team")))
         and (event is None or _are_objects(event, ("message", "previous_message", "tokens")))
-        and (event is None or _are_lists(event, ("links",)))
+        and (event is None or _are_lists(event, ("files", "links")))
     )
 
 
 def _are_objects(value: Mapping[str, Any], names: Iterable[str]) -> bool:
     return all(value.get(name) is None or isinstance(value[name], dict) for name in names)
+
+
+def _are_texts(value: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return all(value.get(name) is None or isinstance(value[name], str) for name in names)
 
 
 def _are_lists(value: Mapping[str, Any], names: Iterable[str]) -> bool:

@@ -157,6 +157,16 @@ async def test_a_scanner_is_refused_whatever_it_sends(
                 {"type": "block_actions", "user": [], "event": None},
                 {"type": "block_actions", "actions": {}, "event": None},
                 {"event": EVENT["event"] | {"subtype": "message_changed", "message": "x"}},
+                {"event": EVENT["event"] | {"type": "tokens_revoked", "tokens": ["x"]}},
+                {"event": EVENT["event"] | {"subtype": "file_share", "files": ["x"]}},
+                {"event": EVENT["event"] | {"type": ["x"]}},
+                {"event": EVENT["event"] | {"user_team": [["x"]]}},
+                {"event": None},
+                {"authorizations": [{"team_id": ["x"]}]},
+                {"type": "block_actions", "actions": [], "event": None},
+                {"type": "block_actions", "actions": [{}], "event": None},
+                {"type": "block_actions", "actions": [{"action_id": 7}], "event": None},
+                {"type": "block_actions", "actions": [{"action_id": "x"}], "team": {"id": ["x"]}},
             )
         ),
     ],
@@ -167,6 +177,13 @@ async def test_a_signed_body_that_cannot_be_read_is_a_bad_request(
 ) -> None:
     """Even Slack's own signature does not make nonsense an error of ours."""
     assert await street.post(body, Content_Type="application/json", **sign(body)) == 400
+
+
+async def test_a_form_without_an_interaction_is_a_bad_request(street: Any, sign: Any) -> None:
+    """Shows it of a field that is empty, which the form's reader would leave out."""
+    form = b"payload="
+    headers = {"Content_Type": "application/x-www-form-urlencoded", **sign(form)}
+    assert await street.post(form, **headers) == 400
 
 
 async def test_a_body_over_a_mebibyte_is_too_large(street: Any, sign: Any) -> None:
