@@ -5,6 +5,7 @@ Only what this app uses is kept: the bot's tokens. Whoever installs it gives non
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -21,14 +22,20 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 from bot.core.plaintext import shorten, tame
 from bot.slack.events import SLACK_ID, installation_of
 from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
-from storage.clock import utc_now
+from storage.clock import steady_seconds, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
 STATE_SECONDS = 600
 """So long somebody may take from the first page to the last."""
+CODES_A_SECOND = 5
+MAX_WAIT_SECONDS = 2.0
 MAX_NAME_CHARS = 100
 
 log = logging.getLogger(__name__)
+
+
+class InstallationsBusy(Exception):
+    """Too many installations come back at once."""
 
 
 class SealedInstallationStore(AsyncInstallationStore):
@@ -74,13 +81,15 @@ class SignedStates(AsyncOAuthStateStore):
 
     Bolt puts a state into a cookie, too, and lets no other browser bring it back. A signed state cannot say
     that it was used: this process remembers it, another one, or the next, does not. Slack's code is good once
-    all the same.
+    all the same. Slack is asked about a code a few times a second at most: anybody can begin an installation
+    and bring back a code that they made up.
     """
 
     def __init__(self, secret: str) -> None:
         """Sign by a secret that every process of the app has."""
         self._secret = secret.encode()
         self._used: dict[str, float] = {}
+        self._due = 0.0
 
     @property
     def logger(self) -> Logger:
@@ -93,7 +102,11 @@ class SignedStates(AsyncOAuthStateStore):
         return f"{body}.{self._mac(body)}"
 
     async def async_consume(self, state: str) -> bool:
-        """Return whether it was issued a short while ago, and was not consumed here."""
+        """Return whether it was issued a short while ago, and was not consumed here.
+
+        Raises:
+            InstallationsBusy: too many are waiting; the state stays good.
+        """
         now = utc_now().timestamp()
         body, _, mac = state.rpartition(".")
         is_ours = hmac.compare_digest(self._mac(body).encode(), mac.encode(errors="replace"))
@@ -104,7 +117,14 @@ class SignedStates(AsyncOAuthStateStore):
             del self._used[next(iter(self._used))]
         if state in self._used:
             return False
+        # GCRA, as for sign-ins: some at once, and behind them one after the other.
+        moment = steady_seconds()
+        wait = max(self._due, moment) - moment - 1
+        if wait > MAX_WAIT_SECONDS:
+            raise InstallationsBusy
         self._used[state] = now + STATE_SECONDS
+        self._due = max(self._due, moment) + 1 / CODES_A_SECOND
+        await asyncio.sleep(max(wait, 0))
         return True
 
     def _mac(self, body: str) -> str:

@@ -27,7 +27,12 @@ from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from bot.loopback import is_loopback_host
 from bot.settings import BotSettings, revealed
 from bot.slack.events import SLACK_ID, installation_of
-from bot.slack.installations.installation_store import STATE_SECONDS, SealedInstallationStore, SignedStates
+from bot.slack.installations.installation_store import (
+    STATE_SECONDS,
+    InstallationsBusy,
+    SealedInstallationStore,
+    SignedStates,
+)
 from bot.slack.installations.sealed_tokens import TokenSeal
 from bot.slack.installations.workspaces import InstalledWorkspaces
 from bot.slack.web_api import web_client
@@ -47,6 +52,7 @@ REFUSED = (
 NO_CODE = f"Footnote was not installed: Slack did not confirm it. Start again at {INSTALL}."
 UNREACHABLE = f"Footnote was not installed: Slack could not be reached. Start again at {INSTALL}."
 UNKEPT = f"Footnote was not installed: it could not be kept here. Start again at {INSTALL} in a while."
+BUSY = "Footnote was not installed yet: too many install it at once. Reload this page in a moment."
 _SENTENCES = {
     "access_denied": CANCELLED,
     "invalid_browser": REFUSED,
@@ -162,6 +168,9 @@ class SlackOAuth:
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             log.warning("an installation failed: %s", type(error).__name__)
             return await _answer(_page(502, UNREACHABLE))
+        except InstallationsBusy:
+            log.warning("an installation has to wait: too many at once")
+            return await _answer(_page(503, BUSY))
         except (StorageError, OSError) as error:
             log.warning("an installation could not be kept: %s", type(error).__name__)
             return await _answer(_page(503, UNKEPT))

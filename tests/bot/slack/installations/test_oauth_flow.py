@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from datetime import timedelta
@@ -67,6 +68,18 @@ async def test_a_workspace_installs_the_app(
     assert (house.home / "token_keys.json").stat().st_mode & 0o777 == 0o600
     client = await house.door._oauth.workspaces.of(ACME)  # type: ignore[union-attr]
     assert slack.tokens[str(client.token)] == ACME
+
+
+async def test_made_up_codes_ask_slack_little(house: House, slack: OAuthSlack) -> None:
+    """Of sixty browsers that come back at once some wait and most are sent away, whose states stay good."""
+    begun = [await house.begin() for _ in range(60)]
+    back = [house.finish(cookies, state=state, code="made up") for state, cookies, _ in begun]
+    answers = await asyncio.gather(*back)
+    refused = [one for one, answer in zip(begun, answers, strict=True) if answer == (503, oauth.BUSY)]
+    assert len(refused) > 30
+    assert len(slack.exchanges) == 60 - len(refused)
+    state, cookies, _ = refused[0]
+    assert (await house.finish(cookies, state=state, code=slack.new_code(ACME)))[0] == 200
 
 
 async def test_what_stands_in_our_url_is_not_passed_on_to_slacks(house: House) -> None:
