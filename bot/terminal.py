@@ -21,6 +21,11 @@ def escape(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def one_line(text: str) -> str:
+    r"""Return the words of others for a row of their own: a line feed is spelled ``\u000a``, too."""
+    return text.replace("\n", "\\u000a")
+
+
 class EscapedStream(io.TextIOBase):
     """Standard output or error, escaped."""
 

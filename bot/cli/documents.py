@@ -23,6 +23,7 @@ from bot.core.models import LOCAL_ASKER
 from bot.core.understanding.channel_documents import document_day
 from bot.core.understanding.where_filters import where_filter
 from bot.settings import load_settings
+from bot.terminal import one_line
 from storage.documents.corrections import Corrections
 from storage.errors import BlobsUnavailable, SettingsError
 from storage.folders.folder_status import DeletedDocument
@@ -97,7 +98,7 @@ async def list_channels(options: argparse.Namespace) -> int:
         row += f"  {terms} terms in the glossary" if terms else ""
         row += "  direct chat" if channel.is_direct else ""
         row += "  asked by direct chats" if library and channel == library.channel else ""
-        print(dump(channel_line(channel, terms)) if options.json else row)
+        print(dump(channel_line(channel, terms)) if options.json else one_line(row))
     for mistake in (*stores.glossary.mistakes, *glossary.unknown(channels)):
         print(mistake, file=sys.stderr)
     return 0
@@ -114,7 +115,7 @@ def _document_row(document: DocumentStatus) -> str:
     )
     said = (self_description(document.metadata), undated, reason[:1].upper() + reason[1:])
     notes = [note for note in said if note]
-    return "\n".join([row, *(f"{'':<14} {'':>8}  {note}" for note in notes)])
+    return "\n".join(map(one_line, [row, *(f"{'':<14} {'':>8}  {note}" for note in notes)]))
 
 
 async def show_metadata(options: argparse.Namespace) -> int:
@@ -165,7 +166,7 @@ async def list_deleted(options: argparse.Namespace) -> int:
                 print(dump(deleted_line(document, channel.name, until)))
             else:
                 print(f"deleted {document.deleted_at:%Y-%m-%d %H:%M}, kept until {until:%Y-%m-%d %H:%M} UTC")
-                print(f"    {document.file}, from {document.location}")
+                print(one_line(f"    {document.file}, from {document.location}"))
     if documents:
         option = channel_option(channel.name, channel.tenant)
         again = f"footnote recover FILE --channel {quote(option)} --to DIR"

@@ -22,6 +22,7 @@ from bot.cli.json_output import dump, folder_line, inbox_line
 from bot.core.models import LOCAL_ASKER
 from bot.public_links import links_url
 from bot.settings import Settings, load_settings
+from bot.terminal import one_line
 from ingestion.folder_map.folder_map import check_map
 from ingestion.sources.scan_report import why_passed_over
 from ingestion.watch.dry_run import Preview, Previewer
@@ -244,7 +245,7 @@ def _row(folder: FolderStatus) -> str:
         lines.append(
             f"{'':<6}{folder.deleted} deleted: footnote documents --deleted --channel {quote(option)}"
         )
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def _strangers(strangers: Mapping[str, str]) -> list[str]:

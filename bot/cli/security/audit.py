@@ -9,6 +9,7 @@ from dataclasses import asdict
 from bot.cli.home import open_existing_home
 from bot.cli.json_output import dump
 from bot.settings import load_settings
+from bot.terminal import one_line
 from storage.sql.audit import AuditEntry, AuditLog
 
 
@@ -54,4 +55,4 @@ def _view(entry: AuditEntry) -> dict[str, object]:
 def _line(entry: AuditEntry) -> str:
     done = "" if entry.is_done else " (refused)"
     said = f"{entry.action}{f' {entry.subject}' if entry.subject else ''}{done}"
-    return f"{entry.at:%Y-%m-%d %H:%M}  {entry.actor}  {entry.channel}  {said}"
+    return one_line(f"{entry.at:%Y-%m-%d %H:%M}  {entry.actor}  {entry.channel}  {said}")

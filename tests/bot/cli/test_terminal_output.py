@@ -17,7 +17,7 @@ from storage.models import ChannelKey, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 
-EVIL = "a\x1b[2K\x07\x9b1A\u202eb\x85"
+EVIL = "a\x1b[2K\x07\x9b1A\u202eb\x85\n2026-01-01 00:00  local:console  erase"
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
@@ -46,7 +46,8 @@ def test_words_of_others_are_escaped(home: Path, command: str, more: list[str]) 
     if more:
         assert EVIL in json.loads(line).values()
     else:
-        assert "a\\u001b[2K\\u0007\\u009b1A\\u202eb\\u0085" in line
+        assert "a\\u001b[2K\\u0007\\u009b1A\\u202eb\\u0085\\u000a2026" in line
+    assert not [one for one in done.stdout.splitlines() if one.startswith("2026-01-01")]
 
 
 def test_what_is_no_control_stays() -> None:
