@@ -192,6 +192,21 @@ async def test_what_was_kept_before_is_said_where_the_channel_is_now(slack: tupl
     assert await members.has(ChannelKey(Platform.SLACK, TEAM, OLD), ALICE)
 
 
+async def test_a_client_of_one_workspace_translates_no_ids_of_another(slack: tuple[Slack, str]) -> None:
+    """What a workspace says of our channel neither leads an answer to it elsewhere nor renames a reply."""
+    double, url = slack
+    client = web_client("xoxb-test", url)
+
+    async def moves() -> list[tuple[TenantName, TenantName]]:
+        evil = [TenantName(f"sl_T0EVIL_{one}") for one in (OLD, NEW, OTHER)]
+        return [(evil[0], evil[1]), (evil[1], evil[2])]
+
+    client.moved, client.installation = MovedChannels(moves), TEAM
+    assert (await client.chat_postMessage(channel=NEW, text="New."))["channel"] == NEW
+    ((_, sent),) = double.calls
+    assert sent["channel"] == NEW
+
+
 async def test_while_the_database_is_away_slack_is_called_by_what_is_known(slack: tuple[Slack, str]) -> None:
     """Shows that an answer that is ready is not lost for want of a list that seldom changes."""
     double, url = slack

@@ -68,6 +68,7 @@ async def test_a_workspace_installs_the_app(
     assert (house.home / "token_keys.json").stat().st_mode & 0o777 == 0o600
     client = await house.door._oauth.workspaces.of(ACME)  # type: ignore[union-attr]
     assert slack.tokens[str(client.token)] == ACME
+    assert client.installation == ACME, "whose channels it names"
 
 
 async def test_made_up_codes_ask_slack_little(house: House, slack: OAuthSlack) -> None:
