@@ -140,7 +140,7 @@ async def _rows(session: AsyncSession, channel_id: int) -> list[UploadRow]:
 async def _fits_installation(session: AsyncSession, new: NewUpload, quota: UploadQuota) -> bool:
     """Return whether the installation of the upload's channel may hold it; a library's channel has none."""
     own = await session.get_one(ChannelRow, new.channel_id)
-    if own.installation is None:
+    if not own.installation:
         return True
     held = (
         select(func.count(), func.coalesce(func.sum(col(UploadRow.size)), 0))

@@ -108,6 +108,17 @@ async def test_an_installation_holds_so_many_full_channels_and_no_more(shelf: No
     assert await uploads.keep(new(last.id, "m4", size=0), called("c.pdf"), quota) == full
 
 
+async def test_a_library_holds_what_a_channel_does_whatever_others_hold(shelf: NoticeShelf) -> None:
+    """It belongs to no installation: together libraries may hold more than one."""
+    uploads, channels = Uploads(shelf.database), Channels(shelf.database)
+    quota = UploadQuota(1, 100)
+    for number in range(FULL_CHANNELS + 1):
+        library = await channels.ensure_library(f"Library {number}")
+        kept = await uploads.keep(new(library.id, "m1", size=100), called("a.pdf"), quota)
+        assert isinstance(kept, Upload), number
+    assert await uploads.keep(new(library.id, "m2"), called("b.pdf"), quota) == (UploadRefusal.TOO_MANY, "")
+
+
 async def test_the_same_bytes_are_known_wherever_the_channel_has_them(shelf: NoticeShelf) -> None:
     """Shows it of another upload and a dropped file; of a deleted one, and elsewhere, they are new."""
     uploads, channel = Uploads(shelf.database), shelf.channel.id
