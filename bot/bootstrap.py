@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -47,7 +47,6 @@ from bot.core.ports import (
     Messenger,
     RenewLinks,
     Retriever,
-    SentenceJudge,
     TakeUpload,
 )
 from bot.core.retrieval.hybrid_retriever import (
@@ -290,12 +289,11 @@ async def build_answering(
         models = open_models(bot, stack)
         retriever = open_retriever(bot, stores, search, query_embedder, sentences)
         rewriter = ModelRewriter(models[0]) if models else None
+        judge = models[-1].judge() if models and bot.verify == "model" else None
         yield Answering(
             retriever=await stack.enter_async_context(retriever),
             web=_web_search(bot, stores, embedder, fetch_pages),
-            writing=AnswerWriter(
-                ExtractiveAnswerer(query_embedder, sentences, scale), models, _sentence_judge(bot, models)
-            ),
+            writing=AnswerWriter(ExtractiveAnswerer(query_embedder, sentences, scale), models, judge),
             follow_ups=FollowUps(query_embedder, rewriter, stores.notices, scale),
             translator=QuestionTranslator(models[0]) if models else None,
             judge=Judge(bot.answer_probability, scale),
@@ -351,15 +349,6 @@ def open_models(settings: BotSettings, stack: AsyncExitStack) -> list[ModelGener
     for model in models:
         stack.push_async_callback(model.aclose)
     return models
-
-
-def _sentence_judge(settings: BotSettings, models: Sequence[ModelGenerator]) -> SentenceJudge | None:
-    """The last model judges, so that a second one judges the first; None: words decide."""
-    if not models or settings.verify == "words":
-        return None
-    from bot.llm.sentence_judge import ModelSentenceJudge
-
-    return ModelSentenceJudge(models[-1].calls())
 
 
 def build_conversation(

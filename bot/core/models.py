@@ -349,7 +349,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class QuotedPart:
     """A sentence, item or row that a quote stands in, as the judge of meaning reads it."""
 
     # Its document's title and file, and the innermost heading above it.
@@ -363,7 +363,7 @@ class QuotedSentence:
     """A model's sentence, and the places that it rests on."""
 
     text: str
-    sources: tuple[Source, ...]
+    sources: tuple[QuotedPart, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,44 @@
-"""Has a language model write drafts from evidence, and short texts."""
+"""Has a language model write drafts from evidence, judge sentences, and write short texts."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from bot.core.errors import ModelError
 from bot.core.generation.prompt import (
     REPLY_SCHEMA,
     ReplyFormat,
     StreamedReply,
+    format_question,
+    format_sources,
     instructions,
     read_reply,
     request,
 )
-from bot.core.models import AnalyzedQuestion, Draft, Evidence, Prompt, Reply
+from bot.core.models import AnalyzedQuestion, Draft, Evidence, Judgement, Prompt, QuotedSentence, Reply
 from bot.core.ports import OnClaim
-from bot.llm.chat_model import ChatModel, ChatRequest, ModelCalls, in_time
+from bot.llm.chat_model import (
+    ChatModel,
+    ChatRequest,
+    ModelCalls,
+    ShortRequest,
+    in_time,
+    object_schema,
+    prompt,
+)
 from bot.settings import BotSettings, revealed
 from storage.errors import SettingsError
+
+# Tokens of a reply, for each sentence and around them.
+SENTENCE_TOKENS, MIN_TOKENS = 8, 96
+
+_VERDICT = {"type": "string", "enum": ["yes", "partly", "no"]}
+_SCHEMA = object_schema({"verdicts": {"type": "array", "items": _VERDICT}, "missing": {"type": "string"}})
 
 
 class ModelGenerator:
@@ -95,13 +112,55 @@ class ModelGenerator:
         async with in_time(seconds):
             return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
 
-    def calls(self) -> ModelCalls:
-        """Short calls to the same model."""
-        return ModelCalls(self._endpoint, seconds=self._seconds)
+    def judge(self) -> ModelSentenceJudge:
+        """The same model as a judge of sentences."""
+        return ModelSentenceJudge(ModelCalls(self._endpoint, seconds=self._seconds))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
+
+
+class ModelSentenceJudge:
+    """A language model that reads the question, the sentences and their sources, and nothing else.
+
+    Judging each sentence by the sources that it names: Rashkin et al., "Measuring Attribution in Natural
+    Language Generation Models" (2023).
+    """
+
+    def __init__(self, calls: ModelCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(3)) -> None:
+        """Send nothing yet; ``fence`` gives text that no document can know, to stand around the sources."""
+        self._calls = calls
+        self._fence = fence
+
+    async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
+        """Judge all sentences at once; one that is borne out in part is not borne out.
+
+        Raises:
+            ModelUnavailable: the endpoint is down, late or refusing.
+            ModelReplyUnusable: the reply has no verdict on each sentence.
+        """
+        fence = self._fence()
+        ask = ShortRequest(
+            "verify",
+            prompt("verify").format(),
+            f"{format_question(question)}\n\n{format_sources(sentences, fence)}",
+            _SCHEMA,
+            MIN_TOKENS + SENTENCE_TOKENS * len(sentences),
+        )
+        return await self._calls.ask(ask, lambda reply: _read(reply, len(sentences)))
+
+
+def _read(reply: Any, sentences: int) -> Judgement:
+    """Read the verdicts.
+
+    Raises:
+        ValueError: they are not as many as the sentences.
+    """
+    verdicts = [str(one).strip().lower() for one in reply["verdicts"]]
+    if len(verdicts) != sentences:
+        raise ValueError(f"{len(verdicts)} verdicts on {sentences} sentences")
+    return Judgement([one == "yes" for one in verdicts], str(reply.get("missing") or ""))
 
 
 def configured_models(settings: BotSettings) -> list[ModelGenerator]:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from bot.core.errors import ModelReplyUnusable
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote, QuotedSentence, Source
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote, QuotedPart, QuotedSentence
 from bot.core.ports import OnClaim
 from bot.core.understanding.question_terms import language_of
 from bot.core.verification.page_markers import with_page_markers
@@ -101,7 +101,7 @@ def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
     return "\n".join((*sources, f"<end {fence}>", *lines))
 
 
-def _format_source(source: Source) -> str:
+def _format_source(source: QuotedPart) -> str:
     return f"{' > '.join(dict.fromkeys(map(_line, source.names)))}\n{source.text.strip()}"
 
 

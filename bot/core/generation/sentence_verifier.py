@@ -23,7 +23,8 @@ from bot.core.verification.claims import (
     plain_sentence,
     reduce_text,
 )
-from bot.core.verification.fact_check import find_false_fact
+from bot.core.verification.contradiction import find_contradiction, split_answer
+from bot.core.verification.facts import unsupported
 from bot.core.verification.marks import Mark, quoted_marks
 
 log = logging.getLogger(__name__)
@@ -105,8 +106,19 @@ class SentenceVerifier:
         if self._judge is None:
             return self._entailment.check(claim, located)
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
-        if fault := find_formal_fault(text, located) or find_false_fact(text, marks, self._question):
+        if fault := find_formal_fault(text, located) or self._find_false_fact(text, marks):
             return fault
         undecided = _Undecided(text, marks, located)
         is_quote = any(reduce_text(text).text in reduce_text(one.quote).text for one in located)
         return undecided.verified() if is_quote else undecided
+
+    def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
+        """Find a number, day, code or address that neither the marks nor the question state, or a denial.
+
+        Words that differ are no fault: what they mean is judged.
+        """
+        sources = [source for one in marks for source in one.sources()]
+        if missing := unsupported(text, [*sources, self._question.typed, self._question.text]):
+            return f"{', '.join(missing)} not in its quotes"
+        quotes = [quote for one in marks for quote in one.located()]
+        return None if split_answer(text)[0] == "no" else find_contradiction(text, quotes)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bot.core.models import Evidence, LocatedQuote, Source
+from bot.core.models import Evidence, LocatedQuote, QuotedPart
 from bot.core.verification.claims import place
 from bot.core.verification.contradiction import find_lead
 from bot.core.verification.table_rows import find_header
@@ -50,11 +50,11 @@ class Mark:
         headings = [_SECTION_NUMBER.sub("", heading) for heading in passage.heading_path]
         return [self.part.text, source.title, source.file_name, self_description(source.metadata), *headings]
 
-    def source(self) -> Source:
+    def source(self) -> QuotedPart:
         """The same as the judge of meaning reads it."""
         publication = self.item.passage.publication
         names = (publication.title, publication.file_name, *self.item.passage.heading_path[-1:])
-        return Source(names, self.part.text)
+        return QuotedPart(names, self.part.text)
 
     def located(self) -> Iterator[LocatedQuote]:
         """What is marked: with its lead or header in one piece where they are near, else in two."""

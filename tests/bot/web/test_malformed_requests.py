@@ -15,8 +15,6 @@ from harness.tables import for_each
 
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.web.security import EVERYWHERE
-from storage.chat.traces import QuestionRecords
-from storage.documents.document_overview import DocumentOverview
 
 TOKEN = "CANARY-" + "A" * 105
 """As long as a link's."""
@@ -144,25 +142,15 @@ async def test_values_that_no_database_takes_are_no_failure_of_ours(
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
-async def test_nul_reaches_no_database(client: TestClient, house: House, monkeypatch: Any) -> None:
+async def test_nul_reaches_no_database(client: TestClient, house: House) -> None:
     """PostgreSQL takes none in a text: U+FFFD stands for it, as in chats."""
-    channel, asked = await house.channel("hr"), list[str]()
-
-    async def note(self: object, *said: Any) -> list[Any]:
-        asked.extend(one for one in said if isinstance(one, str))
-        return []
-
-    monkeypatch.setattr(QuestionRecords, "search", note)
-    monkeypatch.setattr(DocumentOverview, "progress_of", note)
+    channel = await house.channel("hr")
     question = {"channel": channel.id, "question": "a\0b"}
     assert (await client.post("/console/ask", json=question, headers=OWN)).status == 200
     form = {"Sec-Fetch-Site": "same-origin"}
     path = f"/console/search/{channel.id}?format=json"
     assert (await client.post(path, data={"question": "a\0b"}, headers=form)).status == 200
-    asked += [one.text for one in house.answering.asked]
-    await client.get(f"/console/conversations/{channel.id}.json?q=a%00b")
-    await client.get(f"/console/uploads/{'0' * 64}?file=a%00b")
-    assert [one for one in asked if one.startswith("a")] == ["a\ufffdb"] * 4
+    assert [one.text for one in house.answering.asked] == ["a\ufffdb"] * 2
 
 
 PART = b'--x\r\nContent-Disposition: form-data; name="place"\r\n'
