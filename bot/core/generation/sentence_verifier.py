@@ -109,7 +109,7 @@ class SentenceVerifier:
         if fault := find_formal_fault(text, located) or self._find_false_fact(text, marks):
             return fault
         undecided = _Undecided(text, marks, located)
-        is_quote = any(reduce_text(text).text in reduce_text(one.quote).text for one in located)
+        is_quote = any(reduce_text(text).text in reduce_text(one.part.text).text for one in marks)
         return undecided.verified() if is_quote else undecided
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:

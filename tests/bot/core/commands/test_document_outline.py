@@ -134,4 +134,4 @@ async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None
     ]
     teams = cards.render(answer, 5)
     assert "S. 3 · 1. General [2]" in teams.text
-    assert len(teams.citations) == 5
+    assert len(teams.citations) == 4

@@ -1,0 +1,167 @@
+"""Facts of a model's sentence are checked by the program, meaning by a judge, in one call for an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fakes.core import ask, make_evidence, make_passage
+from harness.tables import for_each
+
+from bot.core.errors import ModelUnavailable
+from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, Quote, QuotedSentence
+from bot.core.verification.claims import VerifiedDraft
+
+TEXT = (
+    "The ferry leaves the island at 0745 CET. Bicycles cost $4.50 each. A crossing takes 90 minutes.\n\n"
+    "Not carried:\n- Gas bottles\n- Horses\n\n"
+    "Tickets are valid from 1 May 2024 to 15 May 2024. Season passes are 1,250 kroner."
+)
+QUESTION = "What do I need to know about the ferry?"
+
+
+class LabelledJudge:
+    """Bears out every sentence that has one of its words, and notes what it was asked."""
+
+    def __init__(self, *words: str, missing: str = "", error: Exception | None = None) -> None:
+        self.words = words
+        self.missing = missing
+        self.error = error
+        self.asked: list[Sequence[QuotedSentence]] = []
+
+    async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
+        self.asked.append(sentences)
+        if self.error:
+            raise self.error
+        return Judgement([any(word in one.text for word in self.words) for one in sentences], self.missing)
+
+
+def evidence() -> list[Evidence]:
+    return make_evidence(
+        make_passage(TEXT, title="Timetable", file="2024/ferry.pdf", heading_path=("Ferry",))
+    )
+
+
+async def verify(judge: LabelledJudge, *claims: Claim, question: str = QUESTION) -> VerifiedDraft:
+    return await SentenceVerifier(ask(question, TEXT), evidence(), judge).verify(Draft(claims))
+
+
+def claim(text: str, *quotes: str) -> Claim:
+    return Claim(text, tuple(Quote(1, quote) for quote in quotes))
+
+
+RIDE = claim("The ride is an hour and a half long.", "A crossing takes 90 minutes")
+BIKE = claim("Taking your bike along is four and a half dollars.", "Bicycles cost $4.50 each")
+
+
+async def test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown() -> None:
+    """All sentences go into one call, in their order, each with the sentence its quote stands in."""
+    judge = LabelledJudge("ride")
+    verified = await verify(judge, RIDE, BIKE)
+    assert [one.text for one in verified.claims] == [RIDE.text]
+    assert verified.faults == (NOT_BORNE_OUT,)
+    ((first, second),) = judge.asked
+    assert first.sources[0].text == "A crossing takes 90 minutes."
+    assert first.sources[0].names == ("Timetable", "ferry.pdf", "Ferry")
+    assert second.text == BIKE.text
+
+
+async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
+    """It is shown at once, and nobody is asked."""
+    judge = LabelledJudge()
+    quote = claim("Bicycles cost $4.50 each.", "Bicycles cost $4.50 each")
+    verified = await verify(judge, quote)
+    assert [one.text for one in verified.claims] == [quote.text]
+    assert judge.asked == []
+    verifier = SentenceVerifier(ask(QUESTION, TEXT), evidence(), judge)
+    assert verifier.show_at_once(quote)
+    assert verifier.show_at_once(RIDE) is None
+
+
+@for_each(
+    ("text", "quote"),
+    [
+        ("It sails at 7:45 in the morning.", "leaves the island at 0745 CET"),
+        ("You are across after 1.5 hours.", "takes 90 minutes"),
+        ("Reckon with about 92 minutes at sea.", "takes 90 minutes"),
+        ("Two of them make $9.", "Bicycles cost $4.50 each"),
+        ("Such a ticket is good for two weeks.", "valid from 1 May 2024 to 15 May 2024"),
+        ("A pass is twelve hundred and fifty kroner.", "Season passes are 1,250 kroner"),
+        ("No, horses stay at home.", "Horses"),
+        ("ferry.pdf has it: bicycles are extra.", "Bicycles cost $4.50 each"),
+    ],
+)
+async def test_a_fact_in_another_form_is_no_fault(text: str, quote: str) -> None:
+    """Other units, rounded numbers, plain arithmetic, days apart, and file names reach the judge."""
+    judge = LabelledJudge(text)
+    assert (await verify(judge, claim(text, quote))).faults == ()
+    assert judge.asked
+
+
+@for_each(
+    ("text", "quote"),
+    [
+        ("It sails at 8:45 in the morning.", "leaves the island at 0745 CET"),
+        ("You are across after 2.5 hours.", "takes 90 minutes"),
+        ("Reckon with about 120 minutes at sea.", "takes 90 minutes"),
+        ("A bike is €4.50.", "Bicycles cost $4.50 each"),
+        ("Such a ticket is good for three weeks.", "valid from 1 May 2024 to 15 May 2024"),
+        ("Tickets begin on 2 May 2024.", "valid from 1 May 2024 to 15 May 2024"),
+        ("Horses are carried.", "Horses"),
+        ("Book at https://evil.test now.", "Bicycles cost $4.50 each"),
+        ("Does a bike cost $4.50?", "Bicycles cost $4.50 each"),
+        ("The documents do not mention the price.", "Bicycles cost $4.50 each"),
+        ("Dogs are free.", "Dogs are free"),
+    ],
+)
+async def test_a_false_fact_is_refused_whatever_a_judge_would_say(text: str, quote: str) -> None:
+    """Nobody is asked about it."""
+    judge = LabelledJudge(text)
+    assert (await verify(judge, claim(text, quote))).claims == ()
+    assert judge.asked == []
+
+
+async def test_numbers_of_the_question_may_be_repeated() -> None:
+    """A person said them, so they are no facts of the answer's."""
+    judge = LabelledJudge("three")
+    said = claim("For three bikes you pay for each.", "Bicycles cost $4.50 each")
+    assert (await verify(judge, said, question="What do 3 bikes cost?")).claims
+
+
+async def test_every_quote_that_a_sentence_names_is_marked() -> None:
+    """Also when its own words would be held by one."""
+    both = claim("A bike is extra, and you sail for 1.5 hours.", "Bicycles cost $4.50", "takes 90 minutes")
+    verified = await verify(LabelledJudge("bike"), both)
+    assert [one.quote for one in verified.claims[0].quotes] == [
+        "Bicycles cost $4.50 each.",
+        "A crossing takes 90 minutes.",
+    ]
+
+
+async def test_where_the_judge_fails_the_words_decide() -> None:
+    """A sentence in the words of its quote is shown, another one is not."""
+    judge = LabelledJudge(error=ModelUnavailable("down"))
+    near = claim("Each bicycle costs $4.50.", "Bicycles cost $4.50 each")
+    verified = await verify(judge, near, RIDE, question="What do bicycles cost?")
+    assert [one.text for one in verified.claims] == [near.text]
+
+
+async def test_what_the_judge_finds_missing_is_told() -> None:
+    """It goes before what the answering model said of itself."""
+    judge = LabelledJudge("ride", missing="the price")
+    verifier = SentenceVerifier(ask(QUESTION, TEXT), evidence(), judge)
+    assert (await verifier.verify(Draft((RIDE,), missing="nothing"))).missing == "the price"
+    judge.missing = ""
+    assert (await verifier.verify(Draft((RIDE,), missing="the dog"))).missing == "the dog"
+
+
+async def test_a_code_of_another_place_is_refused() -> None:
+    """A code is a fact wherever it stands."""
+    other = replace(make_passage("Deck code B-17 opens the door.", ordinal=1))
+    found = make_evidence(make_passage(TEXT), other)
+    said = Claim("Deck code B-18 opens it.", (Quote(2, "Deck code B-17 opens the door"),))
+    verified = await SentenceVerifier(ask(QUESTION, TEXT), found, LabelledJudge("Deck")).verify(
+        Draft((said,))
+    )
+    assert verified.claims == ()

@@ -1,0 +1,63 @@
+"""A model that judges sentences, over real HTTP: what it sees, and what its replies may be."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+
+import pytest
+from fakes.core import ask
+from llmock.pytest_plugin import LLMock
+
+from bot.core.errors import ModelReplyUnusable, ModelUnavailable
+from bot.core.generation.prompt import format_sources
+from bot.core.models import Judgement, QuotedPart, QuotedSentence
+from bot.llm.generator import ModelGenerator
+
+FERRY = QuotedPart(("Timetable", "ferry.pdf", "Ferry"), "A crossing takes 90 minutes.")
+FARES = QuotedPart(("fares.pdf", "fares.pdf"), "Bicycles cost $4.50 each.")
+SENTENCES = [
+    QuotedSentence("The ride is an hour and a half.", (FERRY,)),
+    QuotedSentence("A bike is extra,\nand you sail for 1.5 hours.", (FARES, FERRY)),
+]
+
+
+async def judged(url: str) -> Judgement:
+    async with aclosing(ModelGenerator.connect("k", url, model="smollm2", seconds=5)) as model:
+        return await model.judge().judge(ask("How long is the ride?"), SENTENCES)
+
+
+async def test_only_what_is_borne_out_entirely_counts(llmock: LLMock) -> None:
+    """A sentence that is borne out in part is not borne out."""
+    llmock.reply(json.dumps({"verdicts": ["yes", "partly"], "missing": "the price"}))
+    assert await judged(llmock.base_url()) == Judgement([True, False], "the price")
+
+
+@pytest.mark.parametrize("reply", ["yes", '{"verdicts": ["yes"], "missing": ""}', '{"verdicts": 2}', "[]"])
+async def test_a_reply_without_a_verdict_on_each_is_unusable(llmock: LLMock, reply: str) -> None:
+    """Then the words decide."""
+    llmock.reply(reply)
+    with pytest.raises(ModelReplyUnusable):
+        await judged(llmock.base_url())
+
+
+async def test_a_judge_that_is_down_is_unavailable(llmock: LLMock) -> None:
+    """Shows the other of the two errors."""
+    llmock.outage()
+    with pytest.raises(ModelUnavailable):
+        await judged(llmock.base_url())
+
+
+def test_a_source_of_several_sentences_is_shown_once() -> None:
+    """Each has its names on a line, a name never twice; no sentence can pretend to be a source."""
+    assert format_sources(SENTENCES, "f3").splitlines() == [
+        "<source 1 f3>",
+        "Timetable > ferry.pdf > Ferry",
+        "A crossing takes 90 minutes.",
+        "<source 2 f3>",
+        "fares.pdf",
+        "Bicycles cost $4.50 each.",
+        "<end f3>",
+        "Sentence 1, source 1: The ride is an hour and a half.",
+        "Sentence 2, source 2, 1: A bike is extra, and you sail for 1.5 hours.",
+    ]
