@@ -23,6 +23,8 @@ JUDGE, PUBLICATIONS = "bot/core/generation/judge.py", "storage/queues/publicatio
 VIEWER_TESTS = "tests/bot/web/test_viewer.py"
 JUDGE_TESTS = "tests/bot/core/generation/test_judge.py"
 PUBLICATION_TESTS = "tests/storage/queues/test_publication_queue.py"
+VERIFIER = "bot/core/generation/sentence_verifier.py"
+VERIFIER_TESTS = "tests/bot/core/generation/test_sentence_verifier.py"
 CLAIMS, CLAIMS_TESTS = "bot/core/verification/claims.py", "tests/bot/core/verification/test_claims.py"
 SPELLING_TESTS = "tests/bot/core/understanding/test_spelling_correction.py"
 SANDBOX_TESTS = "tests/storage/pdf/test_sandbox.py"
@@ -304,6 +306,20 @@ MUTATIONS = (
         "missing += unsupported(sentence.text, [text for one in marks for text in one.sources()])",
         "missing += []",
         "tests/bot/core/generation/test_entailment.py::test_numbers_of_other_places_carry_nothing",
+    ),
+    Mutation(
+        "a model's sentence in words of its own is shown unjudged",
+        VERIFIER,
+        "return undecided.verified() if is_quote else undecided",
+        "return undecided.verified()",
+        f"{VERIFIER_TESTS}::test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown",
+    ),
+    Mutation(
+        "a judge may bear out a number that no quote states",
+        VERIFIER,
+        "if missing := unsupported(",
+        "if missing := [] and unsupported(",
+        f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_whatever_a_judge_would_say",
     ),
     Mutation(
         "a drawn page that is sent behind its PDF's removal stays in the store",
