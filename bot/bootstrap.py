@@ -276,12 +276,11 @@ async def build_answering(
 ) -> AsyncIterator[Answering]:
     """Put the use case together; a model's connections are closed at the end.
 
-    ``fetch_pages``: fetches approved web pages that are missing; None: nobody does before `serve` runs.
-    ``count``: gets the record of every question.
+    ``fetch_pages`` fetches approved web pages that are missing; ``count`` gets the record of every question.
     """
     bot, kept = settings.bot, settings.storage
     search = LiveIndex(index, stores.catalog, embedder.space)
-    query_embedder = QueryEmbedder(embedder, settings.storage.embed_question_seconds)
+    query_embedder = QueryEmbedder(embedder, kept.embed_question_seconds)
     sentences = SentenceVectorStore(stores.readings, embedder.space)
     citations = CitationService(stores.citations, links, stores.catalog)
     scale = CosineScale(None if kept.has_bundled_embedder else query_embedder)

@@ -25,6 +25,7 @@ LONG_MODULES = {
     "bot/bootstrap.py": "the one place that knows every concrete class",
     "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
     "bot/core/models.py": "the values that all stages share",
+    "bot/core/understanding/answer_types.py": "one table of what questions ask for",
     "bot/settings.py": "all settings of the bot in one picture",
     "bot/cli/main.py": "the whole command line in one picture",
     "bot/slack/adapter.py": "whatever Slack sends, each to its listener, in one picture",

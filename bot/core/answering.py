@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from uuid import UUID
 
 from bot.core.citations.citations import CitationService
 from bot.core.citations.passages import write_passages
@@ -22,9 +23,9 @@ from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.compound_questions import trace_each
 from bot.core.generation.abstention import Abstention
 from bot.core.generation.answer_writer import AnswerWriter, Deadline, WritingTask, WrittenAnswer
-from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each
+from bot.core.generation.document_comparison import judge_each, nothing_in, retrieve_each, spanned
 from bot.core.generation.figures import FigureSelector, number_of
-from bot.core.generation.judge import Judge, Outcome
+from bot.core.generation.judge import NEAR_PROBABILITY, Judge
 from bot.core.models import Answer, AnswerState, Language, Milliseconds, Question, StageTime
 from bot.core.notifications.search_notes import SearchNotes
 from bot.core.ports import AnswerListener, Retriever
@@ -272,9 +273,7 @@ class Answering:
             compared = search.question.compared
             verdicts = judge_each(self._judge, question, compared, passages, quotes.candidates)
             search.verdict = max(verdicts.values(), key=lambda one: one.probability)
-            search.answering = tuple(
-                one for one in compared if verdicts[one].outcome is not Outcome.NOT_FOUND
-            )
+            search.answering = tuple(one for one in compared if verdicts[one].probability >= NEAR_PROBABILITY)
 
     async def _write_surest(
         self, searches: Iterable[tuple[_Journey, SearchAttempt]]
@@ -304,8 +303,9 @@ class Answering:
             journey.trace.attempts = written.attempts
         if written.state is AnswerState.NOT_FOUND:
             return await self._figure_selector.write(retrieval) or written
-        if search.answering:
-            written = await self._with_gaps(written, search.question, journey)
+        asked = search.question.compared if search.answering else spanned(retrieval, written.cited)
+        if asked:
+            written = await self._with_gaps(written, asked, journey)
         if retrieval.figures or wants_table(retrieval.question.text):
             evidence = search.evidence or ()
             figures = await self._figure_selector.beside(retrieval, written.cited, evidence)
@@ -313,10 +313,12 @@ class Answering:
         return written
 
     @staticmethod
-    async def _with_gaps(written: WrittenAnswer, question: Question, journey: _Journey) -> WrittenAnswer:
+    async def _with_gaps(
+        written: WrittenAnswer, compared: Sequence[UUID], journey: _Journey
+    ) -> WrittenAnswer:
         """The same, and which of the compared documents it says nothing of."""
-        words, documents = reply_words(question.language), await journey.view.documents()
-        missing = nothing_in(words, question.compared, documents, written.cited)
+        words, documents = reply_words(journey.question.language), await journey.view.documents()
+        missing = nothing_in(words, compared, documents, written.cited)
         return replace(written, text="\n".join(filter(None, (written.text, missing))))
 
     async def _is_approved(self, question: Question, written: WrittenAnswer) -> bool:
@@ -347,7 +349,7 @@ class Answering:
         ]
         return Answer(
             state=written.state,
-            text=_with_notes([written.text, write_passages(written.passages, citations, words)], notes),
+            text=write_passages(written.text, written.passages, citations, words, notes),
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,
@@ -365,11 +367,6 @@ async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[o
                 return await work(*arguments)
 
     return list(await gather_or_cancel(*(do(*one) for one in journeys)))
-
-
-def _with_notes(parts: Sequence[str], notes: Sequence[str]) -> str:
-    """The parts of an answer, and below an empty line its notes."""
-    return "\n".join([*filter(None, parts), *([""] if notes else ()), *notes])
 
 
 def _sureness(search: SearchAttempt) -> float:

@@ -265,6 +265,10 @@ class ReplyWords:
         """Files of the channel that could not be read; at most three are named."""
         return self.unread_files(files=self._first(names))
 
+    def nothing_found_in(self, names: Sequence[str]) -> str:
+        """Say in which documents nothing was found; at most three are named."""
+        return self.nothing_in(documents=self._first([self.document_named(title=name) for name in names]))
+
     def partly(self, names: Sequence[str]) -> str:
         """Say that files are still being read; at most three are named."""
         return self.partly_read(len(names), files=self._first(names))

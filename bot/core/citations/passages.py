@@ -26,15 +26,21 @@ class ShownPassage:
     """It stays under the heading before it, if there is one."""
 
 
-def write_passages(passages: Iterable[ShownPassage], citations: Sequence[Citation], words: ReplyWords) -> str:
-    """Write the lines, those of one place under one heading."""
+def write_passages(
+    text: str,
+    passages: Iterable[ShownPassage],
+    citations: Sequence[Citation],
+    words: ReplyWords,
+    notes: Sequence[str] = (),
+) -> str:
+    """Write a text, below it the passages, those of one place under one heading, and below these notes."""
     places: list[list[str]] = []
     for one in passages:
         head = _heading(citations[one.number - 1], one.day, words)
         if not places or (places[-1][0] != head and not one.is_reference):
             places.append([head])
         places[-1].append(one.text)
-    return "\n\n".join(map("\n".join, places))
+    return "\n\n".join(filter(None, (text, *map("\n".join, places), "\n".join(notes))))
 
 
 def _heading(citation: Citation, day: str, words: ReplyWords) -> str:

@@ -22,7 +22,7 @@ from bot.core.generation.document_comparison import (
     dated,
 )
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.generation.judge import Outcome, Verdict
+from bot.core.generation.judge import NEAR_PROBABILITY, Outcome, Verdict
 from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes, draft_of
 from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
 from bot.core.models import (
@@ -122,10 +122,6 @@ class Deadline:
         return asyncio.timeout_at(self._due)
 
 
-# Below it no model is asked: nothing of the evidence is like the question.
-MIN_MODEL_PROBABILITY = 0.2
-
-
 class AnswerWriter:
     """Asks one model after the other; a search without one never fails."""
 
@@ -164,7 +160,7 @@ class AnswerWriter:
         """
         answer_draft = _Draft(task, deadline, listener, self._judge)
         note = ""
-        for model in self._models if task.verdict.probability >= MIN_MODEL_PROBABILITY else ():
+        for model in self._models if task.verdict.probability >= NEAR_PROBABILITY else ():
             written, note = await _ask(model, task, answer_draft)
             if written:
                 return written
@@ -305,12 +301,14 @@ class _Draft:
 
     def with_quotes(self, quotes: Draft, note: str) -> WrittenAnswer:
         """All of it, and quotes behind it; ``note`` says why."""
-        return self._with_quotes(self._proven(quotes), note)
+        proven = self._proven(quotes)
+        documents = {quote.passage.publication.document_id for one in proven for quote in one.quotes}
+        return self._with_quotes(proven, note, is_dated=len(documents) > 1)
 
     def with_comparison(self, comparison: Comparison, note: str) -> WrittenAnswer:
         """The same, of several documents, and that they differ."""
         quotes, words = self._proven(draft_of(comparison.quotes)), self.words
-        is_dated = comparison.is_differing and not comparison.is_within_one
+        is_dated = not comparison.is_within_one
         if comparison.is_differing:
             differ = words.documents_differ if is_dated else words.values_differ
             note = "\n".join(filter(None, (note, differ)))

@@ -19,6 +19,7 @@ from bot.core.generation.value_differences import ValueDifferences, best_of_each
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from bot.core.retrieval.ranking import day_of
+from bot.core.understanding.answer_types import spans_documents
 from bot.core.verification.claims import VerifiedClaim
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus, LivePublication
@@ -61,6 +62,7 @@ def judge_each(
             question,
             [one for one in passages if one.publication.document_id == document],
             [one for one in said if one.document == document],
+            passages,
         )
         for document in documents
     }
@@ -136,6 +138,15 @@ def dated(publication: LivePublication, words: ReplyWords) -> str:
     return said(day=day.isoformat())
 
 
+def spanned(retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> Sequence[UUID]:
+    """The documents found by a question that spans several, where at least two of them are cited."""
+    is_spanning = spans_documents(retrieval.question.text)
+    if not is_spanning or len({one.passage.publication.document_id for one in cited}) < 2:
+        return ()
+    found = (one.publication for one in retrieval.passages if not one.publication.web)
+    return list(dict.fromkeys(one.document_id for one in found))
+
+
 def nothing_in(
     words: ReplyWords,
     compared: Sequence[UUID],
@@ -146,7 +157,5 @@ def nothing_in(
     quoted = {one.passage.publication.document_id for one in cited}
     called = {one.document: (one.title, "", one.file) for one in documents if one.document in compared}
     names = distinct_names(called)
-    missing = [
-        words.document_named(title=names[one]) for one in compared if one in names and one not in quoted
-    ]
-    return words.nothing_in(documents=", ".join(missing)) if missing else ""
+    missing = [names[one] for one in compared if one in names and one not in quoted]
+    return words.nothing_found_in(missing) if missing else ""

@@ -22,6 +22,9 @@ from bot.core.understanding.question_terms import QuestionTerms, bare_code, code
 from storage.embeddings.cosine_scale import CosineScale
 from storage.text.analyzer import analyze
 
+# Probability from which evidence comes near: a model may read it, and a document that is compared is quoted.
+NEAR_PROBABILITY = 0.2
+
 NEAR_CHARS = 300
 """Characters before and behind the nearest sentence in which the kind of answer asked for is looked for."""
 
@@ -96,7 +99,11 @@ class Judge:
         self._threshold = answer_probability
 
     def verdict(
-        self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
+        self,
+        question: AnalyzedQuestion,
+        passages: Sequence[Passage],
+        ranked: Sequence[QuoteCandidate],
+        found: Sequence[Passage] | None = None,
     ) -> Verdict:
         """Judge whether the evidence may answer.
 
@@ -104,10 +111,11 @@ class Judge:
             question: as it was searched for.
             passages: candidates in final order.
             ranked: what may be quoted of the evidence, best first.
+            found: where a code of the question may stand; None: in ``passages``.
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
-        missing = tuple(code for code in code_words(question.text) if not _is_held(code, passages))
+        missing = tuple(code for code in code_words(question.text) if not _is_held(code, found or passages))
         outcome = Outcome.PASSAGES if probability >= self._threshold and not missing else Outcome.NOT_FOUND
         return Verdict(outcome, probability, signals, self._threshold, missing)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
 from itertools import takewhile
 from uuid import UUID
 
 from bot.core.generation.step_lists import asked_list
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
+from bot.core.retrieval.ranking import day_of
 from bot.core.understanding.answer_types import spans_documents, wants_table, wants_whole_list
 from bot.core.verification.claims import page_at, reduce_text
 from bot.core.verification.table_rows import find_table
@@ -27,7 +29,7 @@ MAX_TABLE_ROWS = 12
 PARTS_BESIDE_TABLE = 6
 
 # Most documents that a question which spans them gets a quote of.
-MAX_DOCUMENTS = 4
+MAX_DOCUMENTS = 7
 
 # How far below the best, in log-odds, a further quote may be; the last for a contradicting one. With 3.0 for
 # another page half of the replies show one place; .86 hold a right page (.88 with three places each).
@@ -160,7 +162,21 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
         is_spanning: the question asks for several documents.
     """
     documents = _best_of_each(ranked) if is_spanning else []
-    return documents if len(documents) > 1 else _joined(_on_pages(ranked))
+    return documents if len(documents) > 1 else _newest_first(_joined(_on_pages(ranked)))
+
+
+def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The same, where of documents that say the same the newest comes first."""
+    ordered: list[QuoteCandidate] = []
+    for one in chosen:
+        day = day_of(one.item.passage.publication) or date.min
+        older = (
+            at
+            for at, earlier in enumerate(ordered)
+            if is_twin(one, [earlier]) and day > (day_of(earlier.item.passage.publication) or date.min)
+        )
+        ordered.insert(next(older, len(ordered)), one)
+    return ordered
 
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
@@ -229,7 +245,7 @@ def without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]
 def _best_of_each(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     chosen: dict[UUID, QuoteCandidate] = {}
     for candidate in without_labels(ranked):
-        is_close = candidate.score >= ranked[0].score - OTHER_DOCUMENT
+        is_close = candidate.score >= ranked[0].score - OTHER_PAGE and candidate.is_about
         if is_close and candidate.document not in chosen and not _is_repeated(candidate, chosen.values()):
             chosen[candidate.document] = candidate
     return list(chosen.values())[:MAX_DOCUMENTS]

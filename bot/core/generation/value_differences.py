@@ -77,6 +77,9 @@ class ValueDifferences:
         best = best_of_each(ranked)
         least = max(one.score for one in best.values()) - OTHER_DOCUMENT
         twins = [one for one in best.values() if is_twin(one, [first])]
+        if self._required:
+            holding = best_of_each([one for one in ranked if self._values(one.unit.text).keys() & values])
+            twins += [one for one in holding.values() if one not in twins and self._is_alike(first, one)]
         if first.score < least or not any(one.score >= least for one in twins):
             return ()
         given = [(one, held) for one in twins if (held := self._values(one.unit.text)).keys() & values]
@@ -101,6 +104,16 @@ class ValueDifferences:
     @cached_property
     def _asked(self) -> Set[str]:
         return QuestionTerms(self._question).weights.keys()
+
+    def _is_alike(self, first: QuoteCandidate, other: QuoteCandidate) -> bool:
+        """True if a dated document says of the same what is asked, in whatever words."""
+        publications = [one.item.passage.publication for one in (first, other)]
+        is_dated = first.document != other.document and all(map(day_of, publications))
+        said = [self._asked_under(one) for one in (first, other)]
+        return is_dated and bool(said[0]) and said[0] <= said[1]
+
+    def _asked_under(self, one: QuoteCandidate) -> Set[str]:
+        return self._asked & set(analyze(" ".join((*one.item.passage.heading_path, one.unit.text))))
 
     def _asked_in(self, one: QuoteCandidate) -> Set[str]:
         return self._asked & set(analyze(one.unit.text))

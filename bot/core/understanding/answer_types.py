@@ -107,8 +107,9 @@ _LIST = re.compile(
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
-_NUMERAL = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen
-    |twenty|thirty|forty|fifty|sixty|ninety|half|once|twice|double|no|none|unlimited)\b)"""
+_NUMERAL = r"""(?:\d[\d.,]* | \b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
+    |(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred
+    |half|once|twice|double|no|none|unlimited)\b)"""
 _COUNT = rf"""(?:{_NUMERAL} | \b(?:several|both|an?)\b)"""
 _SPAN = rf"""{_COUNT}[\s-]{{0,2}}(?:business\s|calendar\s|working\s)?
     (?:second|sec|minute|min|hour|hr|day|week|month|quarter|year|yr)s?\b

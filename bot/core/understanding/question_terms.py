@@ -93,7 +93,9 @@ def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
 
 def code_words(question: str) -> list[str]:
     """The codes, part and account numbers of a question, as written: neither dates nor plain quantities."""
-    return [word for word in exact_words(question) if _CODE.fullmatch(word)]
+    return [
+        word for word in exact_words(question) if _CODE.fullmatch(word) and not word.lower().endswith(".pdf")
+    ]
 
 
 def bare_code(text: str) -> str:
@@ -211,7 +213,8 @@ def weighted_terms(text: str) -> set[str]:
 # They name the form of an answer: the steps to restore a file stand under "Restore", not under "steps".
 FORM_TERMS = frozenset(
     analyze(
-        "steps instructions list lists table tables warning warnings caution cautions schritte liste tabelle"
+        "compare comparison versus vs steps instructions list lists table tables"
+        " warning warnings caution cautions schritte liste tabelle"
         " warnung etapes tableau avertissement pasos lista tabla advertencia passaggi tabella avvertenza"
         " passos tabela aviso stappen lijst tabel waarschuwing"
     )

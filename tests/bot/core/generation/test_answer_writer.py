@@ -47,7 +47,7 @@ async def test_what_was_shown_is_how_the_answer_begins(
 async def test_a_reply_that_breaks_off_is_said_so_and_passages_follow(world: World) -> None:
     """Half an answer is never passed off as a whole one; what it was marked at keeps its number."""
     answer = await world.answering(Scripted(BrokenOff(DAILY))).answer(world.question(QUESTION), Looker())
-    begun, excuse, *_ = answer.text.splitlines()
+    begun, excuse, *_ = filter(None, answer.text.splitlines())
     assert begun == f"{DAILY.text} [1]"
     assert excuse == WORDS.model_broke_off
     assert answer.text.endswith("[1]")

@@ -25,7 +25,7 @@ from harness.tables import for_each
 
 from bot.core.generation.document_comparison import compare, compare_claims
 from bot.core.generation.judge import Judge
-from bot.core.generation.quote_selection import QuoteCandidate
+from bot.core.generation.quote_selection import QuoteCandidate, select_quotes
 from bot.core.models import AnswerState, Claim, Draft, Language, Quote
 from bot.core.verification.claims import VerifiedClaim, place
 from bot.core.wording import reply_words
@@ -135,12 +135,8 @@ async def test_the_reply_says_that_they_differ_and_names_each() -> None:
     answer = await replace(world, judge=Judge(0.0)).answering().answer(world.question(ALLOWANCE))
     assert answer.state is AnswerState.PASSAGES
     lead, *places = answer.text.split("\n\n")
-    first, *_ = lead.splitlines()
-    assert first == WORDS.documents_differ
-    assert sorted("\n".join([lead.partition("\n")[2], *places]).splitlines()[::2]) == [
-        "Bern, p. 1",
-        "Rome, p. 1",
-    ]
+    assert lead == WORDS.documents_differ
+    assert sorted(place.splitlines()[0] for place in places) == ["Bern, p. 1", "Rome, p. 1"]
     assert [one.number for one in answer.citations] == [1, 2]
     assert WORDS.documents_differ in str(blocks.render(answer, 5).blocks)
     assert cards.render(answer, 5).text.startswith(WORDS.documents_differ)
@@ -157,6 +153,7 @@ async def test_a_comparison_quotes_each_named_document_or_says_which_has_nothing
     answer = await world.answering().answer(asked)
     assert answer.text.splitlines() == [
         WORDS.nothing_in(documents="“Rome”"),
+        "",
         "Bern, p. 1",
         "“The travel allowance is $40 per day.” [1]",
     ]
@@ -264,6 +261,7 @@ async def test_a_model_that_reads_one_of_two_documents_is_told_on() -> None:
     assert answer.text.splitlines() == [
         "The travel allowance is $40 per day. [1]",
         WORDS.documents_differ,
+        "",
         "Bern, p. 1",
         "“The travel allowance in Bern is $40 per day.” [1]",
         "",
@@ -321,3 +319,41 @@ async def test_what_a_model_does_not_say_is_not_compared() -> None:
     text = "The out-of-pocket maximum for Standard is per person."
     answer = await world.answering(said(text)).answer(world.question(MAXIMUM))
     assert answer.text == f"{text} [1]"
+
+
+def dated(text: str, file: str, day: str, score: float) -> QuoteCandidate:
+    """A sentence of a document of that day, under the heading Returns."""
+    one = quote(text, file, score, day)
+    passage = replace(one.item.passage, heading_path=("Returns",))
+    return replace(one, item=replace(one.item, passage=passage))
+
+
+def test_a_value_of_the_kind_that_is_asked_for_differs_in_whatever_words() -> None:
+    """Shows a newer document first that says another number of days, and not one of something else."""
+    old = dated("Customers may return goods within thirty days of purchase.", "shop", "2016-03-01", 9.0)
+    new = dated("Returned goods are accepted for fourteen days.", "policy", "2025-02-01", 8.0)
+    else_ = dated("The parcel is kept for fourteen days.", "post", "2025-02-01", 8.5)
+    asked = ask("How long can I return goods?")
+    assert compare(asked, [old], [old, new]).quotes == [new, old]
+    assert not compare(asked, [old], [old, else_]).is_differing
+
+
+def test_of_documents_that_say_the_same_the_newest_comes_first() -> None:
+    """Shows it for passages that give no other value; what says something else keeps its rank."""
+    old = dated("Goods are returned to the shop.", "old", "2016-03-01", 9.0)
+    new = dated("Goods are returned to the shop desk.", "new", "2025-02-01", 8.0)
+    third = dated("Returned parcels must be insured by whoever sends them.", "third", "2026-01-01", 7.0)
+    assert select_quotes([old, new, third], is_spanning=False) == [new, old, third]
+
+
+async def test_who_asks_across_documents_is_told_of_those_that_say_nothing() -> None:
+    """Shows one line a document that comes near, and the name of the other."""
+    world = channel(
+        Bern="The travel allowance is $40 per day.",
+        Rome="The travel allowance is $30 per day.",
+        Oslo="Dogs are welcome.",
+    )
+    answer = await world.answering().answer(world.question("Which offices pay a travel allowance?"))
+    first, *_ = answer.text.splitlines()
+    assert first == WORDS.nothing_in(documents="“Oslo”")
+    assert {one.title for one in answer.citations} == {"Bern", "Rome"}

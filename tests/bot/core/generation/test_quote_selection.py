@@ -103,11 +103,13 @@ def test_nothing_is_quoted_twice() -> None:
 
 
 def test_a_question_over_documents_gets_the_best_of_each() -> None:
-    """Shows that a comparison quotes one part of each document that comes close, and of four at most."""
+    """Shows that a comparison quotes one part of each document that comes close, and of seven at most."""
     parts = [
-        part(f"In {file} {number}.", 9 - number / 10, file=file) for number, file in enumerate("aabbcdef")
+        part(f"In {file} {number}.", 9 - number / 10, file=file) for number, file in enumerate("aabcdefghi")
     ]
-    assert chosen(*parts, is_spanning=True) == ["In a 0.", "In b 2.", "In c 4.", "In d 5."]
+    assert chosen(*parts, is_spanning=True) == [
+        f"In {file} {number}." for file, number in zip("abcdefg", (0, *range(2, 8)), strict=True)
+    ]
     assert chosen(part(BEST, 9.0), part(NEAR, 5.9, file="b.pdf"), is_spanning=True) == [BEST]
 
 
