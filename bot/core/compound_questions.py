@@ -1,6 +1,6 @@
 """Answers the questions of one message one by one, and joins the replies in their order.
 
-A second question may lean on the first, as a follow-up leans on its thread ("and who approves it?").
+What only asks a detail of the first question ("and who approves it?") stays with it: one search finds both.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Milliseconds, Question
 from bot.core.ports import AnswerListener
-from bot.core.rewriting.rule_rewriter import ASKING_WORD, content_words, opens_contrast
+from bot.core.rewriting.rule_rewriter import ASKING_WORD, content_words, may_lean_on_thread
 from bot.core.trace import QuestionRecord, Trace
 from bot.core.understanding.answer_types import asks_whether, compares
-from storage.chat_models import Turn
+from bot.core.understanding.question_terms import exact_words
 from storage.task_group import gather_or_cancel
 from storage.text.analyzer import fold
 
 MAX_QUESTIONS = 3
 MAX_CHARS = 500
-MIN_WORDS, MIN_NAMED = 3, 2
+MIN_NAMED = 2
 
 TraceQuestion = Callable[[Question, AnswerListener | None], Coroutine[Any, Any, QuestionRecord]]
 
@@ -33,6 +33,8 @@ _CLAUSE = re.compile(
       |(?:is|are|do|does|did|can|could|may|must|should|will)\s+(?:it|they|i|we|you|there|this|the|an?|my|our)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# They ask in German and in Italian.
+_ENGLISH_VERBS = {"was", "come"}
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
 T = TypeVar("T")
@@ -47,7 +49,7 @@ async def trace_each(
     texts = split_questions(question.text)
     if len(texts) < 2 or question.is_trial:
         return await trace(question, listener)
-    parts = [_part(question, texts[:at], text) for at, text in enumerate(texts)]
+    parts = [replace(question, text=text) for text in texts]
     headed = [_HeadedListener(listener, _heading(texts[0])) if listener else None, *[None] * (len(texts) - 1)]
     records = await gather_or_cancel(*(trace(*one) for one in zip(parts, headed, strict=True)))
     return _joined(question, texts, records)
@@ -56,13 +58,13 @@ async def trace_each(
 def split_questions(text: str) -> list[str]:
     """The questions of a message, at most three, each with what is said before it; else the whole message.
 
-    A clause is a question of its own behind "and", where it asks by itself and the one before does, too.
+    A clause is a question of its own behind "and", where it asks by itself, and a sentence behind "?".
     """
     if len(text) > MAX_CHARS or compares(text):
         return [text]
     parts = list(chain.from_iterable(map(_clauses, _SENTENCE.split(text.strip()))))
     is_split = 1 < len(parts) <= MAX_QUESTIONS and len(content_words(parts[0])) >= MIN_NAMED
-    return parts if is_split and all(map(_is_question, parts[1:])) else [text]
+    return parts if is_split and all(map(_stands_alone, parts[1:])) else [text]
 
 
 def _clauses(sentence: str) -> Iterator[str]:
@@ -80,22 +82,22 @@ def _asks_once(clause: str) -> bool:
 
     "Who is the person who approves and who signs?" is one question.
     """
-    asking = list(ASKING_WORD.finditer(clause))
-    if not asking:
+    first, *others = [*ASKING_WORD.finditer(clause), None]
+    if first is None:
         return asks_whether(clause)
-    return len(asking) == 1 and not content_words(clause[: asking[0].start()])
+    is_alone = all(other is None or other[0].casefold() in _ENGLISH_VERBS for other in others)
+    return is_alone and not content_words(clause[: first.start()])
 
 
-def _is_question(part: str) -> bool:
-    """Whether it asks more than a detail of the question before it: "which year?", "dates please"."""
-    asks = opens_contrast(part) is not None or _asks_once(fold(part)) or asks_whether(part)
-    return asks and len(part.split()) >= MIN_WORDS and bool(content_words(part))
+def _stands_alone(part: str) -> bool:
+    """Whether a later question is understood without the one before it, which names no subject of it.
 
-
-def _part(question: Question, before: Sequence[str], text: str) -> Question:
-    turns = tuple(Turn(one, one, "") for one in before)
-    members = tuple(replace(one, history=(*one.history, *turns)) for one in question.members)
-    return replace(question, text=text, history=(*question.history, *turns), members=members)
+    "And who approves it?", "which year?", "and for the Reims F172?" are details of that one.
+    """
+    naming, names = content_words(part), exact_words(part)
+    asks = _asks_once(fold(part)) or asks_whether(part)
+    is_named = len(naming) >= MIN_NAMED and any(word not in names for word in naming)
+    return asks and is_named and not may_lean_on_thread(part)
 
 
 @dataclass(frozen=True, slots=True)
