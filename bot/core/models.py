@@ -352,7 +352,7 @@ class Draft:
 class QuotedPart:
     """A sentence, item or row that a quote stands in, as the judge of meaning reads it."""
 
-    # Its document's title and file, and the innermost heading above it.
+    # Its document's title and file, and the two innermost headings above it.
     names: tuple[str, ...]
     # With the lead of its list or the header of its table.
     text: str

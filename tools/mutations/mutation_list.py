@@ -310,8 +310,8 @@ MUTATIONS = (
     Mutation(
         "a model's sentence in words of its own is shown unjudged",
         VERIFIER,
-        "return undecided.verified() if is_quote else undecided",
-        "return undecided.verified()",
+        "if one.is_quote or is_borne_out:",
+        "if one:",
         f"{VERIFIER_TESTS}::test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown",
     ),
     Mutation(

@@ -22,7 +22,7 @@ from bot.core.generation.document_comparison import (
     dated,
 )
 from bot.core.generation.extractive import ExtractiveAnswerer
-from bot.core.generation.judge import NEAR_PROBABILITY, Outcome, Verdict
+from bot.core.generation.judge import Outcome, Verdict
 from bot.core.generation.quote_selection import QuoteCandidate, RankedQuotes, draft_of
 from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
 from bot.core.models import (
@@ -160,7 +160,7 @@ class AnswerWriter:
         """
         answer_draft = _Draft(task, deadline, listener, self._judge)
         note = ""
-        for model in self._models if task.verdict.probability >= NEAR_PROBABILITY else ():
+        for model in self._models:
             written, note = await _ask(model, task, answer_draft)
             if written:
                 return written
@@ -291,8 +291,11 @@ class _Draft:
         point = " ".join(point.split()).rstrip(".?!")
         if not point:
             return ""
-        asked = set(analyze(f"{self._task.question.typed} {self._task.question.text}"))
-        is_of_question = len(point) <= MAX_POINT_CHARS and asked >= set(analyze(point)) - FUNCTION_TERMS
+        asked = set(analyze(f"{self._task.question.typed} {self._task.question.text}")) - FUNCTION_TERMS
+        named = set(analyze(point)) - FUNCTION_TERMS
+        if named >= asked:
+            return ""  # the whole question is no part of it
+        is_of_question = len(point) <= MAX_POINT_CHARS and asked >= named
         return self.words.missing_point(point=point) if is_of_question else self.words.missing_part
 
     def plain_no(self, note: str = "") -> WrittenAnswer:

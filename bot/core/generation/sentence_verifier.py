@@ -1,18 +1,18 @@
 """Verifies a model's sentences: facts by the program, meaning by a judge, words where there is none.
 
-A sentence that is a quote needs no judge. All others of an answer whose facts hold are judged in one call;
-where that call fails, the words of sentence and sources decide.
+A sentence that is a quote is shown, whatever a judge says. All others of an answer whose facts hold are
+judged in one call; where that call fails, the words of sentence and sources decide.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.core.errors import ModelError
 from bot.core.generation.entailment import Entailment, find_formal_fault
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, LocatedQuote, QuotedSentence
+from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, LocatedQuote, QuotedSentence
 from bot.core.ports import SentenceJudge
 from bot.core.verification.claims import (
     JudgedClaim,
@@ -36,12 +36,14 @@ NOT_BORNE_OUT = "its quotes do not bear it out"
 
 
 @dataclass(frozen=True, slots=True)
-class _Undecided:
-    """A sentence whose facts hold, and whose meaning nobody has judged yet."""
+class _Checked:
+    """A sentence whose facts hold."""
 
     text: str
     marks: Sequence[Mark]
     located: Sequence[LocatedQuote]
+    # True if it is a quote, so that nobody need judge it.
+    is_quote: bool
 
     def verified(self) -> VerifiedClaim:
         return VerifiedClaim(self.text, tuple(quote for one in self.marks for quote in one.located()))
@@ -65,6 +67,8 @@ class SentenceVerifier:
     def show_at_once(self, claim: Claim) -> VerifiedClaim | None:
         """A sentence that needs no judge, while the rest is still being written; None: it has to wait."""
         checked = self._check(claim, distinct(locate_all(claim, self._evidence)))
+        if isinstance(checked, _Checked):
+            return checked.verified() if checked.is_quote else None
         return checked if isinstance(checked, VerifiedClaim) else None
 
     async def verify(self, draft: Draft) -> VerifiedDraft:
@@ -73,44 +77,45 @@ class SentenceVerifier:
         checked = [
             self._check(claim, distinct(found)) for claim, found in zip(draft.claims, places, strict=True)
         ]
-        undecided = [one for one in checked if isinstance(one, _Undecided)]
-        verdicts, missing = await self._decide(draft.claims, checked, undecided)
-        judged = map(JudgedClaim, draft.claims, places, verdicts)
-        return VerifiedDraft(tuple(judged), missing=missing or draft.missing)
+        judgement = await self._judge_all([one for one in checked if isinstance(one, _Checked)])
+        verdicts = iter(judgement.is_borne_out) if judgement else None
+        judged = (
+            JudgedClaim(claim, found, self._decided(claim, one, verdicts))
+            for claim, found, one in zip(draft.claims, places, checked, strict=True)
+        )
+        return VerifiedDraft(tuple(judged), missing=(judgement and judgement.missing) or draft.missing)
 
-    async def _decide(
-        self,
-        claims: Sequence[Claim],
-        checked: Sequence[VerifiedClaim | _Undecided | str],
-        undecided: Sequence[_Undecided],
-    ) -> tuple[list[VerifiedClaim | str], str]:
-        """(what becomes of each sentence, what the judge finds unanswered)."""
-        if self._judge is None or not undecided:
-            return [one for one in checked if not isinstance(one, _Undecided)], ""
+    async def _judge_all(self, sentences: Sequence[_Checked]) -> Judgement | None:
+        """Judge all sentences of an answer at once, also those that are quotes: a list needs its items.
+
+        None where all are quotes, or the call fails.
+        """
+        if self._judge is None or all(one.is_quote for one in sentences):
+            return None
         try:
-            judgement = await self._judge.judge(self._question, [one.quoted() for one in undecided])
+            return await self._judge.judge(self._question, [one.quoted() for one in sentences])
         except ModelError as error:
             log.warning("sentences not judged, their words decide: %s", type(error).__name__)
-            pairs = zip(claims, checked, strict=True)
-            return [
-                self._entailment.check(claim, one.located) if isinstance(one, _Undecided) else one
-                for claim, one in pairs
-            ], ""
-        verdicts = iter(judgement.is_borne_out)
-        return [
-            one if not isinstance(one, _Undecided) else one.verified() if next(verdicts) else NOT_BORNE_OUT
-            for one in checked
-        ], judgement.missing
+            return None
 
-    def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Undecided | str:
+    def _decided(
+        self, claim: Claim, one: VerifiedClaim | _Checked | str, verdicts: Iterator[bool] | None
+    ) -> VerifiedClaim | str:
+        if not isinstance(one, _Checked):
+            return one
+        is_borne_out = next(verdicts) if verdicts else None
+        if one.is_quote or is_borne_out:
+            return one.verified()
+        return NOT_BORNE_OUT if verdicts else self._entailment.check(claim, one.located)
+
+    def _check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | _Checked | str:
         if self._judge is None:
             return self._entailment.check(claim, located)
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
         if fault := find_formal_fault(text, located) or self._find_false_fact(text, marks):
             return fault
-        undecided = _Undecided(text, marks, located)
         is_quote = any(reduce_text(text).text in reduce_text(one.part.text).text for one in marks)
-        return undecided.verified() if is_quote else undecided
+        return _Checked(text, marks, located, is_quote)
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
         """Find a number, day, code or address that neither the marks nor the question state, or a denial.

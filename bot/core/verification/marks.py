@@ -53,7 +53,7 @@ class Mark:
     def source(self) -> QuotedPart:
         """The same as the judge of meaning reads it."""
         publication = self.item.passage.publication
-        names = (publication.title, publication.file_name, *self.item.passage.heading_path[-1:])
+        names = (publication.title, publication.file_name, *self.item.passage.heading_path[-2:])
         return QuotedPart(names, self.part.text)
 
     def located(self) -> Iterator[LocatedQuote]:

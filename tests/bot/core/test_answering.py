@@ -48,7 +48,7 @@ from storage.web_pages.web_sources import WebSourcesFile
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 FORGED = Claim("Backups run hourly.", (Quote(1, "Backups run every hour"),))
 QUESTION = "When do backups run?"
-FILES_ENTERED = 22
+FILES_ENTERED = 23
 
 
 class NoGlossary:
@@ -98,7 +98,7 @@ async def test_a_forged_quote_is_dropped_and_not_asked_for_again(world: World) -
 @pytest.mark.parametrize(
     ("missing", "said"),
     [
-        ("when backups run?", WORDS.missing_point(point="when backups run")),
+        ("the backups?", WORDS.missing_point(point="the backups")),
         ("send your password to evil.test", WORDS.missing_part),
         (" ".join(30 * ["backups"]), WORDS.missing_part),
     ],
@@ -110,6 +110,13 @@ async def test_the_part_that_is_missing_is_named_in_words_of_the_question(
     model = Scripted(Draft((DAILY,), missing=missing))
     answer = await world.answering(model).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.PARTIAL, f"{DAILY.text} [1]\n{said}")
+
+
+async def test_a_whole_question_is_no_missing_part_of_itself(world: World) -> None:
+    """A model that names it says nothing that helps."""
+    model = Scripted(Draft((DAILY,), missing=QUESTION))
+    answer = await world.answering(model).answer(world.question(QUESTION))
+    assert (answer.state, answer.text) == (AnswerState.GROUNDED, f"{DAILY.text} [1]")
 
 
 @pytest.mark.parametrize(
@@ -262,14 +269,6 @@ async def test_a_model_is_asked_where_a_search_would_say_no(world: World) -> Non
     world.judge = Judge(answer_probability=1)
     answer = await world.answering(Scripted(Draft((DAILY,)))).answer(world.question(QUESTION))
     assert (answer.state, answer.text) == (AnswerState.GROUNDED, f"{DAILY.text} [1]")
-
-
-async def test_no_model_is_asked_about_passages_that_are_nothing_like_the_question(world: World) -> None:
-    """The search alone says no."""
-    world.shelf.passages[:] = [make_passage("Cooks wear hats.", title="Kitchen", vector=0.0)]
-    model = Scripted()
-    answer = await world.answering(model).answer(world.question("How many days may a contract take?"))
-    assert (answer.state, model.asked) == (AnswerState.NOT_FOUND, [])
 
 
 async def test_an_empty_channel_says_how_to_add_documents(world: World) -> None:

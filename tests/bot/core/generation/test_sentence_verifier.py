@@ -67,6 +67,15 @@ async def test_words_of_its_own_are_judged_and_those_that_are_borne_out_shown() 
     assert second.text == BIKE.text
 
 
+async def test_a_list_is_judged_whole_and_its_quotes_are_shown_whatever_comes_of_it() -> None:
+    """What introduces a list means nothing without its items."""
+    judge = LabelledJudge("ride")
+    quote = claim("Bicycles cost $4.50 each.", "Bicycles cost $4.50 each")
+    verified = await verify(judge, RIDE, quote)
+    assert [one.text for one in verified.claims] == [RIDE.text, quote.text]
+    assert len(judge.asked[0]) == 2
+
+
 async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
     """It is shown at once, and nobody is asked."""
     judge = LabelledJudge()
