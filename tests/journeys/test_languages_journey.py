@@ -63,4 +63,4 @@ def test_the_bundled_embedder_knows_english_and_says_in_german_what_it_does_not_
     ended = with_page("hr", "english.pdf", SENTENCE).run(
         "ask", "Wie viele Urlaubstage habe ich?", "--channel", "hr"
     )
-    assert reply_words(Language.GERMAN).not_found in ended.stdout
+    assert reply_words(Language.GERMAN).not_found_in(1) in ended.stdout

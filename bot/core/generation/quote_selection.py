@@ -126,7 +126,8 @@ class RankedQuotes:
         """These as a draft; for who asks how, or what there is, the whole list of the best among them."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
-        asking = ranked if wants_whole_list(question.text) else ()
+        is_list = wants_whole_list(question.text)
+        asking = takewhile(lambda one: is_list and one.score >= ranked[0].score - SAME_PAGE, ranked)
         lists = (asked_list(question.text, one.item, one.unit, evidence) for one in asking)
         whole = next(filter(None, lists), None)
         return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)

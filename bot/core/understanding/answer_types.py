@@ -89,7 +89,8 @@ _SPANS = re.compile(
 _COMPARES = re.compile(_COMPARISON, re.IGNORECASE | re.VERBOSE)
 
 _HOW_TO = re.compile(
-    r"""\bhow\ (?:do|can|could|should|must|would|to|does|is|are)\b | \bsteps?\b | \bprocedures?\b
+    r"""\bhow\ (?:do|can|could|should|must|would|to|does|is|are)\b | \bsteps?\b
+      | \bprocedures?\ (?:for|to|when|if|in\ case)\b
       | \binstructions?\b | \bwhat\ (?:do|should|must)\ (?:i|we|you)\ do\b | \b(?:walk|talk)\ me\ through\b
       | \bnow\ what\b | \bwie\ (?:kann|muss|soll|wird|werden|geht)\b | \bcomment\b | \bc[óo]mo\b
       | \bschritte?\b | \b[ée]tapes?\b | \bpasos?\b""",

@@ -22,11 +22,11 @@ async def test_an_admin_sees_what_was_mended(program: Program) -> None:
     program.rung = "quick"
     sample = next(SAMPLES.glob("*.pdf"))
     dropped = program.drop("it", sample)
-    question = ("ask", "How long is a password?", "--channel", "it", "--json")
+    question = ("ask", "What is the effective date?", "--channel", "it", "--json")
     async with program.serving(), aiohttp.ClientSession() as session:
         await program.until_live("it", 1)
         assert program.run("reconcile").stdout == "Nothing differs.\n"
-        answer = await asyncio.to_thread(program.ask, "How long is a password?", "it")
+        answer = await asyncio.to_thread(program.ask, "What is the effective date?", "it")
         page = (answer["citations"] or [answer["nearest"]])[0]
         (blob,) = blobs_of(program)
         blob.unlink()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakes.core import WORDS, HashEmbedder, ask, make_evidence, make_passage, verify_quotes
 from harness.tables import for_each
@@ -135,6 +137,8 @@ def test_who_asks_how_gets_the_list_and_who_asks_something_else_the_step() -> No
     (whole,), singles = quotes.values()
     assert whole.startswith("7.1 Open a ticket.")
     assert singles == ["Only operators restore.", "7.3 Copy it."]
+    far = replace(step, score=7.5)
+    assert len(drafted(ask("How do I restore a backup?"), rule, far).claims[0].text) < len(whole)
 
 
 BOXED = (

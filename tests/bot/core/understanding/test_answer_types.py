@@ -18,6 +18,11 @@ from bot.core.understanding.answer_types import RequiredAnswer, wants_steps
         ("mailing address for claims", "P.O. Box 12, Seattle", "Mail your claims."),
         ("what is the serial number of the balance", "Serial number: B-4711", "Note the serial number."),
         ("Who is the CEO?", "Contoso is led by Jane Doe.", "The CEO leads the company."),
+        ("who's our lab manager?", "Ask Jane Doe.", "Ask the Laboratory Manager."),
+        ("Which building is the course in?", "It is held in Hall B.", "It is held twice a year."),
+        ("In which month are reviews?", "Reviews are in March.", "Reviews are annual."),
+        ("What is the warning about restoring?", "Never restore in place.", "Restore it in place."),
+        ("How long can I return it?", "Within fourteen days.", "Within a while."),
         ("what percentage is paid by the company", "It pays 80 % of it.", "It pays a part of it."),
         ("how old was the pilot?", "The pilot, age 44, was alone.", "The pilot was alone."),
         ("At what time do backups run?", "Backups run at 2:00 AM.", "Backups run daily."),
@@ -81,6 +86,8 @@ def test_ages_speeds_spans_counts_and_prices_are_known(question: str, *, lacks: 
         ("Wie kann ich Urlaub beantragen?", True),
         ("How many days do I get (steps to request leave)?", False),
         ("When do backups run?", False),
+        ("What is the purpose of the procedure?", False),
+        ("What is the procedure for a restore?", True),
     ],
 )
 def test_a_way_to_do_things_is_asked_for_and_no_number(question: str, *, wants: bool) -> None:
