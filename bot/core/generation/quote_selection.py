@@ -22,6 +22,9 @@ from storage.text.sentences import LIST_MARKER, Quotable, with_subject
 # Most places that are shown, quotes of each, and characters that those beside the best may bring them to.
 MAX_PASSAGES, MAX_QUOTES, MAX_QUOTED_CHARS = 3, 2, 420
 
+# A quote of a further place gives way to a shorter one of its page where it has more characters.
+MAX_FURTHER_CHARS = 250
+
 # Most rows that are quoted of a table, its header beside them.
 MAX_TABLE_ROWS = 12
 
@@ -186,16 +189,24 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     pages: dict[tuple[UUID, int], QuoteCandidate] = {}
     for one in takewhile(lambda one: one.score >= shown[0].score - OTHER_PAGE, shown):
         if one.page not in pages and len(pages) < MAX_PASSAGES and not _is_repeated(one, pages.values()):
-            pages[one.page] = one
+            pages[one.page] = _shorter(one, shown) if pages else one
     chosen = list(pages.values())
     for one in shown:
         is_near = one.page in pages and one.score >= pages[one.page].score - SAME_PAGE
+        if one.page != chosen[0].page and len(one.unit.text) > MAX_FURTHER_CHARS:
+            continue
         if is_near and one not in chosen and not _is_repeated(one, chosen):
             quotes = _joined([*chosen, one])
             is_room = sum(each.page == one.page for each in quotes) <= MAX_QUOTES
             if is_room and sum(len(each.unit.text) for each in quotes) <= MAX_QUOTED_CHARS:
                 chosen.append(one)
     return [one for one in chosen if not any(_is_beyond(other, one) for other in chosen)]
+
+
+def _shorter(best: QuoteCandidate, shown: Sequence[QuoteCandidate]) -> QuoteCandidate:
+    """The best short quote of a further page that comes near its best one; that one where none does."""
+    near = (one for one in shown if one.page == best.page and one.score >= best.score - SAME_PAGE)
+    return next((one for one in near if len(one.unit.text) <= MAX_FURTHER_CHARS), best)
 
 
 def _is_beyond(item: QuoteCandidate, part: QuoteCandidate) -> bool:

@@ -41,6 +41,13 @@ def test_three_places_are_shown_at_most_and_one_where_it_is_clearly_best() -> No
     assert chosen(part(BEST, 9.0), part(NEAR, 6.1, file="b.pdf")) == [BEST, NEAR]
 
 
+def test_a_further_place_is_quoted_shortly() -> None:
+    """Shows that a long quote of it gives way to a shorter one that comes near, and stays where none does."""
+    long, short = part(f"Mats {'are ' * 70}near.", 8.0, page=2), part(NEAR, 7.5, page=2)
+    assert chosen(part(BEST, 9.0), long, short) == [BEST, NEAR]
+    assert chosen(part(BEST, 9.0), long, replace(short, score=6.5)) == [BEST, long.unit.text]
+
+
 def test_a_part_behind_a_page_turn_stands_on_the_next_page() -> None:
     """Shows that the page is that of the part, not of its passage."""
     assert chosen(part(BEST, 9.0), part(NEAR, 7.5, start=50, turns=40)) == [BEST, NEAR]
