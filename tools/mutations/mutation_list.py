@@ -167,6 +167,21 @@ MUTATIONS = (
         f"{SPELLING_TESTS}::test_a_frequent_word_is_never_corrected_and_costs_no_vocabulary",
     ),
     Mutation(
+        "a document's typing error is searched for",
+        "bot/core/understanding/spelling_correction.py",
+        "if not _is_slip(one[-1], counts, is_listed)",
+        "if one",
+        f"{SPELLING_TESTS}::test_no_word_is_corrected_to_another_meaning",
+    ),
+    Mutation(
+        "a model is asked a corrected question",
+        "bot/core/generation/prompt.py",
+        "typed, searched = question.typed or question.text, question.text",
+        "typed, searched = question.text, question.text",
+        "tests/bot/core/generation/test_prompt.py"
+        "::test_what_was_searched_for_is_a_hint_behind_the_question_as_typed",
+    ),
+    Mutation(
         "words of a document that was replaced stay in the vocabulary",
         "storage/documents/vocabulary.py",
         "if known is None or known.live != live:",
