@@ -180,7 +180,7 @@ def verify_sentences(draft: Draft, evidence: Sequence[Evidence], question: str =
     asked = ask(question, *(item.passage.text for item in evidence))
     entailment = Entailment(asked, evidence)
     verified = VerifiedDraft(tuple(judge(claim, evidence, entailment) for claim in draft.claims))
-    lines, cited = number_quotes(verified.claims)
+    lines, cited = number_quotes(verified.claims, by_page=True)
     return Written(join_sentences(lines), cited, verified.faults)
 
 

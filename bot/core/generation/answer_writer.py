@@ -268,7 +268,7 @@ class _Draft:
         known = len(self.claims)
         self._add([shown] if shown else ())
         if len(self.claims) > known and self._listener:
-            self._listener.show(join_sentences(number_quotes(self.claims)[0], is_open=True))
+            self._listener.show(join_sentences(number_quotes(self.claims, by_page=True)[0], is_open=True))
 
     def _add(self, claims: Iterable[VerifiedClaim]) -> None:
         """Add sentences that the answer does not have yet."""
@@ -325,7 +325,7 @@ class _Draft:
     def _with_quotes(
         self, quotes: Sequence[VerifiedClaim], note: str, *, is_dated: bool = False
     ) -> WrittenAnswer:
-        lines, cited = number_quotes([*self.claims, *quotes])
+        lines, cited = number_quotes([*self.claims, *quotes], by_page=bool(self.claims))
         begun, quoted = lines[: len(self.claims)], lines[len(self.claims) :]
         passages = tuple(
             self._passage(claim, line, cited, is_dated=is_dated)

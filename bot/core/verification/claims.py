@@ -104,29 +104,41 @@ def locate_all(claim: Claim, evidence: Sequence[Evidence]) -> tuple[LocatedQuote
     return tuple(locate(quote, evidence) for quote in claim.quotes)
 
 
-def number_quotes(claims: Sequence[VerifiedClaim]) -> tuple[list[str], tuple[LocatedQuote, ...]]:
-    """(the claims' texts with their [n], what each [n] stands for): a number for each page, by first use.
+def number_quotes(
+    claims: Sequence[VerifiedClaim], *, by_page: bool = False
+) -> tuple[list[str], tuple[LocatedQuote, ...]]:
+    """(the claims' texts with their [n], what each [n] stands for): a number for each quote, by first use.
 
-    A page is cited with all its quotes. A claim that is added behind others changes none of their numbers.
-    Rows of one table that follow each other have its caption once.
+    A claim that is added behind others changes none of their numbers. Rows of one table that follow each
+    other have its caption once.
+
+    Args:
+        claims: in their order.
+        by_page: give a number to each page instead, which is cited with all its quotes.
     """
-    pages: dict[tuple[int, int], list[LocatedQuote]] = {}
+    key = _page if by_page else _place
+    places: dict[object, list[LocatedQuote]] = {}
     for quote in distinct(quote for claim in claims for quote in claim.quotes):
-        pages.setdefault(_page(quote), []).append(quote)
-    numbered = {page: number for number, page in enumerate(pages, start=1)}
+        places.setdefault(key(quote), []).append(quote)
+    numbered = {place: number for number, place in enumerate(places, start=1)}
     lines, caption = [], ""
     for claim in claims:
-        numbers = sorted({numbered[_page(quote)] for quote in claim.quotes})
+        numbers = sorted({numbered[key(quote)] for quote in claim.quotes})
         first, _, rows = claim.text.partition("\n")
         text = f"“{rows}" if rows and first == caption else claim.text
         caption = first if rows and is_caption(first.removeprefix("“")) else ""
         lines.append(text + "".join(f" [{number}]" for number in numbers))
-    return lines, tuple(map(_joined, pages.values()))
+    return lines, tuple(map(_joined, places.values()))
 
 
 def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
-    """The [n] of a quote among the pages that are cited."""
-    return [_page(one) for one in cited].index(_page(quote)) + 1
+    """The [n] of a quote among what is cited, quote by quote or page by page."""
+    said = reduce_text(quote.quote).text
+    return next(
+        number
+        for number, one in enumerate(cited, start=1)
+        if _page(one) == _page(quote) and said in reduce_text(one.quote).text
+    )
 
 
 def join_sentences(lines: Sequence[str], *, is_open: bool = False) -> str:

@@ -57,11 +57,11 @@ async def test_a_document_is_told_by_its_purpose_and_its_top_headings(world: Wor
         "“This policy says who pays for a trip.” [1]",
         "Its sections:",
         "• p. 3 · 1. General [2]",
-        "• p. 4 · 2. Purpose [1]",
-        "• p. 5 · 3. Booking [3]",
-        "• p. 6 · 4. Refunds [4]",
+        "• p. 4 · 2. Purpose [3]",
+        "• p. 5 · 3. Booking [4]",
+        "• p. 6 · 4. Refunds [5]",
     ]
-    assert [(one.number, one.page) for one in answer.citations] == [(1, 4), (2, 3), (3, 5), (4, 6)]
+    assert [(one.number, one.page) for one in answer.citations] == [(1, 4), (2, 3), (3, 4), (4, 5), (5, 6)]
     assert answer.citations[1].quote == "1. General"
     assert all(one.boxes for one in answer.citations)
 
@@ -127,11 +127,11 @@ async def test_every_door_shows_the_outline_with_its_pages(world: World) -> None
     slack = blocks.render(answer, 5)
     assert "• S. 3 · 1. General <https://example.test/v/1-2|[2]>" in str(slack.blocks)
     assert [one["text"]["text"] for block in slack.blocks for one in block.get("elements", ())] == [
-        "[1] S. 4 · Travel Policy · 2. Purpose",
+        "[1][3] S. 4 · Travel Policy · 2. Purpose",
         "[2] S. 3 · Travel Policy · 1. General › 1.1 Words",
-        "[3] S. 5 · Travel Policy · 3. Booking",
-        "[4] S. 6 · Travel Policy · 4. Refunds",
+        "[4] S. 5 · Travel Policy · 3. Booking",
+        "[5] S. 6 · Travel Policy · 4. Refunds",
     ]
     teams = cards.render(answer, 5)
     assert "S. 3 · 1. General [2]" in teams.text
-    assert len(teams.citations) == 4
+    assert len(teams.citations) == 5

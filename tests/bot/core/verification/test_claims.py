@@ -135,7 +135,7 @@ def test_rows_of_one_table_have_its_caption_once() -> None:
     evidence = make_evidence(make_passage(f"Table 3: Terms\n\n{TABLE}"))
     rows = (claim("x", "Mail | 90 days"), claim("x", "Files | | daily"))
     assert verify_quotes(Draft(rows, verbatim=True), evidence).text == (
-        "“Table 3: Terms\nSystem: Mail · Kept for: 90 days” [1]\n“System: Files · daily” [1]"
+        "“Table 3: Terms\nSystem: Mail · Kept for: 90 days” [1]\n“System: Files · daily” [2]"
     )
 
 
