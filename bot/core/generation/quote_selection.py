@@ -185,9 +185,14 @@ def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     """The best quote of each page that comes near the best of all, and what comes near it on its page."""
-    shown = [one for one in ranked if one.is_about and not one.is_label]
+    said = (one for one in ranked if one.is_about and not one.is_label)
+    best = next(said, None)
+    if best is None:
+        return []
+    farthest = best.score - OTHER_PAGE - SAME_PAGE
+    shown = [best, *takewhile(lambda one: one.score >= farthest, said)]
     pages: dict[tuple[UUID, int], QuoteCandidate] = {}
-    for one in takewhile(lambda one: one.score >= shown[0].score - OTHER_PAGE, shown):
+    for one in takewhile(lambda one: one.score >= best.score - OTHER_PAGE, shown):
         if one.page not in pages and len(pages) < MAX_PASSAGES and not _is_repeated(one, pages.values()):
             pages[one.page] = _shorter(one, shown) if pages else one
     chosen = list(pages.values())

@@ -78,7 +78,8 @@ class ValueDifferences:
         least = max(one.score for one in best.values()) - OTHER_DOCUMENT
         twins = [one for one in best.values() if is_twin(one, [first])]
         if self._required:
-            holding = best_of_each([one for one in ranked if self._values(one.unit.text).keys() & values])
+            near = takewhile(lambda one: one.score >= ranked[0].score - OTHER_VALUE, ranked)
+            holding = best_of_each([one for one in near if self._values(one.unit.text).keys() & values])
             twins += [one for one in holding.values() if one not in twins and self._is_alike(first, one)]
         if first.score < least or not any(one.score >= least for one in twins):
             return ()
