@@ -49,7 +49,7 @@ async def trace_each(
     texts = split_questions(question.text)
     if len(texts) < 2 or question.is_trial:
         return await trace(question, listener)
-    parts = [replace(question, text=text) for text in texts]
+    parts = [replace(question, text=text, message=question.text) for text in texts]
     headed = [_HeadedListener(listener, _heading(texts[0])) if listener else None, *[None] * (len(texts) - 1)]
     records = await gather_or_cancel(*(trace(*one) for one in zip(parts, headed, strict=True)))
     return _joined(question, texts, records)

@@ -151,6 +151,8 @@ class Question:
     """Its text with these words, where they were taken out."""
     # As its person wrote it: no rewording or correction of ``text`` replaces it. '' where text is that.
     typed: str = ""
+    # The whole message where it is one of several questions in it: what opens domains of web pages.
+    message: str = ""
     compared: tuple[UUID, ...] = ()
     """Several documents that it names and asks about: each is searched by itself, in this order."""
     history: tuple[Turn, ...] = ()

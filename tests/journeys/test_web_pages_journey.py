@@ -147,7 +147,7 @@ async def turn_round(program: Program, file: Path) -> None:
     sources.write_text('web_first = ["hr"]\n' + sources.read_text())
     (turned,) = await ask(program, asked)
     assert [one["citations"][0]["kind"] for one in (first, turned)] == ["pdf", "web"]
-    assert turned["text"].startswith("On this, approved web pages say:")
+    assert turned["text"].startswith("Web · 127.0.0.1, read on ")
 
 
 @pytest.mark.long

@@ -83,7 +83,9 @@ class WebSearch:
         for look in (self.sources.known, self.sources.current):  # the file is read where something is opened
             sources = await look()
             domains, policy = sources.of(question.channel), self.policy
-            opened = opened_domains(question.text, domains, said, hits=policy.hits, most=policy.domains)
+            opened = opened_domains(
+                question.message or question.text, domains, said, hits=policy.hits, most=policy.domains
+            )
             if not opened:
                 return retrieval
         is_web_first = sources.is_web_first(question.channel)

@@ -135,9 +135,10 @@ def _holds_code(source: str, code: str) -> bool:
 
 
 def _is_code(word: str) -> bool:
-    """Letters and digits in one word: 'SOP-IT-04', 'NYC08CA055'; not '5th' or '2pm'."""
+    """Letters and digits in one word: 'SOP-IT-04', 'NYC08CA055'; not '5th', '2pm' or '25-50mg'."""
     has_both = any(char.isdigit() for char in word) and any(char.isalpha() for char in word)
-    return has_both and not re.fullmatch(r"\d+(?:[.,:]\d+)*-?[a-zA-Z]{1,10}", word)
+    number = re.fullmatch(r"\d+(?:[.,:]\d+)*(-\d+(?:[.,]\d+)*)?-?([^\W\d_]{1,10})", word)
+    return has_both and not (number and (not number[1] or number[2].lower() in UNITS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,9 @@ async def test_a_kill_amid_streamed_follow_ups_leaves_each_its_answer(
     slack, channel = await start_slack("events", f"{program.url}/slack/events"), f"sl_{TEAM}_{IT}"
     program.drop(channel, sop)
     async with byte_server(write) as model, agent_slack(slack) as agent:
-        settings = slack_settings(agent.api_url, "events", OPENAI_BASE_URL=model, FOOTNOTE_RECEIPTS="off")
+        settings = slack_settings(
+            agent.api_url, "events", OPENAI_BASE_URL=model, FOOTNOTE_VERIFY="words", FOOTNOTE_RECEIPTS="off"
+        )
         program.environment = settings
         async with program.serving():
             await program.until_live(channel, 1)

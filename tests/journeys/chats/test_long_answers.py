@@ -70,7 +70,11 @@ async def test_twelve_sources_are_all_reachable_and_an_erased_answer_says_so(
     slack = await start_slack("events", f"{program.url}/slack/events")
     async with byte_server(write_all) as model:
         program.environment = slack_settings(
-            slack.api_url, "events", OPENAI_BASE_URL=model, FOOTNOTE_PASSAGES_READ="12"
+            slack.api_url,
+            "events",
+            OPENAI_BASE_URL=model,
+            FOOTNOTE_VERIFY="words",
+            FOOTNOTE_PASSAGES_READ="12",
         )
         async with program.serving():
             await program.until_live(CHANNEL, 3)

@@ -111,7 +111,7 @@ async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
         await writer.drain()
 
     async with byte_server(write) as model:
-        program.environment = DEVELOPMENT | {"OPENAI_BASE_URL": model}
+        program.environment = DEVELOPMENT | {"OPENAI_BASE_URL": model, "FOOTNOTE_VERIFY": "words"}
         async with program.serving() as process:
             await program.until_live(LIBRARY, 1)
             page = await playground.open(browser)

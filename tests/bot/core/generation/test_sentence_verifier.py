@@ -16,7 +16,7 @@ from bot.core.verification.claims import VerifiedDraft
 TEXT = (
     "The ferry leaves the island at 0745 CET. Bicycles cost $4.50 each. A crossing takes 90 minutes.\n\n"
     "Not carried:\n- Gas bottles\n- Horses\n\n"
-    "Tickets are valid from 1 May 2024 to 15 May 2024. Season passes are 1,250 kroner."
+    "Tea weighs 25-50g. Tickets are valid from 1 May 2024 to 15 May 2024. Season passes are 1,250 kroner."
 )
 QUESTION = "What do I need to know about the ferry?"
 
@@ -98,6 +98,7 @@ async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
         ("Such a ticket is good for two weeks.", "valid from 1 May 2024 to 15 May 2024"),
         ("A pass is twelve hundred and fifty kroner.", "Season passes are 1,250 kroner"),
         ("No, horses stay at home.", "Horses"),
+        ("It is 25-50 g of tea.", "Tea weighs 25-50g"),
         ("ferry.pdf has it: bicycles are extra.", "Bicycles cost $4.50 each"),
     ],
 )
