@@ -377,7 +377,7 @@ def _sureness(search: SearchAttempt) -> float:
 
 
 def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:
-    """Whether a rewording or translation is likelier to be answered; a figure is not judged."""
+    """True if a rewording or translation is likelier to be answered; a figure is not judged."""
     if reworded.verdict is None or typed.verdict is None:
         return True
     return reworded.verdict.probability > typed.verdict.probability

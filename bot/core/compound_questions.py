@@ -78,7 +78,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _asks_once(clause: str) -> bool:
-    """Whether a clause opens as a question; a further word that asks stands in a clause of its own.
+    """True if a clause opens as a question; a further word that asks stands in a clause of its own.
 
     "Who is the person who approves and who signs?" is one question.
     """
@@ -90,7 +90,7 @@ def _asks_once(clause: str) -> bool:
 
 
 def _stands_alone(part: str) -> bool:
-    """Whether a later question is understood without the one before it, which names no subject of it.
+    """True if a later question is understood without the one before it, which names no subject of it.
 
     "And who approves it?", "which year?", "and for the Reims F172?" are details of that one.
     """
@@ -133,7 +133,7 @@ def _joined(question: Question, texts: Sequence[str], records: Sequence[Question
 
 
 def join_answers(texts: Sequence[str], answers: Sequence[Answer]) -> Answer:
-    """One reply of those to several questions, each under its own, with numbers that run through."""
+    """Join the replies to several questions, each under its own, with numbers that run through."""
     shifted, last = list[Answer](), 0
     for one in answers:
         shifted.append(_shifted(one, last))

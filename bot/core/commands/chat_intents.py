@@ -43,7 +43,7 @@ class ChatIntent(StrEnum):
     HELP = "help"
     ABOUT_THE_BOT = "about"
     WHY = "why"
-    """How the thread's last answer came about."""
+    """Request to explain the thread's last answer."""
     HUMAN = "human"
     """Somebody to ask who is no program."""
     INCOMPLETE = "incomplete"

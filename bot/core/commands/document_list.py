@@ -69,7 +69,7 @@ class DocumentList:
         return "\n".join([*lead, *self._bullets(self._live), *self._gaps()])
 
     def write_such(self, is_meant: Callable[[DocumentStatus], bool], none_such: Callable[[int], str]) -> str:
-        """Those that are meant, whatever their state, each with what keeps it from answering.
+        """Select the documents that are meant, whatever their state, each with what keeps it from answering.
 
         ``none_such``: says that there are none, given how many documents answer.
         """

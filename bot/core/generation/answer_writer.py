@@ -257,7 +257,7 @@ class _Draft:
         return verified
 
     async def _verify(self, draft: Draft) -> VerifiedDraft:
-        """Of a model that finds the evidence insufficient nothing counts."""
+        """Verify a draft; nothing counts of a model that finds the evidence insufficient."""
         return await self._verifier.verify(draft if draft.is_sufficient else replace(draft, claims=()))
 
     def _on_claim(self, claim: Claim) -> None:

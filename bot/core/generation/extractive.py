@@ -174,7 +174,7 @@ class _WordScores:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
-    """What may be quoted from a passage, with its terms and those of its lead or its columns' names.
+    """Split a passage into what may be quoted, with its terms and those of its lead or its columns' names.
 
     Memoised, because passages come again.
     """

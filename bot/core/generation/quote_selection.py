@@ -58,7 +58,7 @@ _LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")  # behind what introduces a 
 
 @dataclass(frozen=True, slots=True)
 class QuoteCandidate:
-    """One quotable part of the evidence, scored."""
+    """Quotable part of the evidence with its score."""
 
     item: Evidence
     unit: Quotable
@@ -104,7 +104,7 @@ class QuoteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class RankedQuotes:
-    """What may be quoted of the evidence, best first, and what comparing it cost."""
+    """Quotable parts of the evidence, best first, and the tokens embedded to rank them."""
 
     candidates: Sequence[QuoteCandidate]
     embedded: int = 0
@@ -112,7 +112,7 @@ class RankedQuotes:
 
     @property
     def is_of_several_pages(self) -> bool:
-        """Whether more than one page comes so near the best that it may contradict it."""
+        """True if more than one page comes so near the best that it may contradict it."""
         said = without_labels(self.candidates)
         return len({one.page for one in said if one.score >= said[0].score - OTHER_VALUE}) > 1
 
@@ -126,7 +126,7 @@ class RankedQuotes:
         return chosen
 
     def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
-        """These as a draft; for who asks how, or what there is, the whole list of the best among them."""
+        """Draft these quotes; for who asks how, or what there is, the whole list of the best among them."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
         is_list = wants_whole_list(question.text)
@@ -145,13 +145,13 @@ class RankedQuotes:
 
 
 def draft_of(chosen: Iterable[QuoteCandidate]) -> Draft:
-    """These quotes in their order, each a claim of its own."""
+    """Draft these quotes in their order, each as a claim."""
     claims = (Claim(one.unit.text, tuple(_quotes(one))) for one in chosen)
     return Draft(tuple(claims), verbatim=True)
 
 
 def _quotes(one: QuoteCandidate) -> Iterator[Quote]:
-    """What introduces it, where that stands elsewhere, and itself."""
+    """Yield its lead, if that is elsewhere, and itself."""
     if one.unit.lead:
         start, end = one.unit.lead
         yield Quote(one.item.number, one.item.passage.text[start:end], start)
@@ -159,7 +159,7 @@ def _quotes(one: QuoteCandidate) -> Iterator[Quote]:
 
 
 def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> list[QuoteCandidate]:
-    """What is quoted of these, the best passage first; sentences with nothing between them are one quote.
+    """Select what is quoted, the best passage first; sentences with nothing between them are one quote.
 
     Args:
         ranked: best first.
@@ -215,7 +215,7 @@ def _shorter(best: QuoteCandidate, shown: Sequence[QuoteCandidate]) -> QuoteCand
 
 
 def _is_beyond(item: QuoteCandidate, part: QuoteCandidate) -> bool:
-    """Whether an item stands behind the part of its list that is quoted as a whole, and says more."""
+    """True if an item stands behind the part of its list that is quoted as a whole, and says more."""
     lead = item.unit.lead
     is_its_list = lead is not None and item.item is part.item and lead[0] == part.unit.start
     return is_its_list and item.coverage > part.coverage
@@ -243,7 +243,7 @@ def _with_subject(one: QuoteCandidate) -> QuoteCandidate:
 
 
 def is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
-    """Whether another document says the same of something else, as of another office: both are shown."""
+    """True if another document says the same of something else, as of another office: both are shown."""
     if candidate.document in {one.document for one in chosen}:
         return False
     mine, best = (terms_of((one.unit.text,)) for one in (candidate, chosen[0]))
@@ -255,7 +255,7 @@ def _is_item(one: QuoteCandidate) -> bool:
 
 
 def without_labels(ranked: Sequence[QuoteCandidate]) -> Sequence[QuoteCandidate]:
-    """What says something by itself; the first label where nothing does."""
+    """Filter out labels; keep the first one if there is nothing else."""
     return [one for one in ranked if not one.is_label] or ranked[:1]
 
 

@@ -127,7 +127,7 @@ def _windows(items: Sequence[tuple[int, int]], size: int) -> Iterator[Sequence[t
 
 
 def span_of_same_head(text: str, noun: str) -> tuple[int, int] | None:
-    """Where a text has a noun of as many words with the same first or last word: annual leave, sick leave."""
+    """Find a noun of as many words in a text with the same first or last word: annual leave, sick leave."""
     words = _words_of(fold(noun).casefold())
     if len(words) < MIN_HEADED_WORDS:
         return None

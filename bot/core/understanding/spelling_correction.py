@@ -163,7 +163,7 @@ def _nearest_words(
 
 
 def _is_slip(word: str, counts: Mapping[str, int], is_listed: bool) -> bool:
-    """Whether a document's word is probably misspelt: it occurs once, beside a frequent word of another stem.
+    """True if a document's word is probably misspelt: it occurs once, beside a frequent word of another stem.
 
     Of 343 words that one collection has once, 69 are found so, half of them rightly; no correction of the
     75 misspelt words of the evaluation is lost.

@@ -46,8 +46,8 @@ class VerifiedClaim:
 
     text: str
     quotes: tuple[LocatedQuote, ...]
+    # As ``Claim.is_reference``.
     is_reference: bool = False
-    """As ``Claim.is_reference``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class JudgedClaim:
     claim: Claim
     places: tuple[LocatedQuote | None, ...]
     """Where each of its quotes was found; None: nowhere, or at several places where it is short."""
+    # What is shown of it; or what is wrong with it.
     verdict: VerifiedClaim | str
-    """What is shown of it; or what is wrong with it."""
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with it; None: it is shown."""
+        """Fault of the sentence; None if it is shown."""
         return self.verdict if isinstance(self.verdict, str) else None
 
 
@@ -77,12 +77,12 @@ class VerifiedDraft:
 
     @property
     def claims(self) -> tuple[VerifiedClaim, ...]:
-        """What is shown, sentence by sentence."""
+        """Sentences that are shown."""
         return tuple(one.verdict for one in self.judged if isinstance(one.verdict, VerifiedClaim))
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is wrong with each sentence that is left out; one that says it found no answer has none."""
+        """Faults of the sentences left out; one that says it found no answer has none."""
         return tuple(one.fault for one in self.judged if one.fault and one.fault != ABSTAINS)
 
 
