@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ from fakes.slack_events import Signed, joined
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
-from samples.paper import pdf
+from samples.paper import faq_pdf, pdf
 
 from bot.core.notifications.notification_wording import HOME_LEAD, HOME_RECENT
 
@@ -55,7 +54,7 @@ def first_question(view: dict[str, Any], channel: str) -> dict[str, Any]:
 @pytest.mark.engine("slack")
 @pytest.mark.engine("chromium")
 async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_there_as_recent(
-    program: Program, start_slack: StartSlack, sop: Path, browser: Browser
+    program: Program, start_slack: StartSlack, browser: Browser
 ) -> None:
     """One click, repeated as Slack does, is one answer, from the channel's documents alone, with feedback.
 
@@ -65,7 +64,7 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
     program.environment = slack_settings(slack.api_url, "events")
     signed = Signed(slack.session, program.url, SECRET)
     async with program.serving():
-        program.drop(f"sl_{TEAM}_{IT}", sop)
+        program.drop(f"sl_{TEAM}_{IT}", faq_pdf(), "backups.pdf")
         program.drop(f"sl_{TEAM}_{HR}", pdf("Leave is 30 days a year."), "leave.pdf")
         program.drop(f"sl_{TEAM}_{BOARD}", pdf(f"The secret project is called {CANARY}."), f"{CANARY}.pdf")
         for channel in (IT, HR, BOARD):
@@ -77,7 +76,7 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
         await slack.post("/_control/open-home", user=ALICE)
         (home,) = await until(lambda: homes(slack), log=lambda: program.log)
         shown = json.dumps(home, ensure_ascii=False)
-        for words in (HOME_LEAD, HOME_RECENT, "#it-ops", "SOP-IT-04", "leave.pdf"):
+        for words in (HOME_LEAD, HOME_RECENT, "#it-ops", "Backup questions", "leave.pdf"):
             assert words in shown
         assert CANARY not in shown
         assert "when do backups run? (#it-ops)" in shown
@@ -85,7 +84,7 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
         await page.goto(slack.url)
         await page.locator("button.sidebar-item", has_text="footnote").click()
         await page.get_by_text(HOME_RECENT).wait_for()
-        await page.get_by_text("SOP-IT-04").first.wait_for()
+        await page.get_by_text("Backup questions").first.wait_for()
         await page.screenshot(path=program.home / "home.png")
         click = first_question(home["detail"]["view"], IT)
         assert [await signed.click(click) for _ in range(2)] == [200, 200]
@@ -96,7 +95,7 @@ async def test_a_question_of_the_home_is_answered_in_the_direct_chat_and_stands_
         assert [one["type"] for one in answer["blocks"][-2:]] == ["context_actions", "actions"]
         await page.reload()
         await page.locator("button.sidebar-item", has_text="alice").click()
-        await page.get_by_text("[1]").wait_for()
+        await page.get_by_text("[1]").first.wait_for()
         await page.screenshot(path=program.home / "direct.png")
         value = answer["blocks"][-1]["elements"][0]["value"]
         why = {"action_id": "feedback-why", "block_id": answer["blocks"][-1]["block_id"], "value": value}

@@ -14,6 +14,7 @@ from fakes.model_server import STREAM_HEAD, byte_server, event
 from harness.program import Program
 from harness.waiting import until
 from playwright.async_api import Browser
+from samples.paper import faq_pdf
 
 from bot.core.notifications.notification_wording import TRY_ASKING
 from storage.models import ChannelKey, Platform
@@ -36,12 +37,13 @@ def name_library(program: Program, document: Path) -> None:
 @pytest.mark.engine("playground")
 @pytest.mark.engine("chromium")
 async def test_a_personal_chat_is_welcomed_with_chips_that_ask(
-    program: Program, start_playground: StartPlayground, sop: Path, browser: Browser, tmp_path: Path
+    program: Program, start_playground: StartPlayground, browser: Browser, tmp_path: Path
 ) -> None:
     """Seen in the browser: the welcome with questions to try, a click on one, its answer, and a follow-up."""
     playground = await start_playground(f"{program.url}/api/messages")
     program.environment = DEVELOPMENT
-    name_library(program, sop)
+    (tmp_path / "backups.pdf").write_bytes(faq_pdf())
+    name_library(program, tmp_path / "backups.pdf")
     async with program.serving():
         await program.until_live(LIBRARY, 1)
         page = await playground.open(browser)
@@ -131,6 +133,6 @@ async def test_a_personal_chat_sees_the_answer_grow_and_a_crash_leaves_one(
         streamed(playground, kind) for kind in ("informative", "streaming", "final")
     )
     assert [one["text"] for one in begun] == [WORDS.searching]
-    assert shown["text"] == "Daily. [1]"
+    assert shown["text"] == "Daily."
     assert ended["text"].startswith(shown["text"])
     assert len(await playground.said("Action.OpenUrl") or ()) == 1

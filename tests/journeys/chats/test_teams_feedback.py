@@ -73,7 +73,7 @@ async def test_feedback_of_a_channels_answer_becomes_a_case(
         program.drop(channel, sop)
         await program.until_live(channel, 1)
         where = await playground.say(OPERATIONS, "when do backups run?", mention=True)
-        (answer,) = await until(lambda: said_in(playground, OPERATIONS, "[1]"), log=lambda: program.log)
+        answer, *_ = await until(lambda: said_in(playground, OPERATIONS, "[1]"), log=lambda: program.log)
         assert answer["channelData"] == {"feedbackLoop": {"type": "default"}}
         assert WORDS.why not in json.dumps(playground.calls())
         mine = from_user(playground, where, **thumb(answer["id"], "like", "Found at once."))
@@ -116,7 +116,7 @@ async def test_a_personal_chat_offers_reasons_and_says_why(
         (card,) = await until(
             lambda: said_in(playground, PERSONAL, f'"{WORDS.why}"'), log=lambda: program.log
         )
-        (answer,) = await said_in(playground, PERSONAL, "[1]") or []
+        answer, *_ = await said_in(playground, PERSONAL, "[1]") or []
         button = card["attachments"][0]["content"]["body"][-1]["actions"][0]
         await playground.send(from_user(playground, PERSONAL, type="message", value=button["data"]))
         await until(lambda: said_in(playground, PERSONAL, WORDS.why_passages), log=lambda: program.log)
