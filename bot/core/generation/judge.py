@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from bot.core.generation.quote_selection import QuoteCandidate
+from bot.core.generation.quote_selection import QuoteCandidate, terms_of
 from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.understanding.answer_types import RequiredAnswer
-from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
+from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words, lookup_terms
 from storage.embeddings.cosine_scale import CosineScale
 from storage.text.analyzer import analyze
 
@@ -72,6 +72,8 @@ class Verdict:
     """The probability from which passages are shown."""
     missing_codes: tuple[str, ...] = ()
     """Codes of the question that no candidate holds: with one, no passage is shown."""
+    is_exact_hit: bool = False
+    """The question only names something, and a candidate holds it: passages are shown however unlikely."""
 
     def as_json(self) -> dict[str, object]:
         """For the record of a question."""
@@ -82,6 +84,7 @@ class Verdict:
             "weights": dict(_weights(self.signals)),
             "passages_from": self.passages_from,
             "missing_codes": self.missing_codes,
+            "is_exact_hit": self.is_exact_hit,
         }
 
 
@@ -116,8 +119,10 @@ class Judge:
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
         missing = tuple(code for code in code_words(question.text) if not _is_held(code, found or passages))
-        outcome = Outcome.PASSAGES if probability >= self._threshold and not missing else Outcome.NOT_FOUND
-        return Verdict(outcome, probability, signals, self._threshold, missing)
+        is_hit = bool(ranked) and _is_hit(lookup_terms(question.text), passages)
+        is_shown = (is_hit or probability >= self._threshold) and not missing
+        outcome = Outcome.PASSAGES if is_shown else Outcome.NOT_FOUND
+        return Verdict(outcome, probability, signals, self._threshold, missing, is_hit)
 
     def _signals(
         self, question: AnalyzedQuestion, passages: Sequence[Passage], ranked: Sequence[QuoteCandidate]
@@ -144,6 +149,13 @@ def _is_held(code: str, passages: Sequence[Passage]) -> bool:
         if bare in bare_code(one.text) or any(bare in bare_code(text) for text in (*said, *one.heading_path)):
             return True
     return False
+
+
+def _is_hit(terms: frozenset[str], passages: Sequence[Passage]) -> bool:
+    """True if a passage, with its headings and its document's title, holds all of these terms, if any."""
+    return bool(terms) and any(
+        terms.issubset(terms_of((one.publication.title, *one.heading_path, one.text))) for one in passages
+    )
 
 
 def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:

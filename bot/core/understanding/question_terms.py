@@ -19,6 +19,7 @@ from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synon
 from bot.core.understanding.language_lexicon import CONTRACTIONS, OTHER_WORDS, SMALL_WORDS
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, holds_phrase, phrase_terms, spellings
+from storage.text.token_counts import is_frequent_word
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.?!]\s*$")
@@ -96,6 +97,17 @@ def code_words(question: str) -> list[str]:
     return [
         word for word in exact_words(question) if _CODE.fullmatch(word) and not word.lower().endswith(".pdf")
     ]
+
+
+def lookup_terms(question: str) -> frozenset[str]:
+    """The terms of a question that names something and asks no more, as "What is NPRM?"; else none.
+
+    A word counts as a name when it is written as one, or is no frequent word.
+    """
+    content, names = weighted_terms(question), exact_words(question)
+    words = [word for match in _WORD.finditer(question) if analyze(word := match[0])[0] in content]
+    is_lookup = all(word in names or not (_owners_of(word) or is_frequent_word(word)) for word in words)
+    return frozenset(analyze(word)[0] for word in words) if is_lookup else frozenset()
 
 
 def bare_code(text: str) -> str:
@@ -286,7 +298,11 @@ _OWNERS = _owners()
 
 def is_lexicon_word(word: str, language: Language) -> bool:
     """Return True for a small word, a contraction or one of the commonest words of a language."""
-    return language in _OWNERS.get(fold(word).casefold(), ())
+    return language in _owners_of(word)
+
+
+def _owners_of(word: str) -> Sequence[Language]:
+    return _OWNERS.get(fold(word).casefold(), ())
 
 
 def language_of(text: str) -> Language | None:

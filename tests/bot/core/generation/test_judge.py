@@ -82,3 +82,21 @@ async def test_a_code_that_no_candidate_holds_ends_in_a_plain_no(code: str, miss
     verdict = await judged(f"Who signs form {code}?", make_passage(BACKUPS, vector=0.9), Judge(0))
     assert verdict.missing_codes == missing
     assert verdict.outcome is (Outcome.NOT_FOUND if missing else Outcome.PASSAGES)
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("What does kwzpdf say?", Outcome.PASSAGES),
+        ("NPRM?", Outcome.PASSAGES),
+        ("What is Lindqvist?", Outcome.PASSAGES),
+        ("What is the salary of Lindqvist?", Outcome.NOT_FOUND),
+        ("What does the ceiling say?", Outcome.NOT_FOUND),
+    ],
+)
+async def test_what_is_only_named_is_shown_wherever_it_stands(question: str, outcome: Outcome) -> None:
+    """Shows that a name, a code or no word of the language is never refused, and a frequent word may be."""
+    passage = make_passage("The NPRM of Lindqvist, kwzpdf, hangs on the ceiling.", vector=0.0, score=0.1)
+    verdict = await judged(question, passage)
+    assert (verdict.outcome, verdict.is_exact_hit) == (outcome, outcome is Outcome.PASSAGES)
+    assert verdict.probability < verdict.passages_from
