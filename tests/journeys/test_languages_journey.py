@@ -15,6 +15,10 @@ from bot.core.models import Language
 from bot.core.wording import reply_words
 
 SENTENCE = "Everybody receives twenty days of vacation."
+PAGE = f"""{SENTENCE}
+It is agreed with the manager in good time and entered in the calendar of the team.
+What is left at the end of the year is lost unless the manager has agreed to something else.
+"""  # a language is recognised from twenty words on
 MEANINGS = [
     "vacation vacations urlaub urlaubstage vacances congés vacaciones ferie férias verlof vakantiedagen",
     "days tage jours días giorni dias dagen",
@@ -40,7 +44,7 @@ def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
 ) -> None:
     """Shows that no shared word is needed, that the quote stays as printed, and that all is not claimed."""
     program.environment["FOOTNOTE_EMBEDDER"] = str(write_embedder(tmp_path / "model", MEANINGS))
-    (tmp_path / "leave.pdf").write_bytes(pdf(SENTENCE))
+    (tmp_path / "leave.pdf").write_bytes(pdf(PAGE))
     ended = program.run("ingest", str(tmp_path / "leave.pdf"), "--channel", "hr", "--wait", "full")
     assert ended.returncode == 0, ended.stderr
     file = tmp_path / "questions.jsonl"
@@ -51,7 +55,7 @@ def test_a_question_finds_a_page_of_another_language_by_meaning_alone(
     assert list(answers) == questions
     for language, (question, elsewhere) in ASKED.items():
         answer, refused = answers[question], answers[elsewhere]
-        assert answer["text"].endswith(f"“{SENTENCE}” [1]")
+        assert f"“{SENTENCE}” [1]" in answer["text"]
         assert [passage["bm25"] for passage in answer["passages"]] == [None]
         assert (language, refused["state"]) == (language, "not_found")
 

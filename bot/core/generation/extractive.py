@@ -121,7 +121,7 @@ class _WordScores:
 
     def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
         self._evidence = evidence
-        self._asked = QuestionTerms(question)
+        self._asked, self._language = QuestionTerms(question), question.language
         self._wordings = [self._asked, *map(QuestionTerms, question.wordings)]
         self._required = RequiredAnswer(question.text)
         self._codes = {bare_code(code) for code in code_words(question.text)}
@@ -146,7 +146,9 @@ class _WordScores:
         above = terms_of(
             (passage.publication.title, *(one for one in passage.heading_path if not is_box(one)))
         )
-        version = passage.publication.metadata.get("version")
+        metadata = passage.publication.metadata
+        version, language = metadata.get("version"), metadata.get("language")
+        is_foreign = language is not None and language.value != self._language
         latest = re.compile(rf"(?<![\w.]){re.escape(version.value)}(?![\w.])") if version else None
         shared = (
             HEADINGS * self._asked.aspect_coverage(above)
@@ -166,7 +168,7 @@ class _WordScores:
                 - CONTRADICTED * self._asked.contradicts(unit.text)
                 + LATEST * bool(self._wants_latest and unit.is_row and latest and latest.match(unit.text))
             )
-            is_about = any(one.coverage(above | said) for one in self._wordings)
+            is_about = is_foreign or any(one.coverage(above | said) for one in self._wordings)
             yield QuoteCandidate(
                 item, unit, coverage, is_about, score, is_unasked=labels == 0 and coverage < MIN_SAID
             )

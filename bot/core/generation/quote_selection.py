@@ -65,7 +65,10 @@ class QuoteCandidate:
     coverage: float = 0.0
     """Share (0-1) of what is asked that its words hold."""
     is_about: bool = True
-    """It, its headings or its document's title say a content word of the question, or one for it."""
+    """It, its headings or its document's title say a content word of the question, or one for it.
+
+    Of a document in another language than the question, which cannot say its words, always.
+    """
     score: float = 0.0
     """In log-odds, among the candidates of one question."""
     cosine: float | None = None
