@@ -30,7 +30,7 @@ hypothesis.settings.register_profile("same", deadline=None, derandomize=True, ma
 hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=300, print_blob=True)
 
 NOT_RUN = "not run without"
-LONGEST = ("soak", "machine", "child", "journeys")
+LONGEST = ("soak", "machine", "child", "deploy", "journeys")
 """Folders whose files take longest, in the order in which they begin."""
 
 

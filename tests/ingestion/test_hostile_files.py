@@ -10,14 +10,14 @@ from harness.hostile_run import CHANNEL, SECRET, besieged, make_files
 
 from storage.embeddings.onnx_embedder import BundledEmbedder
 
-FILES = 320
-LEAST = 300
+FILES = 160
+LEAST = 150
 GIGABYTE = 1 << 30
 
 
 @pytest.mark.long
 @pytest.mark.timeout(2400)
-async def test_hundreds_of_hostile_files_end_live_or_with_a_sentence_and_the_service_lives_on(
+async def test_many_hostile_files_end_live_or_with_a_sentence_and_the_service_lives_on(
     tmp_path: Path, embedder: BundledEmbedder, seed: int
 ) -> None:
     """Shows that no file stays, breaks or blinds the service, hides a word or takes a child over 1 GB."""

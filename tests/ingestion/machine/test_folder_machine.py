@@ -18,10 +18,10 @@ from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
 EXAMPLES = {
-    "embedded/SQLite": (3, 40),
-    "embedded/PostgreSQL": (2, 10),
-    "Weaviate/SQLite": (1, 5),
-    "Weaviate/PostgreSQL": (1, 5),
+    "embedded/SQLite": (3, 20),
+    "embedded/PostgreSQL": (2, 6),
+    "Weaviate/SQLite": (1, 2),
+    "Weaviate/PostgreSQL": (1, 2),
 }
 """Of the short run and of the long one."""
 STEPS = 20
