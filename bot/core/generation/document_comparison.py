@@ -19,7 +19,7 @@ from bot.core.generation.value_differences import ValueDifferences, best_of_each
 from bot.core.models import AnalyzedQuestion, LocatedQuote, Passage, Question, Retrieval
 from bot.core.ports import Retriever
 from bot.core.retrieval.ranking import day_of
-from bot.core.understanding.answer_types import spans_documents
+from bot.core.understanding.answer_types import asks_across_documents
 from bot.core.verification.claims import VerifiedClaim
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus, LivePublication
@@ -139,12 +139,15 @@ def dated(publication: LivePublication, words: ReplyWords) -> str:
 
 
 def spanned(retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> Sequence[UUID]:
-    """The documents found by a question that spans several, where at least two of them are cited."""
-    is_spanning = spans_documents(retrieval.question.text)
-    if not is_spanning or len({one.passage.publication.document_id for one in cited}) < 2:
+    """The documents found by a question that spans several, where at least two and most of them are cited.
+
+    "Which pens may be used?" spans pens: it is no fault of seven documents that they say nothing of them.
+    """
+    if not asks_across_documents(retrieval.question.text):
         return ()
-    found = (one.publication for one in retrieval.passages if not one.publication.web)
-    return list(dict.fromkeys(one.document_id for one in found))
+    found = {one.publication.document_id: None for one in retrieval.passages if not one.publication.web}
+    quoted = {one.passage.publication.document_id for one in cited}
+    return list(found) if len(quoted) >= max(2, len(found) / 2) else ()
 
 
 def nothing_in(

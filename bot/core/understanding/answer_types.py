@@ -333,6 +333,11 @@ def spans_documents(question: str) -> bool:
     return _SPANS.search(question) is not None
 
 
+def asks_across_documents(question: str) -> bool:
+    """True if more than a comparison spans documents: what is compared may stand in one of them."""
+    return spans_documents(_COMPARES.sub(" ", question))
+
+
 def compares(question: str) -> bool:
     """Whether the words ask how things differ."""
     return _COMPARES.search(question) is not None

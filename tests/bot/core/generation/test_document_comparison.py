@@ -5,6 +5,7 @@ So are those of one document that gives two values on two pages, whoever writes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -346,14 +347,22 @@ def test_of_documents_that_say_the_same_the_newest_comes_first() -> None:
     assert select_quotes([old, new, third], is_spanning=False) == [new, old, third]
 
 
-async def test_who_asks_across_documents_is_told_of_those_that_say_nothing() -> None:
-    """Shows one line a document that comes near, and the name of the other."""
-    world = channel(
-        Bern="The travel allowance is $40 per day.",
-        Rome="The travel allowance is $30 per day.",
-        Oslo="Dogs are welcome.",
-    )
-    answer = await world.answering().answer(world.question("Which offices pay a travel allowance?"))
+@pytest.mark.parametrize(
+    ("question", "others", "is_named"),
+    [
+        ("Which offices pay a travel allowance?", ("Oslo",), True),
+        ("Which offices pay a travel allowance?", ("Oslo", "Kyiv", "Lima"), False),
+        ("Travel allowance of $30 vs $40 per day?", ("Oslo",), False),
+    ],
+)
+async def test_documents_without_an_answer_are_named_where_most_have_one(
+    question: str, others: Sequence[str], is_named: bool
+) -> None:
+    """Shows that a question which only sounds as if it spanned documents is not told of all others."""
+    paying = {"Bern": "The travel allowance is $40 per day.", "Rome": "The travel allowance is $30 per day."}
+    world = channel(**paying, **{name: f"Dogs are welcome in {name}." for name in others})
+    answer = await world.answering().answer(world.question(question))
     first, *_ = answer.text.splitlines()
-    assert first == WORDS.nothing_in(documents="“Oslo”")
-    assert {one.title for one in answer.citations} == {"Bern", "Rome"}
+    assert (first == WORDS.nothing_in(documents="“Oslo”")) is is_named
+    assert "Lima" not in answer.text
+    assert {one.title for one in answer.citations} == set(paying)
