@@ -55,6 +55,9 @@ _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
 _NAMES_NOTHING = re.compile(r"\W*(?:it|that)(?:['’]s|\s+is)\s+(?:\w+\s+){1,3}(?:to|that)\b", re.IGNORECASE)
 """As "It is also important to note"."""
 
+# Longest paragraph, as a command, that its introduction brings along.
+MAX_INTRODUCED_CHARS = 250
+
 MAX_SUBJECT_CHARS = 300
 """Most that is quoted before a sentence for what it points back to."""
 
@@ -258,6 +261,19 @@ def with_subject(text: str, quote: Quotable) -> Quotable:
             break
         start = sentence.start
     return replace(quote, start=start, text=text[start : quote.end])
+
+
+def with_introduced(text: str, quote: Quotable) -> Quotable:
+    """A quotable part of a text that ends in a colon, with the paragraph that it introduces.
+
+    A list is none, which has a way of its own, nor is a long paragraph.
+    """
+    start = quote.end + len(text[quote.end :]) - len(text[quote.end :].lstrip())
+    block = text[start:].split("\n\n", 1)[0].rstrip()
+    is_whole = quote.text.endswith(":") and 0 < len(block) <= MAX_INTRODUCED_CHARS
+    if not is_whole or _ITEM.match(block):
+        return quote
+    return replace(quote, end=start + len(block), text=text[quote.start : start + len(block)])
 
 
 def points_back(sentence: str) -> bool:

@@ -17,7 +17,7 @@ from bot.core.understanding.answer_types import spans_documents, wants_table, wa
 from bot.core.verification.claims import page_at, reduce_text
 from bot.core.verification.table_rows import find_table
 from storage.text.analyzer import analyze
-from storage.text.sentences import LIST_MARKER, Quotable, with_subject
+from storage.text.sentences import LIST_MARKER, Quotable, with_introduced, with_subject
 
 # Most places that are shown, quotes of each, and characters that those beside the best may bring them to.
 MAX_PASSAGES, MAX_QUOTES, MAX_QUOTED_CHARS = 3, 2, 420
@@ -122,7 +122,8 @@ class RankedQuotes:
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
         """The quotes that answer the question; none when there is nothing to quote."""
         is_list = wants_whole_list(question.text)  # an introduction brings its list along there alone
-        ranked = [one for one in self.candidates if is_list or not one.unit.text.endswith(":")]
+        whole = map(_with_introduced, self.candidates)
+        ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
         chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
@@ -243,6 +244,12 @@ def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 def _with_subject(one: QuoteCandidate) -> QuoteCandidate:
     return replace(one, unit=with_subject(one.item.passage.text, one.unit))
+
+
+def _with_introduced(one: QuoteCandidate) -> QuoteCandidate:
+    if not one.unit.text.endswith(":"):
+        return one
+    return replace(one, unit=with_introduced(one.item.passage.text, one.unit))
 
 
 def is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:

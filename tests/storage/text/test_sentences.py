@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.text.sentences import quotables, split_units
+from storage.text.sentences import Quotable, quotables, split_units, with_introduced
 
 LONG = "the committee met once more in the long hall behind the library and spoke"
 
@@ -62,3 +62,22 @@ def test_units_are_sentences_items_and_rows() -> None:
         ("1. Open it.", False),
         ("Wait.", False),
     ]
+
+
+COMMAND = "$ sudo rdiff-backup -r today  \\\n/backup/home /home/user"
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        (f"\n\n{COMMAND}\n\nThen wait.", f"\n\n{COMMAND}"),
+        ("\n\n1. Open it.\n2. Close it.", ""),
+        (f"\n\n{'All of it is lost. ' * 20}", ""),
+        ("", ""),
+    ],
+)
+def test_what_ends_in_a_colon_brings_the_short_paragraph_behind_it(behind: str, expected: str) -> None:
+    """Shows it for a command of two lines, and that a list, a long paragraph and nothing stay."""
+    lead = "To restore a folder, use the command line:"
+    quote = with_introduced(lead + behind, Quotable(0, len(lead), lead, is_row=False))
+    assert (quote.text, quote.end) == (lead + expected, len(lead + expected))

@@ -154,3 +154,10 @@ def test_a_row_stands_for_itself_and_a_numbered_heading_for_nothing() -> None:
     assert chosen(ada, bob) == ["Ada | 12", "Bob | 14"]
     heading, number = part("3. Kinds of work", 9.0), part("Table 1.", 8.9, start=50)
     assert chosen(heading, number, part("There are two.", 8.5, start=90)) == ["There are two."]
+
+
+def test_an_introduction_is_quoted_with_the_command_behind_it() -> None:
+    """Shows that it is a passage with it, and none without."""
+    text = "To restore it, use the command line:\n\n$ rdiff-backup -r now /home"
+    ranked = RankedQuotes(sentences(text, To=9.0))
+    assert [one.unit.text for one in ranked.chosen(ask("Can it be restored?"))] == [text]
