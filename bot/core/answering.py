@@ -347,13 +347,15 @@ class Answering:
             )
             for one in written.figures
         ]
+        text, headings = write_passages(written.text, written.passages, citations, words, notes)
         return Answer(
             state=written.state,
-            text=write_passages(written.text, written.passages, citations, words, notes),
+            text=text,
             citations=citations,
             figures=tuple(figures),
             passages=retrieval.passages,
             is_generated=written.is_generated,
+            headings=headings,
         )
 
 

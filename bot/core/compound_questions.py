@@ -159,6 +159,7 @@ def join_answers(texts: Sequence[str], answers: Sequence[Answer]) -> Answer:
         filter=next((one.filter for one in shifted if one.filter), None),
         is_generated=any(one.is_generated for one in shifted),
         answered_from=_origin([one.answered_from for one in shifted if one.answered_from]),
+        headings=_all(one.headings for one in shifted),
     )
 
 

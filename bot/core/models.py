@@ -518,6 +518,8 @@ class Answer:
     """The channels that it shows something of, where it is not asked in one of them."""
     # Whom it names to ask, as FOOTNOTE_ADMINS names people.
     people: tuple[str, ...] = ()
+    # Lines of its text that name the places of the passages below them.
+    headings: tuple[str, ...] = ()
 
     @property
     def channel_name(self) -> str:

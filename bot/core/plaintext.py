@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _JOINER = "\u2060"
 _BROKEN = re.compile("[\0\ud800-\udfff]")
@@ -18,6 +19,9 @@ _LINKS = re.compile(
     r"(?<=:)(?=//)|(?<=www\.)(?=\w)|(?<=[^\W_]\.)(?!(?:pdf|docx?|xlsx?|pptx?|txt|csv|png|jpe?g)\b)(?=[^\W\d_]{2})",
     re.IGNORECASE,
 )
+
+# Control characters, which no tamed text holds, around what a renderer sets in bold.
+BOLD_BEGINS, BOLD_ENDS = "\x02", "\x03"
 
 MORE_TO_COME = "…"
 """Follows the first sentences of an answer while the others are written: in any language."""
@@ -35,6 +39,13 @@ def tame(text: str) -> str:
     """
     visible = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
     return _LINKS.sub(_JOINER, visible)
+
+
+def embolden(text: str, headings: Iterable[str]) -> str:
+    """Put BOLD_BEGINS and BOLD_ENDS around the lines of a tamed text that are one of these headings."""
+    bold = set(map(tame, headings))
+    lines = text.split("\n")
+    return "\n".join(f"{BOLD_BEGINS}{one}{BOLD_ENDS}" if one in bold else one for one in lines)
 
 
 def without_marks(text: str) -> str:

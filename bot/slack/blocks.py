@@ -24,7 +24,15 @@ from bot.core.citations.source_buttons import (
 )
 from bot.core.models import Answer, Citation, CitedPage, Language, SourceChange
 from bot.core.notifications.receipts import announcement_paragraphs
-from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
+from bot.core.plaintext import (
+    BOLD_BEGINS,
+    BOLD_ENDS,
+    MORE_TO_COME,
+    embolden,
+    shorten,
+    tame,
+    without_marks,
+)
 from bot.core.ports import Announcement
 from bot.core.wording import ReplyWords, reply_words
 
@@ -39,7 +47,7 @@ NOTIFICATION = 3000
 MAX_LINK_CHARS = 600
 """Of a link in the middle of the text; its button holds the whole of it."""
 
-_UNIT = re.compile(r"\[(\d{1,3})\]|.", re.DOTALL)
+_UNIT = re.compile(rf"\[(\d{{1,3}})\]|{BOLD_BEGINS}(.+?){BOLD_ENDS}|.", re.DOTALL)
 _PICTURE = re.compile(r"picture-(?P<number>\d+)-(?P<file>.+)")
 """The ``block_id`` of a figure's picture."""
 _IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " ": "%20"})
@@ -93,7 +101,8 @@ def render(
         sources.insert(0, _people(answer.people))
     taken = len(json.dumps([*understood, *sources, *beside, *shown.values()], ensure_ascii=False))
     sections: list[Block] = []
-    for part in _parts(words, MESSAGE - taken, said, _links(answer.citations), shown):
+    text = embolden(words, answer.headings)
+    for part in _parts(text, MESSAGE - taken, said, _links(answer.citations), shown):
         sections.append(_section(part.text))
         sections += chain.from_iterable(shown.pop(number, ()) for number in part.numbers)
     sections += chain.from_iterable(shown.values())
@@ -263,7 +272,7 @@ def _line_ends(units: Sequence[_Unit], numbers: Collection[int]) -> dict[int, li
 
 
 class _Unit(NamedTuple):
-    """What is never torn apart: a character, or the mark of a source."""
+    """What is never torn apart: a character, the mark of a source, or a heading."""
 
     text: str
     shown: str
@@ -275,8 +284,14 @@ def _units(text: str, links: Mapping[int, str], *, is_first_only: bool = False) 
     for match in _UNIT.finditer(text):
         number = int(match[1] or 0)
         url = (left.pop(number, "") if is_first_only else left.get(number, "")) if number else ""
-        units.append(_Unit(match[0], f"<{url}|{match[0]}>" if url else escape(match[0])))
+        shown = f"<{url}|{match[0]}>" if url else escape(match[0])
+        units.append(_Unit(match[0], _bold(match[2]) if match[2] else shown))
     return units
+
+
+def _bold(text: str) -> str:
+    """mrkdwn has no escape for its own mark."""
+    return f"*{escape(text).replace('*', '∗')}*"
 
 
 def _links(citations: Sequence[Citation]) -> dict[int, str]:

@@ -20,7 +20,15 @@ from bot.core.citations.source_buttons import (
 )
 from bot.core.models import Answer, AnswerFigure, Citation, CitedPage, Language, SourceChange
 from bot.core.notifications.receipts import announcement_paragraphs
-from bot.core.plaintext import MORE_TO_COME, shorten, tame, without_marks
+from bot.core.plaintext import (
+    BOLD_BEGINS,
+    BOLD_ENDS,
+    MORE_TO_COME,
+    embolden,
+    shorten,
+    tame,
+    without_marks,
+)
 from bot.core.ports import Announcement
 from bot.core.wording import ReplyWords, reply_words
 
@@ -34,9 +42,12 @@ CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
 UNDERSTOOD = 300
+# A paragraph that Teams shows; it puts no space between others.
+EMPTY_LINE = "&nbsp;"
 
 _IN_LINKS = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": "%3E", "\\": "%5C"})
 _MARK = re.compile(r"\[(\d{1,3})\]")
+_BOLD = str.maketrans({BOLD_BEGINS: "**", BOLD_ENDS: "**"})
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
 """Marks anywhere; those that make a heading, a rule or a list at the start of a line."""
 
@@ -73,11 +84,12 @@ def render(
     words = _cut(tame(answer.text).strip() or said.engine_failed, said)
     lines = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
     claims = _claims(words, answer.citations, pages)
+    links = _links(answer.citations, claims)
     below = [*pages, *figures] if lists_sources else []
     listed = "".join(f"\n\n{_link(numbered(page, page.label), page.url)}" for page in below)
     understood = "".join([*map(_change, changes), *(f"{_literal(line)}\n\n" for line in lines)])
     return TeamsMessage(
-        text=understood + escape(words, _links(answer.citations, claims)) + listed,
+        text=understood + escape(embolden(words, answer.headings), links) + listed,
         citations=claims,
         card=_card(answer, pages, figures, sources_shown) if pages or figures else None,
         card_summary=_summary([*pages, *figures]),
@@ -91,7 +103,9 @@ def render_whole(answer: Answer, sources_shown: int) -> Json:
     words = _cut(tame(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
     above = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
     note = [said.generated] if answer.is_generated else []
-    body = [block for line in [*above, *words.splitlines(), *note] if line.strip() for block in _lines(line)]
+    headings = set(map(tame, answer.headings))
+    lines = [line for line in [*above, *words.splitlines(), *note] if line.strip()]
+    body = [block for line in lines for block in _lines(line, is_bold=line in headings)]
     card = _card(answer, pages, figures, sources_shown)
     return card | {"body": [*body, *card["body"]]}
 
@@ -125,13 +139,14 @@ def with_row(card: Json | None, row: Json) -> Json:
     return whole | {"body": [*whole["body"], row]}
 
 
-def _lines(paragraph: str) -> list[Json]:
+def _lines(paragraph: str, *, is_bold: bool = False) -> list[Json]:
     """A block per line. Text runs know no markup, so nothing in them needs an escape."""
+    weight = {"weight": "Bolder"} if is_bold else {}
     return [
         {
             "type": "RichTextBlock",
             "spacing": "None" if place else "Medium",
-            "inlines": [{"type": "TextRun", "text": line}],
+            "inlines": [{"type": "TextRun", "text": line, **weight}],
         }
         for place, line in enumerate(paragraph.splitlines())
     ]
@@ -144,7 +159,8 @@ def escape(text: str, links: Mapping[int, str] | None = None) -> str:
     marked = re.sub(r"(?<=\d\])(?=[(:\[])", "\u2060", "".join(shown))
     for number, url in (links or {}).items():
         marked = marked.replace(f"[{number}]", f"[\\[{number}\\]]({url})")
-    return marked.replace("\n", "\n\n")
+    lines = marked.translate(_BOLD).split("\n")
+    return "\n\n".join(line if line.strip() else EMPTY_LINE for line in lines)
 
 
 def _links(citations: Sequence[Citation], claims: Sequence[Json]) -> dict[int, str]:

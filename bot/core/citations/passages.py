@@ -9,7 +9,7 @@ from bot.core.models import Citation
 from bot.core.plaintext import inert, shorten
 from bot.core.wording import ReplyWords
 
-MAX_SECTION_CHARS = 60
+MAX_NAME_CHARS, MAX_SECTION_CHARS = 200, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,23 @@ def write_passages(
     citations: Sequence[Citation],
     words: ReplyWords,
     notes: Sequence[str] = (),
-) -> str:
-    """Write a text, below it the passages, those of one place under one heading, and below these notes."""
+) -> tuple[str, tuple[str, ...]]:
+    """Write a text, below it the passages, those of one place under one heading, and below these notes.
+
+    Returns it with its headings.
+    """
     places: list[list[str]] = []
     for one in passages:
         head = _heading(citations[one.number - 1], one.day, words)
         if not places or (places[-1][0] != head and not one.is_reference):
             places.append([head])
         places[-1].append(one.text)
-    return "\n\n".join(filter(None, (text, *map("\n".join, places), "\n".join(notes))))
+    written = "\n\n".join(filter(None, (text, *map("\n".join, places), "\n".join(notes))))
+    return written, tuple(head for head, *_ in places)
 
 
 def _heading(citation: Citation, day: str, words: ReplyWords) -> str:
-    name = inert(citation.name or citation.title or citation.file)
+    name = shorten(inert(citation.name or citation.title or citation.file), MAX_NAME_CHARS)
     if citation.host:
         return words.web_source(title=name, host=citation.host, day=citation.fetched[:10])
     page = words.page_label(citation.page, is_ocr=citation.is_ocr)

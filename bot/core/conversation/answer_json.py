@@ -52,6 +52,7 @@ def answer_from_json(stored: Json) -> Answer:
         is_generated=stored["is_generated"],
         answered_from=_origin_from_json(stored["answered_from"]),
         people=tuple(stored.get("people", ())),  # answers of an earlier version have none
+        headings=tuple(stored.get("headings", ())),
     )
 
 

@@ -75,7 +75,7 @@ async def test_without_a_model_passages_are_shown(world: World) -> None:
     """Each is a quote with number, page, boxes and a link whose citation is kept."""
     answer = await world.answering().answer(world.question(QUESTION))
     assert answer.state is AnswerState.PASSAGES
-    assert "“Backups run daily at 2:00 AM.” [1]" in answer.text
+    assert answer.text.startswith(f"{answer.headings[0]}\n“Backups run daily at 2:00 AM.” [1]")
     assert not answer.is_generated
     check_marks(answer)
     first = answer.citations[0]

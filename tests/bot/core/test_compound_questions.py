@@ -58,12 +58,16 @@ def test_the_replies_are_joined_in_order() -> None:
         "At 2 [1], twice [2].",
         citations=(_citation(1), _citation(2)),
         is_generated=True,
+        headings=("Runs, p. 1",),
     )
     figure = AnswerFigure("a.pdf", 1, "Plan", Box(0, 0, 1, 1), "u", "i", number=1)
-    second = Answer(AnswerState.GROUNDED, "Ada [1].", citations=(_citation(1),), figures=(figure,))
+    second = Answer(
+        AnswerState.GROUNDED, "Ada [1].", (_citation(1),), figures=(figure,), headings=("Keepers, p. 2",)
+    )
     joined = join_answers(["when do they run", "who keeps them?"], [first, second])
     assert joined.text == "When do they run?\nAt 2 [1], twice [2].\n\nWho keeps them?\nAda [3]."
     assert [one.number for one in joined.citations] == [1, 2, 3]
+    assert joined.headings == ("Runs, p. 1", "Keepers, p. 2")
     assert (joined.state, joined.figures[0].number, joined.is_generated) == (AnswerState.GROUNDED, 3, True)
 
 

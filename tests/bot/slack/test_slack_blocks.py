@@ -122,6 +122,26 @@ def test_every_message_is_within_the_limits_of_block_kit(text: str, titles: list
     assert sum(len(block["elements"]) for block in blocks if block["type"] == "actions") <= shown
 
 
+def test_the_places_of_passages_are_bold_and_nothing_else() -> None:
+    """A mark of mrkdwn in a title neither ends nor begins bold text, and the notification has no marks."""
+    place = "R&D *Travel*, p. 5 · Hotels"
+    found = answer(f"{place}\n“*Stay* cheap.” [1]", (cited(1),), headings=(place,))
+    message = render(found, 5)
+    shown = message.blocks[0]["text"]["text"]
+    assert shown == f"*R&amp;D ∗Travel∗, p. 5 · Hotels*\n“*Stay* cheap.” {mark(1)}"
+    assert message.text.startswith("R&amp;D *Travel*, p. 5 · Hotels\n")
+
+
+def test_a_long_place_is_never_torn_between_two_blocks() -> None:
+    """Each bold line ends in the block that it begins in, however long the text before it is."""
+    place = "Travel Expense Policy " * 10
+    places = [f"{place}{n}" for n in range(30)]
+    found = answer("\n".join(f"{one}\n{'word ' * 40}" for one in places), headings=tuple(places))
+    texts = [block["text"]["text"] for block in render(found, 5).blocks]
+    assert len(texts) > 2
+    assert all(text.count("*") % 2 == 0 for text in texts)
+
+
 def test_a_picture_stands_behind_the_line_that_speaks_of_it() -> None:
     """One without such a line stands behind all words; one that was not uploaded has its button alone."""
     figures = [shown_figure(page, caption) for page, caption in ((2, "Backups"), (9, ""), (1, "Gone"))]

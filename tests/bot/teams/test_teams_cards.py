@@ -25,7 +25,7 @@ from bot.core.models import (
     SourceChange,
 )
 from bot.core.wording import reply_words
-from bot.teams.cards import render
+from bot.teams.cards import render, render_whole
 from bot.teams.connector import card_activity, text_activity
 from storage.models import Box
 
@@ -232,6 +232,22 @@ def test_what_we_add_is_in_the_answers_language() -> None:
     assert message.text.startswith(french.understood(question="Quand ?"))
     assert french.more_sources(3) in said
     assert french.page_of(page=1, file="sop.pdf") in message.card_summary
+
+
+def test_the_places_of_passages_are_bold_and_stand_apart() -> None:
+    """Teams shows no empty line of Markdown, so a paragraph of one space parts the passages."""
+    places = ("R&D *Travel*, p. 5 · Hotels", "Handbook, p. 2")
+    text = f"{places[0]}\n“Stay cheap.” [1]\n\n{places[1]}\n“Stay put.” [2]"
+    found = replace(answer(text, cited(1), cited(2)), headings=places)
+    assert render(found, 5).text.split("\n\n") == [
+        r"**R&amp;D \*Travel\*, p. 5 · Hotels**",
+        "“Stay cheap.” [1]",
+        "&nbsp;",
+        "**Handbook, p. 2**",
+        "“Stay put.” [2]",
+    ]
+    runs = [one["inlines"][0] for one in render_whole(found, 5)["body"] if one["type"] == "RichTextBlock"]
+    assert [one["text"] for one in runs if one.get("weight") == "Bolder"] == list(places)
 
 
 def test_steps_keep_their_lines_and_numbers() -> None:

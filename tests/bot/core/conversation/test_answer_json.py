@@ -53,6 +53,7 @@ FULL = Answer(
     filter=AppliedFilter(("SOPs, from 2023-01-01 on",), 2, by_arrival=1),
     is_generated=True,
     people=("slack:T0ACME001:U1",),
+    headings=("Backup v2, p. 2 · 2.1 Times",),
     answered_from=AnsweredFrom((TenantName("sl_T0ACME001_C0ITOPS01"),), "#it-ops"),
 )
 
