@@ -17,6 +17,7 @@ from bot.core.models import (
     UnreadFile,
 )
 from bot.core.understanding.channel_documents import ChannelView
+from bot.core.understanding.question_terms import subject_words
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import DocumentStatus
 
@@ -46,8 +47,9 @@ class Abstention:
         best = next((one for one in retrieval.passages if not one.publication.web), None)
         is_close = verdict is not None and (verdict.signals.passage or 0.0) >= MIN_CLOSEST
         nearest = await self._citations.nearest(channel, best) if best and is_close else None
-        unknown = tuple(
-            dict.fromkeys((*(verdict.missing_codes if verdict else ()), *retrieval.question.unknown))
+        asked = retrieval.question
+        unknown = (verdict.missing_codes if verdict else ()) or subject_words(
+            asked.text, asked.unknown, question.language
         )
         unread = tuple(
             UnreadFile(status.file, status.reason or "")

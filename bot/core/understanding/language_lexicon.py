@@ -64,57 +64,80 @@ a afin alors apres as assez au aucun aucune aujourd aurait aussi autre autres au
 avoir avons beaucoup bien ca car ce ceci cela celle celles celui ces cet cette chaque chez combien comme
 comment contre dans de depuis des dit dois doit doivent donc dont du durant elle elles en encore entre est
 et etaient etait etant ete etes etre eu eux fait faites faut font hui il ils jamais je jusqu la laquelle
-le lequel les leur leurs lors lorsqu lorsque lui mais me meme mes moi moins mon ne ni non nos notre nous
-on ont ou par parce pas pendant peu peut peuvent peux plus pour pourquoi pouvez pres puis puisque qu quand
-que quel quelle quelles quels qui quoi rien sa sans se selon sera serait ses si soit sommes son sont sous
-suis sur ta tes toi ton toujours tous tout toute toutes tres tu un une va vers voici voila vont vos votre
-vous y
+le lequel les leur leurs lors lorsqu lorsque lui mais me meilleur meilleure meilleurs meilleures meme mes
+moi moins mon ne ni non nos notre nous on ont ou par parce pas pendant peu peut peuvent peux plus pour
+pourquoi pouvez pres puis puisque qu quand que quel quelle quelles quels qui quoi rien sa sans se selon
+sera serait ses si soit sommes son sont sous suis sur ta tes toi ton toujours tous tout toute toutes tres
+tu un une va vers voici voila vont vos votre vous y
 """,
     Language.SPANISH: """
 a al algo alguien algun alguna algunas alguno algunos ante antes aqui asi aun aunque bajo bien cada casi
 como con contra cual cuales cualquier cuando cuanta cuantas cuanto cuantos de debe deben debo del dentro
 desde despues dice donde dos durante el ella ellas ellos en entonces entre era eran eres es esa esas ese
 eso esos esta estaba estado estamos estan estar estas este esto estos estoy fue fueron ha haber habia hace
-hacen hacer hacia han hasta hay he la las le les lo los mas me mi mientras mis mismo mucho muchos muy nada
-nadie ni ningun ninguna no nos nosotros nuestra nuestro nuestros o otra otras otro otros para pero poco
-por porque puede pueden puedo pues que quien quienes quiero se sea segun ser si sido siempre sin sobre
-solo son soy su sus tal tambien tan tanto te tener tengo ti tiene tienen todas todo todos tras tu tus un
-una unas uno unos usted ustedes y ya yo
+hacen hacer hacia han hasta hay he la las le les lo los mas me mejor mejores mi mientras mis mismo mucho
+muchos muy nada nadie ni ningun ninguna no nos nosotros nuestra nuestro nuestros o otra otras otro otros
+para pero poco por porque puede pueden puedo pues que quien quienes quiero se sea segun ser si sido
+siempre sin sobre solo son soy su sus tal tambien tan tanto te tener tengo ti tiene tienen todas todo
+todos tras tu tus un una unas uno unos usted ustedes y ya yo
 """,
     Language.ITALIAN: """
 a abbiamo ad agli ai al alcuni alla alle allo altra altre altri altro anche ancora avere aveva che chi ci
 ciascun come con cosa cosi cui da dagli dai dal dalla dalle dallo degli dei del dell della delle dello
 dentro deve devo devono di dice dopo dove e entro era erano essere fa fare fino fra gia gli ha hanno ho i
-il in io la le lei li lo loro lui ma mai me meno mentre mi mia mie miei mio molto ne negli nei nel nell
-nella nelle nello nessun nessuno niente no noi non nostra nostri nostro o ogni oppure ore per perche pero
-piu poi possiamo posso possono prima puo qual qualcosa quale quali quando quant quanta quante quanti
-quanto quella quelle quelli quello questa queste questi questo se secondo sei sempre senza si sia siamo
-sono sotto su sua sue sugli sui sul sull sulla sulle sullo suo suoi tra troppo tu tua tuo tutta tutte
-tutti tutto un una uno vengono vi viene voi vostro
+il in io la le lei li lo loro lui ma mai me meno mentre mi mia mie miei miglior migliore migliori mio
+molto ne negli nei nel nell nella nelle nello nessun nessuno niente no noi non nostra nostri nostro o ogni
+oppure ore per perche pero piu poi possiamo posso possono prima puo qual qualcosa quale quali quando quant
+quanta quante quanti quanto quella quelle quelli quello questa queste questi questo se secondo sei sempre
+senza si sia siamo sono sotto su sua sue sugli sui sul sull sulla sulle sullo suo suoi tra troppo tu tua
+tuo tutta tutte tutti tutto un una uno vengono vi viene voi vostro
 """,
     Language.PORTUGUESE: """
 a agora ainda alem algo alguem algum alguma alguns antes ao aos apos aquela aquele aquilo as ate bem cada
 com como contra cujo da das de dela dele deles depois desde deve devem devo diz do dois dos durante e ela
 elas ele eles em enquanto entao entre era essa essas esse esses esta estao estar estas estava este estes
-estou eu faz fazer fica foi foram ha isso isto ja la lhe lhes mais mas me meio menos mesmo meu meus minha
-minhas muito muitos na nada nao nas nem nenhum nenhuma nos nossa nosso nossos num numa nunca o onde os ou
-outra outras outro outros para pela pelas pelo pelos per pode podem podemos por porque posso pouco quais
-qual qualquer quando quanta quantas quanto quantos que quem sao se segundo seja sem sempre ser sera seu
-seus sim so sob sobre sua suas tambem tanto tem temos tenho ter teu tinha toda todas todo todos tudo um
-uma umas uns vai voce voces
+estou eu faz fazer fica foi foram ha isso isto ja la lhe lhes mais mas me meio melhor melhores menos mesmo
+meu meus minha minhas muito muitos na nada nao nas nem nenhum nenhuma nos nossa nosso nossos num numa
+nunca o onde os ou outra outras outro outros para pela pelas pelo pelos per pode podem podemos por porque
+posso pouco quais qual qualquer quando quanta quantas quanto quantos que quem sao se segundo seja sem
+sempre ser sera seu seus sim so sob sobre sua suas tambem tanto tem temos tenho ter teu tinha toda todas
+todo todos tudo um uma umas uns vai voce voces
 """,
     Language.DUTCH: """
-aan al alle alleen als altijd andere ben bent bij daar dan dat de deze die dit doe doen doet door dus een
-eens eerst en er ervoor gaan gaat geen haar had heb hebben hebt heeft hem hen het hier hij hoe hoelang
-hoeveel hun iemand iets ik in is ja je jij jou jouw jullie kan kun kunnen kunt lang maar mag meer meest
-men met mij mijn moet moeten na naar nadat niet niets nog nu of om omdat onder ons onze ook op over per
-sinds staat te tegen tijdens toch toe tot tussen twee u uit uw van vanaf vanuit veel volgens voor waar
+aan al alle alleen als altijd andere ben bent beste bij daar dan dat de deze die dit doe doen doet door
+dus een eens eerst en er ervoor gaan gaat geen haar had heb hebben hebt heeft hem hen het hier hij hoe
+hoelang hoeveel hun iemand iets ik in is ja je jij jou jouw jullie kan kun kunnen kunt lang maar mag meer
+meest men met mij mijn moet moeten na naar nadat niet niets nog nu of om omdat onder ons onze ook op over
+per sinds staat te tegen tijdens toch toe tot tussen twee u uit uw van vanaf vanuit veel volgens voor waar
 waarom waarvoor wanneer want waren was wat we weer wel welk welke wie wij wil willen word worden wordt zal
 ze zegt zei zelf zich zij zijn zo zoals zodat zonder zou
 """,
 }
 """Words that join and ask, without accents. The English ones hold more: what English writes like a word of
 another language ("die casting", "comment", "plus", "solo"), so that it decides nothing alone."""
+
+# Articles, possessives and question words, which follow a verb or a preposition. Prepositions that Romance
+# languages write like an article are left out.
+DETERMINERS = {
+    Language.ENGLISH: "a an the my our your his her their any some me us how what why",
+    Language.GERMAN: "der die das den dem ein eine einen einem einer mein meine meinen meiner unser mir",
+    Language.FRENCH: "le la les l un une mon ma mes notre nos votre vos ce cet cette ces",
+    Language.SPANISH: "el la los las un una mi mis su sus nuestro nuestra este esta",
+    Language.ITALIAN: "il lo la l i gli le un uno una mio mia miei mie nostro nostra questo questa",
+    Language.PORTUGUESE: "o os as um uma meu minha meus minhas nosso nossa este esta",
+    Language.DUTCH: "de het een mijn ons onze uw je jouw dit deze",
+}
+# Who does something: questions put the verb behind it, German and Dutch ones before it.
+SUBJECTS = {
+    Language.ENGLISH: "i we you he she they who",
+    Language.GERMAN: "ich wir man",
+    Language.FRENCH: "j je nous vous on ils elles qui",
+    Language.SPANISH: "quien",
+    Language.ITALIAN: "chi",
+    Language.PORTUGUESE: "quem",
+    Language.DUTCH: "ik wij we u men",
+}
+VERB_FIRST = (Language.GERMAN, Language.DUTCH)
 
 OTHER_WORDS = {
     Language.GERMAN: """

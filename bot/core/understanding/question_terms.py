@@ -12,11 +12,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 from uuid import UUID
 
 from bot.core.models import AnalyzedQuestion, Language, Passage, Question, Synonym
-from bot.core.understanding.language_lexicon import CONTRACTIONS, OTHER_WORDS, SMALL_WORDS
+from bot.core.understanding.language_lexicon import (
+    CONTRACTIONS,
+    DETERMINERS,
+    OTHER_WORDS,
+    SMALL_WORDS,
+    SUBJECTS,
+    VERB_FIRST,
+)
 from storage.chat_models import GlossaryEntry
 from storage.text.analyzer import analyze, fold, holds_phrase, phrase_terms, spellings
 from storage.text.token_counts import is_frequent_word
@@ -30,6 +37,7 @@ OWN_WEIGHT = 2
 MAX_SYNONYMS = 24
 """A glossary that has more for one question is not followed any further."""
 
+_WORD_OR_MARK = re.compile(r"[^\W_]+|[^\w\s'’-]")
 _TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
 _SPANISH_MARK = re.compile(r"[¿¡]\w")
 MIN_KNOWN_WORDS = 2
@@ -110,6 +118,48 @@ def lookup_terms(question: str) -> frozenset[str]:
     return frozenset(analyze(word)[0] for word in words) if is_lookup else frozenset()
 
 
+def subject_words(text: str, words: Iterable[str], language: Language) -> list[str]:
+    """Those of a question's words that may say what it is about: its names, codes and nouns.
+
+    Small words and words of the form are none; nor is what stands like a verb: before an article with its
+    noun, or behind the person who does it. German writes nouns in capitals.
+    """
+    tokens = _WORD_OR_MARK.findall(text)
+    small = _small_words(language)
+    plain = small | _verbs([fold(token).casefold() for token in tokens], small, language)
+    names = set(exact_words(text))
+    has_capital_nouns = language is Language.GERMAN and any(token[0].isupper() for token in tokens[1:])
+
+    def is_subject(word: str) -> bool:
+        if word in names:
+            return True
+        is_plain = fold(word).casefold() in plain or analyze(word)[0] in FORM_TERMS
+        return not is_plain and (word[0].isupper() or not has_capital_nouns)
+
+    return [word for word in words if is_subject(word)]
+
+
+def _small_words(language: Language) -> set[str]:
+    """Of a language; of English without those that only other languages have beside a noun of it: "door"."""
+    small = set(SMALL_WORDS[language].split())
+    if language is Language.ENGLISH:
+        small -= set[str]().union(*(SMALL_WORDS[one].split() for one in SMALL_WORDS if one is not language))
+    return small
+
+
+def _verbs(tokens: Sequence[str], small: Container[str], language: Language) -> set[str]:
+    """What stands like a verb; "trips a year" is none, as its article leads to no content word."""
+    determiners, subjects = (some.get(language, "").split() for some in (DETERMINERS, SUBJECTS))
+    triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
+    verbs = {
+        verb
+        for verb, article, noun in triples
+        if article in determiners and (noun in determiners or noun not in small)
+    }
+    order = tokens[::-1] if language in VERB_FIRST else tokens
+    return verbs | {verb for subject, verb in pairwise(order) if subject in subjects}
+
+
 def bare_code(text: str) -> str:
     """The letters and digits of a text, folded: how a code is compared whatever parts it."""
     return re.sub(r"[\W_]+", "", fold(text)).casefold()
@@ -146,7 +196,7 @@ def _is_exact(word: str) -> bool:
 
 
 def _opens_sentence(text: str, start: int) -> bool:
-    before = text[:start].strip("\"'“‘( ")
+    before = text[:start].strip("\"'“‘(¿¡ ")
     return not before or _SENTENCE_END.search(before) is not None
 
 
