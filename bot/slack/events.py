@@ -16,6 +16,9 @@ SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
 """Of a workspace, a channel or a person."""
 _TS = re.compile(r"\d{1,12}\.\d{1,8}")
 """Of a message or an event: seconds."""
+_BROADCAST = "thread_broadcast"
+# What a person says: a plain message, one with files, "/me ...", a reply also sent to the channel.
+_SAID = (None, "file_share", "me_message", _BROADCAST)
 _OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
 """Mentions of people, groups, or everybody."""
 _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
@@ -24,9 +27,9 @@ _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
     """The question in an ``event_callback``, or None when nobody asks us anything.
 
-    Edits, broadcasts, other subtypes, bots (ourselves included) and people of other organisations
+    Edits, other subtypes, bots (ourselves included) and people of other organisations
     in a shared channel ask nothing; in a channel only a mention does, and with ``follow_ups`` a reply that
-    mentions nobody, in a thread in which we answer already.
+    mentions nobody, in a thread in which we answer already, if it is not sent to the channel, too.
     """
     message, event = read_message(envelope), envelope.get("event") or {}
     if message and message.is_unaddressed and not (follow_ups and _may_follow_up(event)):
@@ -216,7 +219,7 @@ def _is_said_by_a_person(event: Json, bot: str) -> bool:
         return False
     if any(event.get(sign) for sign in ("bot_id", "bot_profile", "edited")):
         return False
-    return event.get("type") in ("app_mention", "message") and event.get("subtype") in (None, "file_share")
+    return event.get("type") in ("app_mention", "message") and event.get("subtype") in _SAID
 
 
 def _is_addressed(event: Json, bot: str) -> bool:
@@ -228,5 +231,5 @@ def _is_addressed(event: Json, bot: str) -> bool:
 
 def _may_follow_up(event: Json) -> bool:
     """Whether it replies in a thread and calls nobody by a mention: what is said to others stays theirs."""
-    is_reply = event.get("thread_ts") not in (None, event.get("ts"))
+    is_reply = event.get("thread_ts") not in (None, event.get("ts")) and event.get("subtype") != _BROADCAST
     return is_reply and not _OTHERS.search(str(event.get("text") or ""))

@@ -113,6 +113,13 @@ def test_a_reply_that_mentions_nobody_may_be_a_follow_up(kind: str) -> None:
     assert not mentioned.is_unaddressed
 
 
+@pytest.mark.parametrize("subtype", ["thread_broadcast", "me_message", "file_share"])
+def test_a_mention_is_a_question_in_every_kind_of_message(subtype: str) -> None:
+    """Shows it for a reply also sent to the channel, for "/me" and for a message with files."""
+    for kind in ("app_mention", "message"):
+        assert read_event(envelope(type=kind, subtype=subtype)) is not None
+
+
 @for_each(
     "event",
     [
@@ -162,7 +169,6 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
         {"edited": {"user": "U0ALICE01"}},
         {"type": "message", "channel_type": "im", "subtype": "message_changed"},
         {"type": "message", "channel_type": "im", "subtype": "message_deleted"},
-        {"type": "message", "subtype": "thread_broadcast"},
         {"type": "message", "subtype": "channel_join"},
         {"channel": "not a channel"},
         {"channel": None},
@@ -170,7 +176,7 @@ def test_a_name_that_begins_like_ours_is_not_ours() -> None:
     ],
 )
 def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> None:
-    """Bots, edits, broadcasts, joins and talk among people ask nothing."""
+    """Bots, edits, joins and talk among people ask nothing."""
     assert read_event(envelope(**event)) is None
 
 
