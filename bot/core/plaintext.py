@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _JOINER = "\u2060"
 _BROKEN = re.compile("[\0\ud800-\udfff]")
@@ -23,6 +23,8 @@ _LINKS = re.compile(
 # Control characters, which no tamed text holds, around what a renderer sets in bold.
 BOLD_BEGINS, BOLD_ENDS = "\x02", "\x03"
 
+_NAME = re.compile(r"\w[^\s<>]*[\w/]")
+
 MORE_TO_COME = "…"
 """Follows the first sentences of an answer while the others are written: in any language."""
 
@@ -33,12 +35,18 @@ def mend(text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """The same text without invisible or reordering characters, in which nothing becomes a link.
+    """The same text without invisible or reordering characters."""
+    return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
 
-    A word joiner, which nobody sees, stands where a client would otherwise recognise a URL.
-    """
-    visible = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
-    return _LINKS.sub(_JOINER, visible)
+
+def find_links(text: str) -> Iterator[re.Match[str]]:
+    """Yield the URLs, host and file names of which a chat client would make a link."""
+    return (match for match in _NAME.finditer(text) if _LINKS.search(match[0]))
+
+
+def unlink(text: str) -> str:
+    """The same text, with a word joiner, which nobody sees, where a client would recognise a URL."""
+    return _LINKS.sub(_JOINER, text)
 
 
 def embolden(text: str, headings: Iterable[str]) -> str:

@@ -25,8 +25,10 @@ from bot.core.plaintext import (
     BOLD_ENDS,
     MORE_TO_COME,
     embolden,
+    find_links,
     shorten,
     tame,
+    unlink,
     without_marks,
 )
 from bot.core.ports import Announcement
@@ -47,6 +49,7 @@ EMPTY_LINE = "&nbsp;"
 
 _IN_LINKS = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": "%3E", "\\": "%5C"})
 _MARK = re.compile(r"\[(\d{1,3})\]")
+_CODE = re.compile(r"[\w./:?#%+~@,=-]+")  # without what ends code or is read as HTML in it
 _BOLD = str.maketrans({BOLD_BEGINS: "**", BOLD_ENDS: "**"})
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
 """Marks anywhere; those that make a heading, a rule or a list at the start of a line."""
@@ -170,6 +173,19 @@ def _links(citations: Sequence[Citation], claims: Sequence[Json]) -> dict[int, s
 
 
 def _literal(text: str) -> str:
+    """Markdown that shows a text as it is; what Teams would make a link of is code, to be copied."""
+    shown, end = [], 0
+    for link in find_links(text):
+        shown += [_escape(text[end : link.start()]), _as_code(link[0])]
+        end = link.end()
+    return "".join([*shown, _escape(text[end:])])
+
+
+def _as_code(link: str) -> str:
+    return f"`{link}`" if _CODE.fullmatch(link) else _escape(unlink(link))
+
+
+def _escape(text: str) -> str:
     bare = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SYNTAX.sub(_escaped, bare)
 

@@ -192,8 +192,8 @@ MUTATIONS = (
     Mutation(
         "passages are shown where the reply should be a plain no",
         JUDGE,
-        "Outcome.PASSAGES if probability >= self._threshold and not missing else",
-        "Outcome.PASSAGES if not missing else",
+        "(is_hit or probability >= self._threshold) and not missing",
+        "not missing",
         f"{JUDGE_TESTS}::test_the_threshold_decides_between_passages_and_a_plain_no",
     ),
     Mutation(

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from fakes.core import WORDS
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -84,12 +85,11 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
     """No HTML, mention, link, reference or image stands in the text; no foreign link anywhere."""
     message = render(answer(text, *(cited(n, t, f"{t}.pdf") for n, t in enumerate(titles, start=1))), 5)
     assert not re.search(
-        r"<|(?<!\\)\]\(|(?<!\\)\]:|(?<!\\)\]\[|://|www\.\w|[\u200b\u202e\ud800]", message.text
+        r"<|(?<!\\)\]\(|(?<!\\)\]:|(?<!\\)\]\[|://|www\.\w|[\u200b\u202e\ud800]",
+        re.sub(r"(?<!\\)`[\w./:?#%+~@,=-]+`", "", message.text),
     )
     open_brackets = re.sub(r"\\.", "", message.text)
     assert re.sub(r"\[\d{1,3}\]", "", open_brackets).count("[") == 0
-    shown = json.dumps([message.citations, message.card, message.card_summary]).replace(LINK, "")
-    assert "://" not in shown
     text_activity(message)
 
 
@@ -97,7 +97,8 @@ def test_nothing_but_our_own_links_leaves_whatever_was_written(text: str, titles
 def test_escapes_take_no_word_away(text: str) -> None:
     """Undoing the escapes as a Markdown reader does gives the same words back."""
     message = render(answer(f"x{text}x"), 5)
-    read = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", message.text)).replace("\u2060", "")
+    plain = re.sub(r"(?<!\\)`([^`\\]+)`", r"\1", message.text)
+    read = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", plain)).replace("\u2060", "")
     assert read == f"x{text}x"
 
 
@@ -205,7 +206,7 @@ def test_what_was_understood_stands_over_the_answer_and_is_harmless() -> None:
     text = render(answer, 5).text
     line, rest = text.split("\n\n")
     assert line.startswith(WORDS.understood(question="\\*Why\\* \\[1\\]"))
-    assert "http://evil" not in line
+    assert "`http://evil.example`" in line
     assert rest == "25 days."
     assert render(replace(answer, standalone=""), 5).text == "25 days."
 
@@ -274,3 +275,20 @@ def test_what_became_of_a_source_stands_over_the_answer_with_its_link() -> None:
         "⚠️ “\\*\\*A\\*\\*” has a newer version: [p. 5 · \\*Handbook\\*](https://f.example/v/%28new%29)\n\n"
         "⚠️ “B” was withdrawn.\n\nDaily [1]."
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "Run “curl -O https://logs.example.com/a.tar.gz”, then wait.",
+            "`https://logs.example.com/a.tar.gz`",
+        ),
+        ("Restart nginx.service as root.", "`nginx.service`"),
+        ("Write to www.example.com.", "`www.example.com`."),
+        ("See x.example|`y`.", "x.\u2060example"),
+    ],
+)
+def test_what_people_copy_is_code_without_hidden_characters(said: str, shown: str) -> None:
+    """Shows it for addresses, hosts and files; what would end the code is kept from becoming a link."""
+    assert shown in render(answer(said), 5).text
