@@ -92,6 +92,7 @@ async def answers(server: TestClient, address: str) -> bool:
 
 
 @pytest.mark.parametrize("half", [HALF, HALF_BODY, b"G"], ids=["head", "body", "letter"])
+@pytest.mark.timeout(120)
 async def test_half_a_request_is_closed_in_time(
     server: TestClient, half: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
