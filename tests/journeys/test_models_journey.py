@@ -18,6 +18,7 @@ from harness.terminal import on_terminal
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
 REPLY = json.dumps({"sufficient": True, "claims": [CLAIM]})
+SENTENCES = ("12 crates a day.", "Its daily allowance is a dozen crates.", "The allowance grows in summer.")
 PATIENT = {"FOOTNOTE_MODEL_SECONDS": "300", "FOOTNOTE_ANSWER_SECONDS": "300"}
 """A model on a processor that other tests use writes a word a second."""
 
@@ -90,30 +91,39 @@ def test_half_a_second_model_is_named_by_its_setting(ingested: Program, settings
 
 
 async def test_a_person_at_a_terminal_reads_along(ingested: Program) -> None:
-    """The first sentence is there while the model has not written the second; nothing stands there twice."""
-    seen = asyncio.Event()
+    """A quote is there while the model writes on; of its own words those follow that a second call bears out.
+
+    That call gets each sentence with its source; nothing stands there twice.
+    """
+    seen, judged = asyncio.Event(), list[str]()
 
     async def handle(request: bytes, writer: asyncio.StreamWriter) -> None:
-        claims = [
-            {"text": text, "quotes": [{"passage": 1, "quote": SENTENCE}]} for text in ("12.", "Crates a day.")
-        ]
-        first, second = (json.dumps(claim) for claim in claims)
+        if "Judge each sentence" in (said := request.decode()):
+            judged.append(said)
+            writer.write(response(completion('{"verdicts": ["yes", "yes", "no"], "missing": ""}')))
+            return
+        first, *others = (
+            json.dumps({"text": text, "quotes": [{"passage": 1, "quote": SENTENCE}]}) for text in SENTENCES
+        )
         writer.write(STREAM_HEAD + event('{"sufficient": true, "claims": [' + first))
         await writer.drain()
         await seen.wait()
-        writer.write(event(f", {second}]}}") + event(finish="stop"))
+        writer.write(event(f", {', '.join(others)}]}}") + event(finish="stop"))
         await writer.drain()
 
     async with byte_server(handle) as url:
-        ingested.environment = {"OPENAI_BASE_URL": url, "FOOTNOTE_VERIFY": "words"}
+        ingested.environment = {"OPENAI_BASE_URL": url}
         asked = ("ask", "What is the quota of the depot?", "--channel", "depot")
         with on_terminal(ingested, *asked) as terminal:
-            await asyncio.to_thread(terminal.until, re.escape("12."))
-            assert "Crates a day." not in terminal.shown
+            await asyncio.to_thread(terminal.until, re.escape(SENTENCES[0]))
+            assert "daily" not in terminal.shown
             seen.set()
             assert await asyncio.to_thread(terminal.end) == 0
-    assert terminal.shown.replace("\r", "").startswith("12. Crates a day. [1]\n\n[1] p. 1")
-    assert terminal.shown.count("12.") == 1
+    quote, borne_out, refused = SENTENCES
+    assert terminal.shown.replace("\r", "").startswith(f"{quote} {borne_out} [1]\n\n[1] p. 1")
+    assert refused not in terminal.shown
+    (call,) = judged
+    assert all(text in call for text in (*SENTENCES, SENTENCE))
 
 
 def test_a_question_leaves_a_record_that_can_be_looked_at(ingested: Program) -> None:
