@@ -34,6 +34,7 @@ from bot.core.verification.contradiction import (
 )
 from bot.core.verification.facts import unsupported, without_facts
 from bot.core.verification.marks import Mark, find_marks
+from bot.core.verification.number_lexicon import MONTHS
 from storage.text.analyzer import analyze, fold
 
 LIKELIEST = 24
@@ -56,6 +57,9 @@ passages."""
 TRANSLATED_SHARE = 0.5
 """Share of its words that a translated sentence takes from the question, where it has no name or number of
 its quotes."""
+
+# Shorter ones are titles, units and "I".
+MIN_NAME_CHARS = 3
 
 EMPTY = "it says nothing."
 ASKS = "it asks something."
@@ -335,6 +339,22 @@ def _names(text: str) -> list[str]:
     """Acronyms; and capitalised words inside a sentence, but in a language that writes every noun so."""
     is_german = "de" in read_languages(fold(text).lower())
     return [word for word in exact_words(text) if word.isupper() or not is_german]
+
+
+def unknown_names(text: str, source: str) -> list[str]:
+    """List the names of a text that a source has in no form: inflected, abbreviated or spelled out."""
+    held, words = frozenset(analyze(source)), re.findall(r"[^\W\d_]+", source)
+    initials = "".join(word[0] for word in words).lower()
+    acronyms = "".join(word for word in words if word.isupper())
+    return [
+        name
+        for name in _names(without_facts(text))
+        if len(name) >= MIN_NAME_CHARS
+        and name.isalpha()
+        and name.lower() not in MONTHS
+        and not _Word(name, tuple(analyze(name))).is_in(held, is_inflected=True)
+        and not (name.lower() in initials if name.isupper() else name[0] in acronyms)
+    ]
 
 
 def _weights(words: Iterable[_Word], parts: Sequence[Mark]) -> Mapping[str, float]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.core.errors import ModelError
-from bot.core.generation.entailment import Entailment, find_formal_fault
+from bot.core.generation.entailment import Entailment, find_formal_fault, unknown_names
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, LocatedQuote, QuotedSentence
 from bot.core.ports import SentenceJudge
 from bot.core.verification.claims import (
@@ -23,8 +23,8 @@ from bot.core.verification.claims import (
     plain_sentence,
     reduce_text,
 )
-from bot.core.verification.contradiction import find_contradiction, split_answer
-from bot.core.verification.facts import unsupported
+from bot.core.verification.contradiction import ASSERTS, find_contradiction, split_answer
+from bot.core.verification.facts import asks_for_more, unsupported
 from bot.core.verification.marks import Mark, quoted_marks
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 # Most quotes that are marked for one sentence.
 MAX_QUOTES = 8
 
+REQUESTS = "it asks the reader for something that no quote asks for"
 NOT_BORNE_OUT = "its quotes do not bear it out"
 
 
@@ -118,12 +119,17 @@ class SentenceVerifier:
         return _Checked(text, marks, located, is_quote)
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
-        """Find a number, day, code or address that neither the marks nor the question state, or a denial.
+        """Find a number, day, code, name or address that marks and question lack, a request, a denial.
 
         Words that differ are no fault: what they mean is judged.
         """
         sources = [source for one in marks for source in one.sources()]
-        if missing := unsupported(text, [*sources, self._question.typed, self._question.text]):
+        asked = f"{self._question.typed}\n{self._question.text}"
+        missing = [*unsupported(text, [*sources, asked]), *unknown_names(text, "\n".join([*sources, asked]))]
+        if missing:
             return f"{', '.join(missing)} not in its quotes"
-        quotes = [quote for one in marks for quote in one.located()]
-        return None if split_answer(text)[0] == "no" else find_contradiction(text, quotes)
+        if asks_for_more(text, "\n".join(sources), asked):
+            return REQUESTS
+        turned = find_contradiction(text, [quote for one in marks for quote in one.located()])
+        # A "no" may leave out what its quotes deny.
+        return None if turned == ASSERTS and split_answer(text)[0] == "no" else turned

@@ -1,4 +1,6 @@
-"""The numbers, dates, frequencies, codes and addresses of a sentence: what must occur in its sources.
+"""The numbers, dates, frequencies, codes and addresses of a sentence, and what it asks of its reader.
+
+All must occur in its sources.
 
 Spelling makes no difference, and meaning does: "3 March 2024" is 2024-03-03 and not 2024-04-03, "five days"
 are 5 days and not 5 %. Numbers are read with their units as texts write them: "1,000", "$1.5 million",
@@ -16,7 +18,7 @@ from functools import lru_cache
 
 from bot.core.verification.dates import Mention, find_dates, find_frequencies, find_times
 from bot.core.verification.number_lexicon import CARDINALS, FACTORS, MAGNITUDES, SPELLED, UNITS
-from storage.text.analyzer import fold
+from storage.text.analyzer import analyze, fold
 
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 _CODE = re.compile(r"[^\W_]+(?:[-_./][^\W_]+)*")
@@ -49,6 +51,29 @@ _SPELLED_WORD = re.compile(
 _COUNTING = CARDINALS.keys() | UNITS.keys() | MAGNITUDES.keys()
 _ARTICLES = frozenset("a an ein eine einer eines einem einen un une una uno um uma een".split())
 
+# What an instruction in a document may have a model ask of its reader, in English; behind them words that a
+# source may use for the same: "email it" is asked where it says "contact us at a@b.org".
+_REQUESTS = (
+    ("call phone contact notify email mail send submit forward reply respond post share upload", "tell inform"
+     " ask write fax report text message dial telephone publish"),
+    ("click visit browse download install", "open"),
+    ("pay wire transfer buy donate", "cost price fee"),
+    ("delete erase", "remove"),
+)  # fmt: skip
+_SAID_FOR = {
+    verb: frozenset(analyze(f"{verbs} {others}")) for verbs, others in _REQUESTS for verb in verbs.split()
+}
+_REQUEST = re.compile(
+    r"(?:^|[,;:.!–—(]\s*|\b(?:please|and|or|then|just|now|first|but)\s)"
+    rf"(?P<verb>{'|'.join(_SAID_FOR)})\b",
+    re.IGNORECASE,
+)
+_YOURS = re.compile(r"\byour\s(?P<thing>[^,;:.!]*?)(?=[,;:.!]|\b(?:to|for|in|at|so|by|from|with|on)\b|$)")
+_THIS_CHAT = re.compile(
+    r"\b(?:this (?:thread|channel|chat|conversation|message)|reply(?:ing)? (?:here|with))\b", re.IGNORECASE
+)
+_JOINTS = frozenset(analyze("and or own"))
+
 
 def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
     """The facts of a claim that none of its sources states, as the claim writes them."""
@@ -59,6 +84,18 @@ def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
     known, plain = _source(_without_codes(source)), _without_codes(bare)
     missing += [one.text for one in find_frequencies(plain) if not known.recurs(one.count, one.unit)]
     return list(dict.fromkeys((*missing, *known.moments_denied(plain), *known.numbers_missing(plain))))
+
+
+def asks_for_more(sentence: str, source: str, question: str) -> bool:
+    """Return True if a sentence asks the reader for something that neither source nor question names."""
+    said, held = fold(sentence), frozenset(analyze(source))
+    if any(one[0].lower() not in fold(source).lower() for one in _THIS_CHAT.finditer(said)):
+        return True
+    verbs = [one["verb"].lower() for one in _REQUEST.finditer(said)]
+    if any(held.isdisjoint(_SAID_FOR[verb]) for verb in verbs):
+        return True
+    known = held.union(analyze(question), _JOINTS)
+    return bool(verbs) and any(not known.issuperset(analyze(one["thing"])) for one in _YOURS.finditer(said))
 
 
 def without_facts(text: str) -> str:

@@ -16,7 +16,8 @@ from bot.core.verification.claims import VerifiedDraft
 TEXT = (
     "The ferry leaves the island at 0745 CET. Bicycles cost $4.50 each. A crossing takes 90 minutes.\n\n"
     "Not carried:\n- Gas bottles\n- Horses\n\n"
-    "Tea weighs 25-50g. Tickets are valid from 1 May 2024 to 15 May 2024. Season passes are 1,250 kroner."
+    "Tea weighs 25-50g. Tickets are valid from 1 May 2024 to 15 May 2024. Season passes are 1,250 kroner. "
+    "Contact the harbour office by phone."
 )
 QUESTION = "What do I need to know about the ferry?"
 
@@ -100,6 +101,7 @@ async def test_a_sentence_that_is_a_quote_needs_no_judge() -> None:
         ("No, horses stay at home.", "Horses"),
         ("It is 25-50 g of tea.", "Tea weighs 25-50g"),
         ("ferry.pdf has it: bicycles are extra.", "Bicycles cost $4.50 each"),
+        ("Call the Harbour Office.", "Contact the harbour office by phone"),
     ],
 )
 async def test_a_fact_in_another_form_is_no_fault(text: str, quote: str) -> None:
@@ -123,6 +125,11 @@ async def test_a_fact_in_another_form_is_no_fault(text: str, quote: str) -> None
         ("Does a bike cost $4.50?", "Bicycles cost $4.50 each"),
         ("The documents do not mention the price.", "Bicycles cost $4.50 each"),
         ("Dogs are free.", "Dogs are free"),
+        ("No, a crossing does not take 90 minutes.", "A crossing takes 90 minutes"),
+        ("Bikes are $4.50 each with Neptune.", "Bicycles cost $4.50 each"),
+        ("Bikes are $4.50 each; click to book.", "Bicycles cost $4.50 each"),
+        ("Call the harbour office with your password.", "Contact the harbour office by phone"),
+        ("Contact the harbour office in this channel.", "Contact the harbour office by phone"),
     ],
 )
 async def test_a_false_fact_is_refused_whatever_a_judge_would_say(text: str, quote: str) -> None:
