@@ -10,7 +10,16 @@ from harness.tables import for_each
 
 from bot.core.errors import ModelUnavailable
 from bot.core.generation.sentence_verifier import NOT_BORNE_OUT, SentenceVerifier
-from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, Quote, QuotedSentence
+from bot.core.models import (
+    AnalyzedQuestion,
+    Claim,
+    Draft,
+    Evidence,
+    Judgement,
+    Language,
+    Quote,
+    QuotedSentence,
+)
 from bot.core.verification.claims import VerifiedDraft
 
 TEXT = (
@@ -182,3 +191,32 @@ async def test_a_code_of_another_place_is_refused() -> None:
         Draft((said,))
     )
     assert verified.claims == ()
+
+
+@for_each(
+    ("question", "text", "is_shown"),
+    [
+        (QUESTION, "a sentence", False),
+        (QUESTION, "the answer", False),
+        (QUESTION, "The ferry is slow.", True),
+        (QUESTION, "An hour and a half.", True),
+        ("Was the captain tested for drugs?", "yes", False),
+        ("Was the captain tested for drugs?", "Yes.", False),
+        ("Does a crossing take 90 minutes?", "yes", True),
+    ],
+)
+async def test_a_judge_bears_out_nothing_that_is_beside_its_quotes(
+    question: str, text: str, is_shown: bool
+) -> None:
+    """Shows it for words of the instructions and a bare yes, as small models write them."""
+    said = claim(text, "A crossing takes 90 minutes")
+    verified = await verify(LabelledJudge(text), said, question=question)
+    assert [one.text for one in verified.claims] == [text] * is_shown
+
+
+async def test_words_of_another_language_than_the_quotes_are_judged() -> None:
+    """Shows that a translation, which shares no word with its quote, is not taken for beside it."""
+    asked = replace(ask("Wie lange dauert die Überfahrt?", TEXT), language=Language.GERMAN)
+    said = claim("Sie ist ziemlich lang.", "A crossing takes 90 minutes")
+    verified = await SentenceVerifier(asked, evidence(), LabelledJudge("lang")).verify(Draft((said,)))
+    assert [one.text for one in verified.claims] == [said.text]
