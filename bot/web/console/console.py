@@ -231,6 +231,7 @@ class Console:
             "state": answer.state,
             "language": answer.language,
             "text": answer.text,
+            "headings": answer.headings,
             "generated": words.generated if answer.is_generated else "",
             "understood": "\n".join(words.searched_otherwise(answer)),
             "citations": [

@@ -226,10 +226,11 @@
     });
     return button;
   };
-  const writeText = (target, text, citations, turn) => {
-    for (const part of text.split(/(\[\d+\])/)) {
+  const writeText = (target, { text, headings = [] }, citations, turn) => {
+    for (const part of text.split(/(?<=\n)|(\[\d+\])/)) {
+      if (!part) continue;
       const cited = citations.get(part);
-      if (!cited) { target.append(part); continue; }
+      if (!cited) { target.append(headings.includes(part.trimEnd()) ? make("strong", "", part) : part); continue; }
       if (target.lastChild?.nodeType === Node.TEXT_NODE) target.lastChild.data = target.lastChild.data.trimEnd();
       target.append(markOf(cited, turn));
     }
@@ -323,7 +324,7 @@
       return { ...source, cited, page: { title, file, view: source.view, web: source.web } };
     });
     turn.querySelector(".understood").textContent = answer.understood;
-    writeText(turn.querySelector(".answer"), answer.text, citations, key);
+    writeText(turn.querySelector(".answer"), answer, citations, key);
     writeSources(turn.querySelector(".sources"), sources, key);
     writeFigures(turn.querySelector(".sources"), answer.figures, key);
     writeAside(turn, answer, key);

@@ -241,7 +241,7 @@ def test_slack_and_teams_say_the_same(name: str) -> None:
     Slack's pictures stand between the words, Teams' below them: in their lines' order, and in the answer's.
     """
     slack, teams = seen_in_slack(ANSWERS[name]), seen_in_teams(ANSWERS[name])
-    assert [line for line in slack.words if line] == [line for line in teams.words if line]
+    assert [one for one in slack.words if one.strip()] == [one for one in teams.words if one.strip()]
     assert slack.marks == teams.marks == {one.number: one.url for one in ANSWERS[name].citations}
     assert slack.sources == teams.sources
     assert sorted(slack.pictures) == sorted(teams.pictures)

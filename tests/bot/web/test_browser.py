@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -304,7 +304,10 @@ async def test_refused_links_show_what_to_do(
 async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
     page: Page, client: TestClient, house: House
 ) -> None:
-    """Two quotes of a page share a button, which opens the first; each number marks its own quote."""
+    """Two quotes of a page share a button, which opens the first; each number marks its own quote.
+
+    Their place is bold.
+    """
     channel = await house.channel("alpha")
     shelved = await house.shelve(channel, "SOP-IT-04.pdf", make_pdf([LINES]), "Backup policy")
     quotes = (QUOTE, "kept for a year")
@@ -312,7 +315,9 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
         (channel, await house.cite(channel, shelved, 1, quote), "Backup policy", "SOP-IT-04.pdf")
         for quote in quotes
     ]
-    house.answering.answers["When?"] = house.answer("At night. [1] For a year. [2]", *cited)
+    place = "Backup policy, p. 1"
+    written = house.answer(f"{place}\nAt night. [1] For a year. [2]", *cited)
+    house.answering.answers["When?"] = replace(written, headings=(place,))
     await page.goto(console_of(client))
     await page.wait_for_selector("#documents >> text=Backup policy")
     await page.fill("#question", "When?")
@@ -320,6 +325,8 @@ async def test_one_button_opens_a_page_and_each_mark_its_own_quote(
     button = page.locator(".source")
     shown = (await button.inner_text()).split("\n")
     assert [line.strip() for line in shown if line.strip()] == ["p. 1 · Backup policy", *quotes]
+    assert (await page.inner_text(".answer strong")).strip() == place
+    assert await page.inner_text(".answer") == f"{place}\nAt night.1 For a year.2"
     said = page.frame_locator("#reader-frame").locator(".quote")
     marks, numbers = page.locator(".answer .cite"), page.locator(".sources .cite")
     assert await numbers.all_inner_texts() == ["1", "2"]
