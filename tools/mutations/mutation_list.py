@@ -332,8 +332,15 @@ MUTATIONS = (
     Mutation(
         "a judge may bear out a number that no quote states",
         VERIFIER,
-        "if missing := unsupported(",
-        "if missing := [] and unsupported(",
+        "missing = [*unsupported(text, [*sources, asked]), ",
+        "missing = [",
+        f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_whatever_a_judge_would_say",
+    ),
+    Mutation(
+        "a model may ask the reader for what no quote asks for",
+        VERIFIER,
+        "if asks_for_more(",
+        "if [] and asks_for_more(",
         f"{VERIFIER_TESTS}::test_a_false_fact_is_refused_whatever_a_judge_would_say",
     ),
     Mutation(

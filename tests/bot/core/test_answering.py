@@ -257,6 +257,12 @@ async def test_words_that_stand_in_no_document_are_named_where_nothing_answers(w
     )
 
 
+async def test_a_code_that_no_document_holds_is_named_alone(world: World) -> None:
+    """The words around it say nothing beside it."""
+    answer = await world.answering().answer(world.question("Which ambassador signed XK-4711?"))
+    assert "None of your 2 documents mentions “XK-4711”." in answer.text
+
+
 async def test_a_model_that_finds_nothing_is_believed(world: World) -> None:
     """An empty draft ends in a plain no."""
     answer = await world.answering(Scripted(Draft(()))).answer(world.question(QUESTION))
