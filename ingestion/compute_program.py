@@ -70,7 +70,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
         "figures": len(figures),
         "details": {
             KEY: kept_of(read_metadata(pdf).values()),
-            "hidden_words": pdf.hidden_words,
+            "struck_words": pdf.struck_words,
             "is_repaired": pdf.is_repaired,
             "is_locked": pdf.is_locked,
             "unread_pages": list(pdf.unread_pages),

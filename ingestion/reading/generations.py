@@ -10,7 +10,7 @@ from storage.queues.planner import Generations
 from storage.text.analyzer import ANALYZER
 from storage.text.sentences import SPLITTER
 
-PARSER = "mupdf-4"
+PARSER = "mupdf-5"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
 CHUNKER = "headings-3"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""

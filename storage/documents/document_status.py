@@ -49,6 +49,8 @@ def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_pages(silent)} {holds} no text: if {are} scanned, run OCR over the file and drop it again"
     if count := details.get("undescribed_figures"):
         yield f"{count} of its figures have no description, for the vision endpoint did not answer"
+    if count := details.get("struck_words"):
+        yield f"{count} struck-out word{' is' if count == 1 else 's are'} left out"
     if details.get("is_repaired"):
         yield "the file is damaged and was read as far as it could be repaired"
 

@@ -48,8 +48,8 @@ class ReadPdf:
     pages: tuple[Page, ...]
     lines: tuple[tuple[Line, ...], ...]
     """The lines of each page, in reading order; a word's ``line`` counts them from 0."""
-    hidden_words: int
-    """Words nobody can see (white, invisible, transparent, tiny, clipped or beside the page), left out."""
+    struck_words: int
+    """Words with a line through them, left out."""
     is_repaired: bool
     """The file is damaged and was mended on opening: some of it may be missing."""
     unread_pages: tuple[int, ...] = ()

@@ -49,7 +49,7 @@ def reading(data: bytes) -> ReadPdf:
         title=head["title"],
         pages=tuple(_page(body) for body in bodies),
         lines=tuple(_lines(body["lines"]) for body in bodies),
-        hidden_words=sum(body["hidden"] for body in bodies),
+        struck_words=sum(body["struck"] for body in bodies),
         is_repaired=head["repaired"],
         is_locked=head["locked"],
         unread_pages=tuple(body["number"] for body in bodies if "unread" in body),

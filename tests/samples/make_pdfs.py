@@ -29,6 +29,7 @@ def main(folder: Path) -> None:
         make_labels,
         make_locked,
         make_bad_page,
+        make_notices,
     ):
         make(folder)
     make_foreign(folder)
@@ -164,6 +165,22 @@ def make_bad_page(folder: Path) -> None:
     pages = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>", good, bad]
     texts = [stream(b"BT /F 9 Tf 9 700 Td (good) Tj ET"), stream(b"q " * 1_000_000)]
     (folder / "bad_page.pdf").write_bytes(raw_pdf([*pages, *texts]))
+
+
+def make_notices(folder: Path) -> None:
+    """A form and a portfolio whose only page asks for another program."""
+    document = pymupdf.open()
+    document.new_page().insert_text((72, 100), "Please wait... Your PDF viewer may not be able to show this.")
+    form = document.get_new_xref()
+    document.update_object(form, "<<>>")
+    document.update_stream(form, b"<xdp:xdp xmlns:xdp='http://ns.adobe.com/xdp/'/>")
+    document.xref_set_key(document.pdf_catalog(), "AcroForm", f"<</Fields [] /XFA {form} 0 R>>")
+    save(document, folder, "xfa.pdf")
+    document = pymupdf.open()
+    document.new_page().insert_text((72, 100), "Open this portfolio with Adobe Reader.")
+    document.embfile_add("plain.pdf", (folder / "plain.pdf").read_bytes())
+    document.xref_set_key(document.pdf_catalog(), "Collection", "<</View/T>>")
+    save(document, folder, "portfolio.pdf")
 
 
 def make_foreign(folder: Path) -> None:

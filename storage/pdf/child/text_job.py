@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +16,10 @@ from storage.pdf.child.document import (
     page_count,
     to_line,
 )
+from storage.pdf.child.glyphs.page_ink import PageInk
+from storage.pdf.child.glyphs.rows import read_page
 from storage.pdf.child.mupdf import pymupdf
-from storage.pdf.child.page_text import PageText, PageTransform, read_page, sane_title
+from storage.pdf.child.page_text import PageText, PageTransform, sane_title
 from storage.text.word_boxes import SCALE
 
 MAX_SIDE = 3000
@@ -32,9 +34,13 @@ FEW_WORDS = 12
 MIN_OUTLINES, MIN_PICTURE_AREA = 40, 2000.0
 """Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet."""
 
+# Words of a page that only asks for another program, at most: Adobe's own has up to a hundred.
+MAX_NOTICE_WORDS = 150
+
 READING_NICENESS = 10
 """Nobody waits for a reading as people wait for a page or an answer."""
 
+_NOTICE = re.compile(r"please wait|adobe|acrobat", re.IGNORECASE)
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
 
 
@@ -66,6 +72,7 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     compounds: set[str] = set()
     has_labels = bool(document.get_page_labels())
     faults = content = 0
+    page: dict[str, Any] = {}
     for index in range(count):
         page = _page(document, index, has_labels, compounds)
         faults += "unread" in page
@@ -75,7 +82,25 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
         raise Fault(
             "NoPages", "the file is cut off or damaged and none of its pages can be read; export it again"
         )
+    if count == 1 and (missing := _missing_content(document, page["text"])):
+        raise Fault("NoPages", missing)
     yield to_line({"end": count})
+
+
+def _missing_content(document: pymupdf.Document, text: str) -> str:
+    """Why the only page says no more than that another program is needed to see the content; else ''."""
+    catalog = document.pdf_catalog()
+    is_form, is_portfolio, is_dynamic = (
+        document.xref_get_key(catalog, key)[0] != "null"
+        for key in ("AcroForm/XFA", "Collection", "NeedsRendering")
+    )
+    if len(text.split()) > MAX_NOTICE_WORDS or not (is_dynamic or _NOTICE.search(text)):
+        return ""
+    if is_form:
+        return "the PDF is an XFA form that only Adobe Acrobat shows; print it to a PDF there and drop that"
+    if is_portfolio:
+        return "the PDF is a portfolio: what it says is in the files inside; save them and drop them singly"
+    return ""
 
 
 def _open(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
@@ -99,7 +124,7 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
         if is_out_of_memory(error):
             raise
         return {"number": index + 1, "label": "", "size": [0, 0], "text": "", "words": "", "lines": [],
-                "hidden": 0, "unread": True}  # fmt: skip
+                "struck": 0, "unread": True}  # fmt: skip
     values = {
         "number": index + 1,
         "label": sane_label(label),
@@ -107,7 +132,7 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
         "text": text.text,
         "words": text.words.to_text(),
         "lines": text.lines,
-        "hidden": text.hidden,
+        "struck": text.struck,
     }
     if text.unmapped:
         values["unmapped"] = text.unmapped
@@ -142,13 +167,7 @@ def sane_label(label: str) -> str:
 
 def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
     printed = page.get_textpage(flags=_FLAGS)
-    text = read_page(printed.extractRAWDICT(), page.number + 1, _displayed(page), _PageInk(page), compounds)
-    # Words that lie beside the page as shown, or that a clip hides, are not among the printed ones.
-    shown, unclipped = printed.extractText(), _FLAGS & ~pymupdf.TEXT_CLIP
-    written = page.get_textpage(clip=pymupdf.INFINITE_RECT(), flags=unclipped).extractText()
-    if written != shown:
-        text.hidden += (Counter(written.split()) - Counter(shown.split())).total()
-    return text
+    return read_page(printed, page.number + 1, _displayed(page), PageInk(page), compounds)
 
 
 def _displayed(page: pymupdf.Page) -> PageTransform:
@@ -159,36 +178,6 @@ def _displayed(page: pymupdf.Page) -> PageTransform:
         turn.a * across, turn.b * down, turn.c * across, turn.d * down,
         (turn.e - rect.x0) * across, (turn.f - rect.y0) * down,
     )  # fmt: skip
-
-
-class _PageInk:
-    """The page's own ink, drawn small and only when a text looks hidden."""
-
-    ZOOM = 0.5
-    MAX_SIDE = 1000
-
-    def __init__(self, page: pymupdf.Page) -> None:
-        self._page = page
-        self._picture: pymupdf.Pixmap | None = None
-        self._zoom = min(self.ZOOM, self.MAX_SIDE / max(page.rect.width, page.rect.height, 1))
-
-    def is_white(self, box: tuple[float, float, float, float]) -> bool:
-        """Most of the box is white: ink of neighbours and of text it hides behind does not count."""
-        picture = self._picture = self._picture or self._page.get_pixmap(
-            matrix=pymupdf.Matrix(self._zoom, self._zoom), colorspace=pymupdf.csGRAY, alpha=False
-        )
-        shown = pymupdf.Rect(box) * self._page.rotation_matrix * self._zoom
-        left, right = max(0, int(shown.x0)), max(0, int(shown.x1)) + 1
-        rows = range(max(0, int(shown.y0)), min(picture.height, int(shown.y1) + 1))
-        samples, stride, width = picture.samples, picture.stride, picture.width
-        ink = b"".join(samples[row * stride + left : row * stride + min(right, width)] for row in rows)
-        return sum(value > 0xE8 for value in ink) * 2 >= len(ink)
-
-    def is_scan(self) -> bool:
-        """A picture covers four fifths of the page."""
-        whole = self._page.rect * self._page.derotation_matrix
-        pictures = [pymupdf.Rect(image["bbox"]) & whole for image in self._page.get_image_info()]
-        return any(abs(picture) > 0.8 * abs(whole) for picture in pictures)
 
 
 def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from itertools import groupby
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.pdf.child.page_text import PageText, PageTransform, read_page
+from storage.pdf.child.glyphs.rows import read_page
+from storage.pdf.child.page_text import PageText, PageTransform
 from storage.text.word_boxes import SCALE
+
+Rect = tuple[float, float, float, float]
 
 CHARACTERS = st.characters(codec=None) | st.sampled_from(
     "ab-\xad\u2011 \ufb01\u00a0\u0301\uf0b7\ud800\x00\u202e"
@@ -18,11 +23,50 @@ CHARACTERS = st.characters(codec=None) | st.sampled_from(
 class WhitePaper:
     """A page without ink."""
 
-    def is_white(self, box: tuple[float, float, float, float]) -> bool:
+    rules: tuple[Rect, ...] = ()
+    fields = bars = late_bars = rules
+
+    def is_white(self, box: Rect) -> bool:
+        return True
+
+    def is_plain(self, box: Rect) -> bool:
         return True
 
     def is_scan(self) -> bool:
         return False
+
+    def is_dash(self, box: Rect) -> bool | None:
+        return None
+
+
+class Printed:
+    """A page as MuPDF reads it, from its characters; by words only if ``has_words``."""
+
+    def __init__(self, raw: dict[str, Any], *, has_words: bool) -> None:
+        self._raw, self._has_words = raw, has_words
+
+    def extractRAWDICT(self) -> dict[str, Any]:
+        return deepcopy(self._raw)
+
+    def extractDICT(self) -> dict[str, Any]:
+        shown = deepcopy(self._raw)
+        for span in (span for block in shown["blocks"] for line in block["lines"] for span in line["spans"]):
+            chars = span.pop("chars")
+            span["text"] = "".join(char["c"] for char in chars)
+        return shown
+
+    def extractWORDS(self) -> list[tuple[Any, ...]]:
+        words: list[tuple[Any, ...]] = []
+        for block in self._raw["blocks"] if self._has_words else ():
+            for line in block["lines"]:
+                chars = [char for span in line["spans"] for char in span["chars"]]
+                for is_gap, run in groupby(chars, key=lambda char: char["c"].isspace()):
+                    boxes = [] if is_gap else list(run)
+                    if boxes:
+                        sides = list(zip(*(char["bbox"] for char in boxes), strict=True))
+                        text = "".join(char["c"] for char in boxes)
+                        words.append((*map(min, sides[:2]), *map(max, sides[2:]), text, 0, 0, 0))
+        return words
 
 
 @st.composite
@@ -43,6 +87,7 @@ def spans(draw: st.DrawFn) -> dict[str, Any]:
         "flags": draw(st.sampled_from([0, 16])),
         "font": "Times",
         "bbox": (left, top, left + 9, top + 10),
+        "origin": (left, top + 8),
     }
 
 
@@ -57,8 +102,9 @@ PAGES = st.builds(
 )
 
 
-def read(raw: dict[str, Any]) -> PageText:
-    return read_page(raw, 1, PageTransform(SCALE / 600, 0, 0, SCALE / 800, 0, 0), WhitePaper(), set())
+def read(raw: dict[str, Any], *, has_words: bool = True) -> PageText:
+    to_page = PageTransform(SCALE / 600, 0, 0, SCALE / 800, 0, 0)
+    return read_page(Printed(raw, has_words=has_words), 1, to_page, WhitePaper(), set())
 
 
 @given(PAGES)
@@ -94,3 +140,12 @@ def test_hidden_text_never_comes_through(raw: dict[str, Any]) -> None:
             for span in line["spans"]:
                 span["alpha"] = 0
     assert read(raw).text == ""
+
+
+@given(PAGES)
+def test_words_and_characters_say_the_same(raw: dict[str, Any]) -> None:
+    """A page that is read by its words has the text, the places and the lines of its characters."""
+    by_words, by_characters = read(raw), read(raw, has_words=False)
+    assert by_words.text == by_characters.text
+    assert by_words.lines == by_characters.lines
+    assert by_words.words == by_characters.words

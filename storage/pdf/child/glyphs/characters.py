@@ -1,0 +1,177 @@
+"""Corrects characters by how they are printed: raised and lowered digits, dashes, and Arabic ligatures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from storage.pdf.child.glyphs.unseen import Ink, Rect, lines_of
+
+Char = dict[str, Any]
+Line = dict[str, Any]
+
+# Size of a raised or lowered digit beside its neighbour's, at most; same-sized ones are shifted further.
+SMALL = 0.88
+TINY = 0.42  # what is smaller stands beside an initial
+# Shares of the neighbour's size by which their baselines differ at least.
+RAISED, LOWERED = 0.1, -0.04
+RAISED_UNSHRUNK = 0.25
+MAX_SHIFT = 0.75
+
+_RAISED = str.maketrans("0123456789+-\u2212\u2013=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾")
+_LOWERED = str.maketrans("0123456789+-\u2212\u2013=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
+_DIGIT = re.compile(r"\d")
+_SHIFTABLE = re.compile(r"\d|^[+\u2212\u2013-]$")
+# Characters that say nothing of what is printed: a hyphen may hide behind each.
+_VEILED = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufffd"
+    "\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff]"
+)
+_NEVER_PRINTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_ALEFS, _LAM = "\u0622\u0623\u0625\u0627\u0671", "\u0644"
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_DINGBATS = "Dingbats"
+_MARKS = str.maketrans("345678lmnuH", "✓✔✕✖✗✘●❍■◆★")
+_NO_CHARACTER = "\ufffd"
+
+
+def needs_characters(shown: dict[str, Any]) -> bool:
+    """True if words alone do not tell how this page has to be read; costs no more than a look at it."""
+    last: Line | None = None
+    for line in lines_of(shown):
+        spans = line["spans"]
+        if any(_is_odd(span) for span in spans) or (len(spans) > 1 and _may_be_shifted(spans)):
+            return True
+        if last is not None and _goes_on(last, line):
+            return True
+        last = line
+    return False
+
+
+def _is_odd(span: dict[str, Any]) -> bool:
+    text = span["text"]
+    if text.isascii() and text.isprintable():
+        return _DINGBATS in span["font"]
+    return bool(_VEILED.search(text) or _RIGHT_TO_LEFT.search(text))
+
+
+def _may_be_shifted(spans: Sequence[dict[str, Any]]) -> bool:
+    largest = max(span["size"] for span in spans)
+    return any(
+        (span["flags"] & 1 or span["size"] < SMALL * largest) and _DIGIT.search(span["text"])
+        for span in spans
+    )
+
+
+def correct(raw: dict[str, Any], ink: Ink) -> None:
+    """Correct the characters of a page in place; ``raw`` is what MuPDF's rawdict says of it."""
+    _join_marks(raw)
+    dashes: dict[tuple[str, str], str] = {}
+    for line in lines_of(raw):
+        _mark_shifted(line)
+        for span in line["spans"]:
+            text = _text(span)
+            if _DINGBATS in span["font"]:
+                _name_dingbats(span["chars"])
+            if _VEILED.search(text):
+                _unveil(span, ink, dashes)
+            if _LAM in text:
+                _turn_ligatures(span["chars"])
+
+
+def _join_marks(raw: dict[str, Any]) -> None:
+    """Put lines together that MuPDF begins anew at a raised or lowered mark."""
+    last: Line | None = None
+    for line in lines_of(raw):
+        if last is not None and _goes_on(last, line):
+            last["spans"] = [*last["spans"], *line["spans"]]
+            line["spans"] = []
+        else:
+            last = line
+
+
+def _goes_on(line: Line, following: Line) -> bool:
+    if line["dir"] != following["dir"] or line["dir"][0] < 0.99 or not (line["spans"] and following["spans"]):
+        return False
+    before, after = line["spans"][-1], following["spans"][0]
+    small, large = (before, after) if before["size"] < after["size"] else (after, before)
+    if small["size"] > SMALL * large["size"] or not _DIGIT.search(_text(small)):
+        return False
+    gap = after["bbox"][0] - before["bbox"][2]
+    shared = min(before["bbox"][3], after["bbox"][3]) - max(before["bbox"][1], after["bbox"][1])
+    return bool(abs(gap) < 0.3 * large["size"] and shared > 0.4 * small["size"])
+
+
+def _text(span: dict[str, Any]) -> str:
+    return str(span["text"]) if "text" in span else "".join([char["c"] for char in span["chars"]])
+
+
+def _mark_shifted(line: Line) -> None:
+    """Write digits that stand above or below the baseline as what they are."""
+    spans = [span for span in line["spans"] if _text(span).strip()]
+    base: dict[str, Any] | None = None
+    for number, span in enumerate(spans):
+        beside = base or next((one for one in spans[number:] if one["size"] * SMALL > span["size"]), None)
+        table = _shifted(span, beside, line["dir"]) if beside else None
+        if not table:
+            base = span
+        elif _SHIFTABLE.search(_text(span)):
+            for char in span["chars"]:
+                char["c"] = char["c"].translate(table)
+
+
+def _shifted(
+    span: dict[str, Any], beside: dict[str, Any], direction: tuple[float, float]
+) -> dict[int, int] | None:
+    """The digits that a span is written with: raised, lowered, or None for its own."""
+    across, down = direction
+    (x, y), (base_x, base_y) = (one["origin"] for one in (span, beside))
+    up = (base_y - y) * across - (base_x - x) * down
+    shift, size = up / beside["size"], span["size"] / beside["size"]
+    if not TINY <= size or abs(shift) > MAX_SHIFT:
+        return None
+    if size <= SMALL:
+        return _RAISED if shift >= RAISED else _LOWERED if shift <= LOWERED else None
+    is_next = abs(span["bbox"][0] - beside["bbox"][2]) < 0.2 * beside["size"]
+    return _RAISED if size <= 1 / SMALL and shift >= RAISED_UNSHRUNK and is_next else None
+
+
+def _unveil(span: dict[str, Any], ink: Ink, dashes: dict[tuple[str, str], str]) -> None:
+    """Name characters by their ink, each glyph of a font once."""
+    for char in span["chars"]:
+        if not _VEILED.match(char["c"]) or not _has_width(char["bbox"]):
+            continue
+        glyph = span["font"], char["c"]
+        if glyph not in dashes:
+            dashes[glyph] = _printed(char["c"], ink.is_dash(char["bbox"]))
+        char["c"] = dashes[glyph]
+
+
+def _name_dingbats(chars: Sequence[Char]) -> None:
+    """Write the marks of ZapfDingbats as what they are: its tick has the code of a 4."""
+    for char in chars:
+        char["c"] = char["c"].translate(_MARKS)
+
+
+def _printed(char: str, is_dash: bool | None) -> str:
+    if is_dash:
+        return "-"
+    is_other = is_dash is False and _NEVER_PRINTED.match(char)
+    return _NO_CHARACTER if is_other else char
+
+
+def _has_width(box: Rect) -> bool:
+    return box[2] - box[0] > 0.2 and box[3] - box[1] > 0.2
+
+
+def _turn_ligatures(chars: list[Char]) -> None:
+    """Put lam before alef again: of text from right to left MuPDF turns the letters of a ligature, too.
+
+    The letters of a ligature stand on one place, all but the first without width.
+    """
+    for first, second in pairwise(chars):
+        left, _, right, _ = first["bbox"]
+        if first["c"] in _ALEFS and second["c"] == _LAM and right - left < 0.01:
+            first["c"], second["c"] = second["c"], first["c"]

@@ -1,0 +1,152 @@
+"""Answers questions about a page's ink: what is drawn over a text, and what a glyph looks like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from storage.pdf.child.glyphs.unseen import Rect, touches
+from storage.pdf.child.mupdf import pymupdf
+
+# Points: what is drawn thicker is a bar.
+MAX_RULE = 3.0
+
+# Points of the shorter side of what can hide a word.
+MIN_BAR = 4.0
+
+# Colours whose parts are all lighter are seen by nobody on white paper.
+PALE = 0.94
+
+FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
+# Operators that draw a path or a form; a page without one has neither rules nor bars.
+_DRAWS = re.compile(rb"[\d.]\s+(?:re|l|c|v|y)\s|/\S+\s+(?:Do|sh)\s")
+
+
+class PageInk:
+    """Ink of one page, drawn small and only when a text looks hidden."""
+
+    ZOOM = 0.5
+    MAX_SIDE = 1000
+    GLYPH_DOTS = 48
+    """Dots of a glyph's height when its shape is looked at."""
+
+    def __init__(self, page: pymupdf.Page) -> None:
+        self._page = page
+        self._zoom = min(self.ZOOM, self.MAX_SIDE / max(page.rect.width, page.rect.height, 1))
+
+    @cached_property
+    def _picture(self) -> pymupdf.Pixmap:
+        return self._page.get_pixmap(
+            matrix=pymupdf.Matrix(self._zoom, self._zoom), colorspace=pymupdf.csGRAY, alpha=False
+        )
+
+    def is_white(self, box: Rect) -> bool:
+        """Most of the box is white: ink of neighbours and of text it hides behind does not count."""
+        ink = self._samples(box)
+        return sum(value > 0xE8 for value in ink) * 2 >= len(ink)
+
+    def is_plain(self, box: Rect) -> bool:
+        """Nothing is seen in the middle of the box, whatever its colour is."""
+        x0, y0, x1, y1 = box
+        height, edge = y1 - y0, min((x1 - x0) / 4, 1.5 / self._zoom)
+        ink = self._samples((x0 + edge, y0 + 0.3 * height, x1 - edge, y0 + 0.75 * height))
+        return max(ink, default=0) - min(ink, default=0) < 8
+
+    def _samples(self, box: Rect) -> bytes:
+        picture = self._picture
+        shown = pymupdf.Rect(box) * self._page.rotation_matrix * self._zoom
+        left, right = max(0, int(shown.x0)), max(0, int(shown.x1)) + 1
+        rows = range(max(0, int(shown.y0)), min(picture.height, int(shown.y1) + 1))
+        samples, stride, width = picture.samples, picture.stride, picture.width
+        return b"".join(samples[row * stride + left : row * stride + min(right, width)] for row in rows)
+
+    def is_scan(self) -> bool:
+        """A picture covers four fifths of the page."""
+        whole = self._page.rect * self._page.derotation_matrix
+        pictures = [pymupdf.Rect(image["bbox"]) & whole for image in self._page.get_image_info()]
+        return any(abs(picture) > 0.8 * abs(whole) for picture in pictures)
+
+    def is_dash(self, box: Rect) -> bool | None:
+        """True if a level bar is all that is printed in the box, None if nothing is."""
+        x0, y0, x1, y1 = box
+        zoom = self.GLYPH_DOTS / max(y1 - y0, 1)
+        x0, x1 = x0 + 1 / zoom, x1 - 1 / zoom  # the clip is rounded outwards, to the ink of neighbours
+        picture = self._page.get_pixmap(
+            matrix=pymupdf.Matrix(zoom, zoom),
+            clip=pymupdf.Rect(x0, y0, x1, y1) * self._page.rotation_matrix,
+            colorspace=pymupdf.csGRAY,
+            alpha=False,
+        )
+        width = picture.width
+        inked = [at for at, value in enumerate(picture.samples) if value < 0xA0]
+        if not inked:
+            return None
+        rows, columns = {at // width for at in inked}, {at % width for at in inked}
+        return max(rows) - min(rows) + 1 <= self.GLYPH_DOTS / 5 and len(columns) > len(rows)
+
+    @cached_property
+    def fields(self) -> list[Rect]:
+        """Where values of a form are printed, and notes that were typed on the page."""
+        fields = self._page.widgets() if self._page.first_widget else ()
+        typed = self._page.annots(types=[FREE_TEXT]) if self._page.first_annot else ()
+        return [tuple(one.rect) for one in (*fields, *typed)]
+
+    @cached_property
+    def _drawings(self) -> list[dict[str, Any]]:
+        is_bare = not self._page.first_annot and not _DRAWS.search(self._page.read_contents())
+        return [] if is_bare else list(self._page.get_cdrawings())
+
+    @cached_property
+    def rules(self) -> list[Rect]:
+        """Straight lines that are drawn, level or upright, each as (x0, y0, x1, y1) of its middle."""
+        return [rule for drawing in self._drawings if _is_seen(drawing) for rule in _rules(drawing)]
+
+    @cached_property
+    def bars(self) -> list[Rect]:
+        """Filled areas that may hide what was printed before them."""
+        return [
+            drawing["rect"]
+            for drawing in self._drawings
+            if drawing.get("fill") is not None and _is_large(drawing["rect"])
+        ]
+
+    @cached_property
+    def late_bars(self) -> list[Rect]:
+        """Those that follow a text that they touch."""
+        texts: list[Rect] = []
+        found: list[Rect] = []
+        for kind, box in self._page.get_bboxlog():
+            if kind.endswith("-text"):
+                texts.append(box)
+            elif kind == "fill-path" and _is_large(box) and any(touches(box, text) for text in texts):
+                found.append(box)
+        return found
+
+
+def _is_large(box: Rect) -> bool:
+    return box[2] - box[0] >= MIN_BAR and box[3] - box[1] >= MIN_BAR
+
+
+def _is_seen(drawing: dict[str, Any]) -> bool:
+    color: Sequence[float] = drawing.get("color") or drawing.get("fill") or ()
+    opacity = drawing.get("stroke_opacity" if drawing.get("color") else "fill_opacity")
+    return opacity != 0 and min(color, default=0) < PALE
+
+
+def _rules(drawing: dict[str, Any]) -> Iterator[Rect]:
+    """Its level and upright lines, and its thin rectangles as lines."""
+    for item in drawing["items"]:
+        if item[0] == "l":
+            (x0, y0), (x1, y1) = item[1], item[2]
+        elif item[0] == "re":
+            x0, y0, x1, y1 = item[1]
+            if y1 - y0 <= MAX_RULE:
+                y0 = y1 = (y0 + y1) / 2
+            elif x1 - x0 <= MAX_RULE:
+                x0 = x1 = (x0 + x1) / 2
+        else:
+            continue
+        if abs(y1 - y0) < 1 or abs(x1 - x0) < 1:
+            yield min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)

@@ -1,0 +1,215 @@
+"""Puts what MuPDF reads of a page into rows of words, and reads the page from them.
+
+A page whose words say it all is read by words, which is several times faster; one that shows a sign of more
+(hidden or struck text, raised digits, right-to-left letters) is read by its characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from storage.pdf.child.glyphs.characters import correct, needs_characters
+from storage.pdf.child.glyphs.unseen import Ink, Rect, Unseen, lines_of
+from storage.pdf.child.glyphs.word_gaps import close_up, upright_columns
+from storage.pdf.child.page_text import COMPOUND, PageText, PageTransform, Row, write
+
+_WORD = re.compile(r"[^\s\ufffd]+")  # a glyph that the font maps to nothing is no text
+_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
+_UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\ufffd]")
+
+
+class TextPage(Protocol):
+    """One page as MuPDF read it, in growing detail; see PyMuPDF's class of this name."""
+
+    def extractDICT(self) -> dict[str, Any]:
+        """Blocks, lines and spans."""
+
+    def extractWORDS(self) -> list[tuple[Any, ...]]:
+        """Words as (x0, y0, x1, y1, text, block, line, number)."""
+
+    def extractRAWDICT(self) -> dict[str, Any]:
+        """Blocks, lines, spans and characters."""
+
+
+def read_page(
+    printed: TextPage, number: int, matrix: PageTransform, ink: Ink, compounds: set[str]
+) -> PageText:
+    """Text of page ``number`` in file order, the values of a form beside their labels.
+
+    Ligatures must have been expanded by MuPDF. A word cut at a line's end is joined again: without
+    its hyphen when both parts are letters of one word and ``compounds`` (the hyphenated words met so
+    far in this document, added to here) does not hold it, else with it: ``SOP-IT-`` + ``04``.
+    """
+    page = PageText(number)
+    rows = _merged(upright_columns(_rows(printed, ink, page)), ink.fields)
+    close_up(rows)
+    for row in rows:
+        for word in row.words[:-1]:
+            if "-" in word[0]:
+                compounds.update(COMPOUND.findall(word[0].lower()))
+    write(rows, matrix, compounds, page)
+    return page
+
+
+def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
+    """One row for each of MuPDF's lines that says something."""
+    shown = printed.extractDICT()
+    unseen = Unseen(list(lines_of(shown)), ink)
+    if not unseen and not needs_characters(shown):
+        rows = _rows_of_words(shown, printed.extractWORDS())
+        if rows is not None:
+            return rows
+    raw = printed.extractRAWDICT()
+    page.struck = unseen.erase(list(lines_of(raw)))
+    correct(raw, ink)
+    blocks = enumerate(raw["blocks"])
+    rows = [_row(line, number, page) for number, block in blocks for line in block.get("lines", ())]
+    return [row for row in rows if row.words]
+
+
+def _rows_of_words(shown: dict[str, Any], words: Sequence[tuple[Any, ...]]) -> list[Row] | None:
+    """Rows by MuPDF's words, or None where it takes lines apart in another way than white space does."""
+    rows: list[Row] = []
+    at = 0
+    for number, block in enumerate(shown["blocks"]):
+        for line in block.get("lines", ()):
+            spans = line["spans"]
+            parts = "".join([span["text"] for span in spans]).split()
+            if not parts:
+                continue
+            own = words[at : at + len(parts)]
+            if [word[4] for word in own] != parts:
+                return None
+            at += len(parts)
+            row = Row(number, [[word[4], *word[:4]] for word in own], is_level=_is_level(line))
+            for span in spans:
+                if text := span["text"].strip():
+                    _note_font(row, span, len(text))
+            rows.append(row)
+    return rows if at == len(words) else None
+
+
+def _is_level(line: dict[str, Any]) -> bool:
+    across, down = line["dir"]
+    return bool(across > 0 and abs(down) < 0.01)
+
+
+def _row(line: dict[str, Any], block: int, page: PageText) -> Row:
+    """One of MuPDF's lines; words go on from span to span unless a space stands between."""
+    row = Row(block, is_level=_is_level(line))
+    is_open = False
+    for span in line["spans"]:
+        chars = span["chars"]
+        text = "".join([char["c"] for char in chars])
+        if not (text.isascii() and text.isprintable()):
+            page.unmapped += len(_UNMAPPED.findall(text))
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            word = [match.group(), *_box(chars, start, end, row.is_level)]
+            if is_open and start == 0:
+                _join(row.words[-1], word)
+            else:
+                row.words.append(word)
+        if _WORD.search(text):
+            _note_font(row, span, len(text.strip()))
+        is_open = bool(row.words) and _WORD.match(text[-1:]) is not None
+    return row
+
+
+def _note_font(row: Row, span: dict[str, Any], length: int) -> None:
+    size = round(span["size"], 1)
+    row.sizes[size] = row.sizes.get(size, 0) + length
+    row.is_bold &= bool(span["flags"] & 16) or _BOLD.search(span["font"]) is not None
+
+
+def _box(chars: list[dict[str, Any]], start: int, end: int, is_level: bool) -> Rect:
+    """Box around chars[start:end]; the further letters of a ligature have no width and do not count."""
+    left, top, middle, bottom = chars[start]["bbox"]
+    last_left, last_top, right, last_bottom = chars[end - 1]["bbox"]
+    if is_level and left < middle <= right and last_left < right:
+        return left, top if top < last_top else last_top, right, max(bottom, last_bottom)
+    boxes = [char["bbox"] for char in chars[start:end]]
+    boxes = [box for box in boxes if box[0] < box[2] and box[1] < box[3]] or boxes
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _join(word: list[Any], more: list[Any]) -> None:
+    """Let a word go on in the next span."""
+    word[0] += more[0]
+    word[1:] = [*map(min, word[1:3], more[1:3]), *map(max, word[3:], more[3:])]
+
+
+def _merged(rows: Sequence[Row], fields: Sequence[Rect]) -> list[Row]:
+    """Rows in file order; lines that stand beside each other become one, field values beside their labels."""
+    values = [row for row in rows if any(_is_in(row, field) for field in fields)]
+    merged = list(_beside_each_other([row for row in rows if row not in values] if values else rows))
+    for value in values:
+        _insert_value(merged, value)
+    return merged
+
+
+def _beside_each_other(rows: Sequence[Row]) -> Iterator[Row]:
+    row: Row | None = None
+    for new in rows:
+        if row and _is_beside(row, new):
+            _extend(row, new)
+            continue
+        if row:
+            yield row
+        row = new
+    if row:
+        yield row
+
+
+def _is_beside(row: Row, new: Row) -> bool:
+    """The new line goes on to the right, on the same baseline."""
+    _, _, top, right, bottom = row.words[-1]
+    _, left, y0, _, y1 = new.words[0]
+    return row.is_level and new.is_level and left >= right - 1 and top < (y0 + y1) / 2 < bottom
+
+
+def _extend(row: Row, new: Row) -> None:
+    row.gaps.add(len(row.words))
+    row.words += new.words
+    row.is_bold &= new.is_bold
+    for size, count in new.sizes.items():
+        row.sizes[size] = row.sizes.get(size, 0) + count
+
+
+def _is_in(row: Row, field: Rect) -> bool:
+    """True if a row begins inside the field."""
+    _, x0, y0, x1, y1 = row.words[0]
+    return bool(field[0] <= (x0 + x1) / 2 <= field[2] and field[1] <= (y0 + y1) / 2 <= field[3])
+
+
+def _insert_value(rows: list[Row], value: Row) -> None:
+    """Put a value into the row on its height, or else below the row that is printed above it."""
+    _, left, top, _, bottom = value.words[0]
+    middle = (top + bottom) / 2
+    level = [row for row in rows if row.is_level and row.words[0][2] < middle < row.words[0][4]]
+    if level and value.is_level:
+        _weave(min(level, key=lambda row: _distance(row, left)), value)
+        return
+    above = [number for number, row in enumerate(rows) if row.words[0][4] <= middle]
+    place = max(above, key=lambda number: (rows[number].words[0][4], number), default=-1)
+    value.block = rows[place].block if above else value.block
+    rows.insert(place + 1, value)
+
+
+def _distance(row: Row, left: float) -> tuple[bool, float]:
+    """How far the label of a value is that begins at ``left``: to its left, or else to its right."""
+    ends = [word[3] for word in row.words if word[1] <= left]
+    return (False, left - max(ends)) if ends else (True, row.words[0][1] - left)
+
+
+def _weave(row: Row, value: Row) -> None:
+    """Put a value among the words of a row as a cell of its own."""
+    at = next((at for at, word in enumerate(row.words) if word[1] > value.words[0][1]), len(row.words))
+    length = len(value.words)
+    row.gaps = {gap if gap < at else gap + length for gap in row.gaps} | {at, at + length}
+    row.gaps -= {0, len(row.words) + length}
+    row.words[at:at] = value.words
+    row.is_bold = False

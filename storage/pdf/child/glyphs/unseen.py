@@ -1,0 +1,194 @@
+"""Leaves out what a page holds and does not say: hidden text, text under a bar, and what is struck out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+Rect = tuple[float, float, float, float]
+Span = dict[str, Any]
+
+MIN_FONT_SIZE = 1.0  # points; nobody reads smaller text
+MIN_ALPHA = 13  # of 255; nobody sees text with less opacity
+PALE = 0xF0  # of 255; what is lighter in all its colours is seen on dark ground only
+
+# A line strikes text out that it crosses between these shares of the font size above the baseline.
+STRUCK_FROM, STRUCK_TO = 0.12, 0.55
+
+# Share of such a line that lies on text: rules of tables and charts run on beside it.
+MIN_STRUCK = 0.4
+
+
+class Ink(Protocol):
+    """What has to be asked of the page itself, and only when a text looks odd."""
+
+    @property
+    def fields(self) -> Sequence[Rect]:
+        """Where values of a form are printed."""
+
+    @property
+    def rules(self) -> Sequence[Rect]:
+        """Straight lines that are drawn, level or upright."""
+
+    @property
+    def bars(self) -> Sequence[Rect]:
+        """Filled areas, whatever lies on them or under them."""
+
+    @property
+    def late_bars(self) -> Sequence[Rect]:
+        """Those that are drawn after a text that they touch."""
+
+    def is_white(self, box: Rect) -> bool:
+        """Nothing but white is printed in this box."""
+
+    def is_plain(self, box: Rect) -> bool:
+        """Nothing is seen in this box, whatever its colour is."""
+
+    def is_scan(self) -> bool:
+        """One picture covers the page: unseen text over it is what OCR read there."""
+
+    def is_dash(self, box: Rect) -> bool | None:
+        """True if a level bar is all that is printed in this box, None if nothing is."""
+
+
+class Unseen:
+    """What of one page's text is not seen, or seen with a line through it."""
+
+    def __init__(self, lines: Sequence[dict[str, Any]], ink: Ink) -> None:
+        """``lines`` as MuPDF's dictionary of the page has them, with or without their characters."""
+        self._ink = ink
+        spans = [(line["dir"], span) for line in lines for span in line["spans"]]
+        self._hidden = {number for number, (_, span) in enumerate(spans) if _is_hidden(span, ink)}
+        self._bars = self._covering(spans)
+        self._strikes = _strikes(spans, ink.rules)
+
+    def __bool__(self) -> bool:
+        return bool(self._hidden or self._bars or self._strikes)
+
+    def _covering(self, spans: Sequence[tuple[Any, Span]]) -> list[Rect]:
+        bars = self._ink.bars
+        is_touched = bars and any(touches(bar, span["bbox"]) for bar in bars for _, span in spans)
+        if not is_touched or self._ink.is_scan():
+            return []
+        return list(self._ink.late_bars)
+
+    def erase(self, lines: Sequence[dict[str, Any]]) -> int:
+        """Put spaces for the characters that are not seen; returns the number of words struck out."""
+        struck = number = 0
+        for line in lines:
+            for span in line["spans"]:
+                chars = span["chars"]
+                if number in self._hidden:
+                    _blank(chars)
+                number += 1
+                for bar in self._bars:
+                    self._erase_covered(chars, bar)
+                for strike in self._strikes:
+                    if _crosses(line["dir"], span, strike):
+                        struck += _erase_struck(line["dir"], chars, strike)
+        return struck
+
+    def _erase_covered(self, chars: Sequence[dict[str, Any]], bar: Rect) -> None:
+        under = [char for char in chars if char["c"] != " " and _holds_middle(bar, char["bbox"])]
+        if under and self._ink.is_plain(_around(under)):
+            _blank(under)
+
+
+def _is_hidden(span: Span, ink: Ink) -> bool:
+    """Nobody can see this text: tiny, transparent or invisible, or white on white."""
+    if span["size"] < MIN_FONT_SIZE:
+        return True
+    if span["alpha"] < MIN_ALPHA:
+        return not ink.is_scan()
+    color = span["color"]
+    is_pale = min(color >> 16 & 255, color >> 8 & 255, color & 255) >= PALE
+    return is_pale and ink.is_white(span["bbox"])
+
+
+def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[Rect]:
+    """Those rules that cross text and little else."""
+    if not rules:
+        return []
+    places: defaultdict[tuple[bool, int], list[Rect]] = defaultdict(list)
+    for rule in dict.fromkeys(rules):
+        is_level = rule[3] - rule[1] < 1
+        places[is_level, int(rule[1] if is_level else rule[0])].append(rule)
+    crossed: defaultdict[Rect, float] = defaultdict(float)
+    for direction, span in spans:
+        is_level, low, high = _band(direction, span)
+        for place in range(int(low), int(high) + 1):
+            for rule in places.get((is_level, place), ()):
+                if _crosses(direction, span, rule):
+                    crossed[rule] += _shared(is_level, span["bbox"], rule)
+    return [rule for rule, length in crossed.items() if length >= MIN_STRUCK * _length(rule)]
+
+
+def _band(direction: tuple[float, float], span: Span) -> tuple[bool, float, float]:
+    """Whether the span is level, and from where to where a line through it would be."""
+    across, down = direction
+    x, y = span["origin"]
+    is_level = abs(across) > abs(down)
+    base, up = (y, -across) if is_level else (x, down)
+    ends = base + up * STRUCK_FROM * span["size"], base + up * STRUCK_TO * span["size"]
+    return is_level, min(ends), max(ends)
+
+
+def _crosses(direction: tuple[float, float], span: Span, rule: Rect) -> bool:
+    is_level, low, high = _band(direction, span)
+    is_along = (rule[3] - rule[1] < 1) == is_level
+    at = rule[1] if is_level else rule[0]
+    return is_along and low <= at <= high and _shared(is_level, span["bbox"], rule) > 0
+
+
+def _shared(is_level: bool, box: Rect, rule: Rect) -> float:
+    """Points of a rule that lie beside or on the box."""
+    side = 0 if is_level else 1
+    return min(box[side + 2], rule[side + 2]) - max(box[side], rule[side])
+
+
+def _length(rule: Rect) -> float:
+    return max(rule[2] - rule[0], rule[3] - rule[1])
+
+
+def _erase_struck(direction: tuple[float, float], chars: Sequence[dict[str, Any]], strike: Rect) -> int:
+    """Erase the characters whose middle the line crosses; returns the number of their words."""
+    side = 0 if abs(direction[0]) > abs(direction[1]) else 1
+    words = 0
+    is_under: list[bool] = []
+    for char in chars:
+        middle = (char["bbox"][side] + char["bbox"][side + 2]) / 2
+        is_under.append(char["c"] != " " and strike[side] <= middle <= strike[side + 2])
+    for (is_struck, is_gap), run in groupby(
+        zip(is_under, chars, strict=True), key=lambda one: (one[0], one[1]["c"] == " ")
+    ):
+        if is_struck and not is_gap:
+            words += 1
+            _blank([char for _, char in run])
+    return words
+
+
+def _blank(chars: Sequence[dict[str, Any]]) -> None:
+    for char in chars:
+        char["c"] = " "
+
+
+def _holds_middle(bar: Rect, box: Rect) -> bool:
+    return bar[0] <= (box[0] + box[2]) / 2 <= bar[2] and bar[1] <= (box[1] + box[3]) / 2 <= bar[3]
+
+
+def touches(one: Rect, other: Rect) -> bool:
+    """Both rectangles share some of their area."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _around(chars: Sequence[dict[str, Any]]) -> Rect:
+    lefts, tops, rights, bottoms = zip(*(char["bbox"] for char in chars), strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def lines_of(page: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines of all blocks of MuPDF's dictionary of a page."""
+    for block in page["blocks"]:
+        yield from block.get("lines", ())

@@ -1,0 +1,228 @@
+"""What pages are read to say where their characters and their ink differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from storage.pdf.child.glyphs.page_ink import PageInk
+from storage.pdf.child.glyphs.rows import read_page
+from storage.pdf.child.mupdf import pymupdf
+from storage.pdf.child.page_text import PageText, PageTransform
+
+FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
+CMAP = (
+    b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap"
+    b" 1 begincodespacerange <00> <FF> endcodespacerange %b endcmap end end"
+)
+
+
+def empty_page() -> pymupdf.Page:
+    """A page that keeps its document open."""
+    document = pymupdf.open()
+    page = document.new_page()
+    page.document = document
+    return page
+
+
+def printed(*lines: str, step: float = 18, size: float = 11) -> pymupdf.Page:
+    """A page with these lines in Helvetica, the first at a height of 72 points."""
+    page = empty_page()
+    for number, line in enumerate(lines):
+        page.insert_text((72, 72 + number * step), line, fontsize=size)
+    return page
+
+
+def put(page: pymupdf.Page, y: float, *parts: tuple[str, float, float], gap: float = 0) -> pymupdf.Page:
+    """Print (text, points above the line, size) one after the other."""
+    x = 72.0
+    for text, up, size in parts:
+        page.insert_text((x, y - up), text, fontsize=size)
+        x += pymupdf.get_text_length(text, fontsize=size) + gap
+    return page
+
+
+def renamed(page: pymupdf.Page, *mappings: bytes) -> pymupdf.Page:
+    """The page with codes of its font that stand for other characters."""
+    document = page.document
+    cmap = document.get_new_xref()
+    document.update_object(cmap, "<<>>")
+    document.update_stream(cmap, CMAP % b" ".join(mappings))
+    document.xref_set_key(page.get_fonts()[0][0], "ToUnicode", f"{cmap} 0 R")
+    return page
+
+
+def read(page: pymupdf.Page) -> PageText:
+    with pymupdf.open(stream=page.document.tobytes()) as saved:
+        text_page = saved[0].get_textpage(flags=FLAGS)
+        return read_page(text_page, 1, PageTransform(1, 0, 0, 1, 0, 0), PageInk(saved[0]), set())
+
+
+def lines(page: pymupdf.Page) -> list[str]:
+    return [line for line in read(page).text.splitlines() if line]
+
+
+@pytest.mark.parametrize("code", [b"00AD", b"2011", b"0002", b"FEFF", b"F02D", b"FFFD"])
+def test_a_dash_is_what_is_drawn_as_one_whatever_its_code(code: bytes) -> None:
+    """Numbers keep their hyphen and words cut at a line's end are joined, whatever the font calls it."""
+    page = printed(
+        "Take 5-10 ml at -20 C until 2026-11-30, part SS-25-M, docu-", "mentation of 2019-", "2020.", step=13
+    )
+    names = (
+        b"2 beginbfrange <20> <2C> <0020> <2E> <7E> <002E> endbfrange",
+        b"1 beginbfchar <2D> <%b> endbfchar" % code,
+    )
+    assert lines(renamed(page, *names)) == [
+        "Take 5-10 ml at -20 C until 2026-11-30, part SS-25-M, documentation of 2019-2020."
+    ]
+
+
+def test_a_soft_hyphen_without_ink_is_none() -> None:
+    """One that the font prints as a blank leaves its word whole."""
+    page = printed("Over~time pay")
+    names = b"1 beginbfrange <20> <7D> <0020> endbfrange", b"1 beginbfchar <7E> <00AD> endbfchar"
+    page.document.xref_set_key(page.get_fonts()[0][0], "Encoding", "<</Differences [126 /space]>>")
+    assert lines(renamed(page, *names)) == ["Overtime pay"]
+
+
+def test_a_word_cut_at_a_line_end_is_whole_however_wide_the_lines_are_spaced() -> None:
+    page = printed("See the docu-", "mentation of SOP-IT-", "04 before.", step=30)
+    assert lines(page) == ["See the documentation of SOP-IT-04 before."]
+
+
+@pytest.mark.parametrize("up", [4, 5])
+def test_raised_and_lowered_digits_stay_what_they_are(up: float) -> None:
+    """A footnote's mark, an exponent and an index are no digits of the number beside them."""
+    fee = ("The fee is 500", 0, 11), ("2", up, 7), (" EUR after 14", 0, 11), ("1", up, 6), (" days", 0, 11)
+    amount = (" for 10", 0, 11), ("-5", up, 7), (" m", 0, 11), ("3", up, 7)
+    page = put(empty_page(), 72, *fee, *amount, (" of H", 0, 11), ("2", -2, 7), ("O.", 0, 11))
+    assert lines(page) == ["The fee is 500² EUR after 14¹ days for 10⁻⁵ m³ of H₂O."]
+
+
+def test_a_digit_beside_a_large_initial_is_not_raised() -> None:
+    page = put(empty_page(), 100, ("T", 0, 36), ("12 items", 18, 11))
+    assert "12 items" in read(page).text
+
+
+def test_superscripts_and_fractions_are_kept_as_printed() -> None:
+    """Folded they would be digits: 105 cells, 21 hours."""
+    page = empty_page()
+    page.insert_htmlbox((60, 60, 500, 200), "2½ hours, 10⁵ cells, 320¹ EUR, 20 m²")
+    assert lines(page) == ["2½ hours, 10⁵ cells, 320¹ EUR, 20 m²"]
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    """By a line, a thin rectangle or a note, in words or in a part of one; rules of tables strike nothing."""
+    page = printed(
+        "at least eight fourteen", "the fine is 4050 EUR", "old sentence", "noted words", "A 10", step=12
+    )
+    for words, share in (("eight", 1.0), ("4050", 0.5)):
+        x0, y0, x1, y1 = page.search_for(words)[0]
+        page.draw_line((x0, y0 + 0.52 * (y1 - y0)), (x0 + share * (x1 - x0), y0 + 0.52 * (y1 - y0)))
+    x0, y0, x1, y1 = page.search_for("old sentence")[0]
+    page.draw_rect((x0, (y0 + y1) / 2 - 0.3, x1, (y0 + y1) / 2 + 0.3), fill=(1, 0, 0), color=None)
+    page.add_strikeout_annot(page.search_for("noted")[0])
+    page.draw_line((60, 116), (500, 116))  # a line of a chart behind a label
+    page.draw_line((60, 75), (200, 75))
+    text = read(page)
+    assert text.text.split("\n") == ["at least fourteen", "the fine is 50 EUR", "words", "A 10"]
+    assert text.struck == 5
+
+
+def test_struck_words_are_found_in_text_that_runs_upwards() -> None:
+    page = empty_page()
+    page.insert_text((172, 300), "sideways gone kept", fontsize=11, rotate=90)
+    x0, y0, x1, y1 = page.search_for("gone")[0]
+    page.draw_line(((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1))
+    assert lines(page) == ["sideways kept"]
+
+
+def black_out(page: pymupdf.Page, box: pymupdf.Rect) -> None:
+    page.draw_rect(box, fill=(0, 0, 0))
+
+
+def paint_white(page: pymupdf.Page, box: pymupdf.Rect) -> None:
+    page.draw_rect(box, fill=(1, 1, 1), color=None)
+
+
+def note_black(page: pymupdf.Page, box: pymupdf.Rect) -> None:
+    note = page.add_rect_annot(box)
+    note.set_colors(fill=(0, 0, 0))
+    note.update()
+
+
+@pytest.mark.parametrize("cover", [black_out, paint_white, note_black])
+def test_what_lies_under_a_bar_is_not_read(cover: Callable[[pymupdf.Page, pymupdf.Rect], None]) -> None:
+    page = printed("Born 1980, salary 84,000 EUR", "Visible")
+    cover(page, page.search_for("84,000")[0])
+    assert lines(page) == ["Born 1980, salary EUR", "Visible"]
+
+
+def test_text_on_a_coloured_ground_and_under_a_marker_is_read() -> None:
+    page = printed("Highlighted later")
+    page.draw_rect((70, 60, 170, 78), fill=(1, 1, 0), fill_opacity=0.4, color=None)
+    for y, color in ((100, (0, 0, 0)), (140, (1, 1, 1))):
+        page.draw_rect((60, y - 20, 400, y + 10), fill=(0.4, 0.4, 0.5))
+        page.insert_text((72, y), "On ground", color=color)
+    assert lines(page) == ["Highlighted later", "On ground", "On ground"]
+
+
+def fill_in(page: pymupdf.Page, fields: Sequence[tuple[object, tuple[float, float, float, float]]]) -> None:
+    for number, (value, box) in enumerate(fields):
+        field = pymupdf.Widget()
+        is_choice = value is True
+        field.field_type = pymupdf.PDF_WIDGET_TYPE_CHECKBOX if is_choice else pymupdf.PDF_WIDGET_TYPE_TEXT
+        field.field_name, field.field_value, field.rect = f"field {number}", value, pymupdf.Rect(box)
+        page.add_widget(field)
+
+
+def test_values_of_a_form_stand_beside_their_labels() -> None:
+    """Behind their labels or below them; a tick stands before what it agrees to, as a tick and not as a 4."""
+    page = printed("Policy number:", "Telephone:", "First name            Last name", "", "I agree")
+    fill_in(page, [
+        ("ZK-448", (220, 60, 460, 76)), ("010 555", (220, 78, 460, 94)),
+        ("Ada", (72, 112, 160, 128)), ("Lovelace", (180, 112, 260, 128)), (True, (56, 134, 68, 146)),
+    ])  # fmt: skip
+    page.add_freetext_annot((120, 132, 300, 150), "typed here")
+    policy, telephone, labels, names, agreed = lines(page)
+    assert (policy, telephone) == ("Policy number:  ZK-448", "Telephone:  010 555")
+    assert (labels.split(), names) == ("First name Last name".split(), "Ada  Lovelace")
+    assert agreed in ("✓  I agree  typed here", "✔  I agree  typed here")
+
+
+def test_words_in_pieces_around_ligatures_are_whole() -> None:
+    pieces = "The con fi guration fi le of the sta ff and the o ffi ce is certi fi ed".split()
+    page = put(empty_page(), 72, *((piece, 0, 11) for piece in pieces), gap=3)
+    assert lines(page) == ["The configuration file of the staff and the office is certified"]
+
+
+def test_words_set_letter_by_letter_are_whole_and_choices_are_not() -> None:
+    page = empty_page()
+    for number, text in enumerate(("DELIVERY TERMS", "in nine days.", "ABCDEF", "YNYNNY")):
+        put(page, 80 + 40 * number, *((letter, 0, 11) for letter in text), gap=5)
+    page.insert_text((72, 300), "P A Y M E N T   T E R M S", fontsize=12)
+    assert lines(page) == ["DELIVERY TERMS", "in nine days.", "A B C D E F", "Y N Y N N Y", "PAYMENT TERMS"]
+
+
+def test_lam_stands_before_alef() -> None:
+    """Letters of one Arabic ligature keep their order when text is turned from right to left."""
+    page = printed("waL")  # drawn from left to right; L is the ligature
+    names = b"3 beginbfchar <77> <0648> <61> <0627> <4C> <06440623> endbfchar"
+    assert lines(renamed(page, names)) == ["\u0644\u0623\u0627\u0648"]
+
+
+def test_upright_japanese_is_read_by_columns() -> None:
+    page = empty_page()
+    for column, text in enumerate(("本規則は従業員に", "適用する。休暇は")):
+        for number, char in enumerate(text):
+            page.insert_text((400 - 24 * column, 100 + 14 * number), char, fontsize=12, fontname="japan")
+    assert lines(page) == ["本規則は従業員に", "適用する。休暇は"]
+
+
+def test_columns_of_single_signs_in_a_table_stay_rows() -> None:
+    page = empty_page()
+    for row in range(5):
+        for column, sign in enumerate("是否有"):
+            page.insert_text((72 + 90 * column, 100 + 20 * row), sign, fontsize=12, fontname="china-s")
+    assert lines(page) == ["是  否  有"] * 5
