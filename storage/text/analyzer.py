@@ -16,7 +16,7 @@ from typing import Self
 
 import Stemmer
 
-ANALYZER = "terms-2"
+ANALYZER = "terms-3"
 """Raise it when other terms are made of a text: what is indexed and what is asked would no longer meet."""
 
 TITLE_WEIGHT = 2
@@ -24,21 +24,28 @@ HEADING_WEIGHT = 1
 MAX_TERM_CHARS = 64
 """Longer runs are no words (base64, rulers); engines limit the size of a key."""
 
-_DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d"), "-")
+_DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\u207b\u208b\ufe58\ufe63\uff0d"), "-")
 _APOSTROPHES = dict.fromkeys(map(ord, "\u2018\u2019\u02bc\uff07"), "'")
 _LETTERS = str.maketrans(
     {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
 )
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _TYPOGRAPHY = {**_DASHES, **_APOSTROPHES, **_LETTERS, **_INVISIBLE}
+_SHIFTED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u2080-\u2089"
+_FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
+# NFKD would make 105 of 10\u2075 and 21/2 of 2\u00bd. Behind a letter a digit may join: m\u00b2 is m2.
+_AFTER_NUMBER = (
+    (re.compile(rf"(?<=\d)(?=[{_FRACTIONS}]|[{_SHIFTED}]+[\u2044/])"), " "),
+    (re.compile(rf"(?<=\d)(?=[{_SHIFTED}]|[\u207a\u207b\u208a\u208b][{_SHIFTED}])"), "^"),
+)
 _UMLAUTS = {letter + "\u0308": composed for letter, composed in zip("aouAOU", "äöüÄÖÜ", strict=True)}
 _BARE = str.maketrans("äöüÄÖÜ", "aouAOU")
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 
 _TOKEN = re.compile(
     r"""
-    (?P<number>\d++(?:[.,:]\d++)*+(?![^\W_])(?![-/_&@+']\w)(?:[ ]?%)?)   # 1,204.5   50 %   2:00   10.0.0.1
-  | (?P<word>[^\W_]+(?:[-_./:@&'+][^\W_]+)*(?:\+\+|\#)?)         # SOP-IT-04   don't   R&D   C++
+    (?P<number>\d++(?:[.,:]\d++)*+(?![^\W_])(?![-/_&@+']\w|\^-?\d)(?:[ ]?%)?)   # 1,204.5   50 %   2:00
+  | (?P<word>[^\W_]+(?:(?:[-_./:@&'+]|\^-?)[^\W_]+)*(?:\+\+|\#)?)   # SOP-IT-04   don't   R&D   C++   10^5
     """,
     re.VERBOSE,
 )
@@ -54,7 +61,8 @@ _STEMMER = Stemmer.Stemmer("english", 0)
 
 def analyze(text: str) -> list[str]:
     """The terms of a text, repeated as they occur; none holds whitespace."""
-    return [term for token in _TOKEN.finditer(_fold_accents(text)) for term in _terms(*token.groups())]
+    plain = _fold_accents(text).replace("\u2044", "/")  # \u00bd is also found as 1/2
+    return [term for token in _TOKEN.finditer(plain) for term in _terms(*token.groups())]
 
 
 def words_of(text: str) -> list[str]:
@@ -105,6 +113,8 @@ def _fold_accents(text: str) -> str:
     """All that ``fold`` does, but the umlauts are left."""
     if text.isascii():
         return text
+    for place, mark in _AFTER_NUMBER:
+        text = place.sub(mark, text)
     decomposed = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHY))
     for parts, umlaut in _UMLAUTS.items():
         decomposed = decomposed.replace(parts, umlaut)

@@ -29,6 +29,7 @@ _SAME = {
     **dict.fromkeys("“”„‟″«»", '"'),
     **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
 }
+_SIGNS = "⁺⁻₊₋"
 _UNSEEN = {"Mn", "Cf", "Cc", "Zs", "Zl", "Zp"}
 _MARKS = re.compile(r"(?: \[\d+\])+$")
 _ITEM = re.compile(r"(?:[-•*]|\d{1,2}[.)])\s")
@@ -330,9 +331,13 @@ def _is_seen(char: str) -> bool:
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:
     """Comparable characters with the offset each comes from; whitespace and invisible ones are gone."""
+    before = ""
     for offset, char in enumerate(text):
+        if before.isdecimal() and (char in _SIGNS or char.isnumeric() > char.isdecimal()):
+            yield "^", offset  # a footnote's mark, an exponent or a fraction: no digit of the number
         for part in _comparable(char):
             yield part, offset
+        before = char
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,9 @@ from storage.text.analyzer import analyze, fold
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 _CODE = re.compile(r"[^\W_]+(?:[-_./][^\W_]+)*")
 _CODE_PART = re.compile(r"\d+|[^\W\d_]+")
-_FRACTIONS = {"1⁄2": "0.5", "1⁄4": "0.25", "3⁄4": "0.75"}
+_FRACTION = re.compile(r"(?:(?<![\d.,])(?P<whole>\d{1,4}) )?(?P<part>\d{1,2})⁄(?P<of>[1-9]\d?)")
+_POWER = re.compile(r"(?<![\d.,])10\^(-?)(?=\d)")
+_FOOTNOTE = re.compile(r"(?<=\d)\^-?\d+")
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-•*])\s+")
 _NUMBER = re.compile(r"(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d+(?:[.,:/-]\d+)*")
 _PARTS = re.compile(r"[:/ -]|\.(?=\d+\.)|(?<=\.\d\d)\.|(?<=\.\d)\.")
@@ -154,10 +156,13 @@ _source = lru_cache(maxsize=64)(_Source)
 
 
 def _folded(text: str) -> str:
-    folded = fold(text)
-    for fraction, decimal in _FRACTIONS.items():
-        folded = folded.replace(fraction, decimal)
-    return folded
+    """Plain letters, 2½ as a decimal, a power of ten as a code, numbers without their footnote's mark."""
+    folded = _POWER.sub(lambda power: "10em" if power[1] else "10e", _FRACTION.sub(_as_decimal, fold(text)))
+    return _FOOTNOTE.sub("", folded)
+
+
+def _as_decimal(fraction: re.Match[str]) -> str:
+    return str(round(int(fraction["whole"] or 0) + int(fraction["part"]) / int(fraction["of"]), 3))
 
 
 def _without_codes(text: str) -> str:
