@@ -12,10 +12,10 @@ from storage.text.sentences import SPLITTER
 
 PARSER = "mupdf-5"
 """Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
-CHUNKER = "headings-3"
+CHUNKER = "headings-4"
 """Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
-LAYOUT = "layout-3"
+LAYOUT = "layout-4"
 """Raise it when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py``
 finds other figures on it."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,14 @@ from storage.pdf.child.ocr_engine import OcrEngine, Picture
 from storage.pdf.child.ocr_layout import WHOLE, page_of
 from storage.text.word_boxes import SCALE
 
-DPI, MAX_SIDE, MIN_SIDE = 150, 3000, 64
-"""How a page is drawn for reading: more dots cost time and show the models no more letters."""
+# How a page is drawn for reading: as finely as its picture is, within these limits.
+MIN_DPI, MAX_SIDE, MIN_SIDE = 150, 3000, 64
 
+# Points of paper around what is printed.
+MARGIN = 10
+
+# Reading pictures takes seconds a page, and everything else comes first.
 NICENESS = 15
-"""Reading pictures takes seconds a page, and everything else comes first."""
 
 _engines: list[OcrEngine] = []
 
@@ -60,9 +65,28 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     count, number = page_count(document), job["page"]
     if not 1 <= number <= count:
         raise Fault("NoPages", f"the PDF has {count} pages and no page {number}")
-    picture, dpi = draw(document, number, job.get("clip") or WHOLE)
+    clip = job.get("clip")
+    part = clip or printed_part(document, number)
+    picture, dpi = draw(document, number, part)
     height, width = picture.shape[:2]
-    yield to_line(page_of(_engines[0].read(picture, dpi), dpi, (width, height), number, job.get("clip")))
+    page = page_of(_engines[0].read(picture, dpi), dpi, (width, height), number, part)
+    yield to_line({**page, "clip": clip})
+
+
+def printed_part(document: pymupdf.Document, number: int) -> tuple[int, ...]:
+    """The part of a page with all that is printed: a receipt on a sheet of paper is small."""
+    try:
+        page = document[number - 1]
+        ink = pymupdf.Rect(pymupdf.EMPTY_RECT())
+        for _, box in page.get_bboxlog():
+            ink |= pymupdf.Rect(box)
+        shown = (ink * page.rotation_matrix + (-MARGIN, -MARGIN, MARGIN, MARGIN)) & page.rect
+        part = shown * pymupdf.Matrix(SCALE / page.rect.width, SCALE / page.rect.height)
+    except PAGE_FAULTS as error:
+        if is_out_of_memory(error):
+            raise
+        return WHOLE
+    return tuple(part.round()) if part else WHOLE
 
 
 def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
@@ -73,7 +97,7 @@ def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[
         y0, y1 = (page.rect.height * side / SCALE for side in clip[1::2])
         part = pymupdf.Rect(x0, y0, x1, y1)
         long, short = max(part.width, part.height, 1), max(1, min(part.width, part.height))
-        zoom = min(max(DPI / 72, MIN_SIDE / short), MAX_SIDE / long)
+        zoom = min(max(_own_dpi(page, part) / 72, MIN_SIDE / short), MAX_SIDE / long)
         drawn = page.get_pixmap(
             matrix=pymupdf.Matrix(zoom, zoom), clip=part, colorspace=pymupdf.csRGB, alpha=False
         )
@@ -84,3 +108,14 @@ def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[
     flat = np.frombuffer(drawn.samples, np.uint8)
     rows = flat.reshape(drawn.height, drawn.stride)[:, : 3 * drawn.width]
     return np.ascontiguousarray(rows.reshape(drawn.height, drawn.width, 3)[:, :, ::-1]), zoom * 72
+
+
+def _own_dpi(page: pymupdf.Page, part: pymupdf.Rect) -> float:
+    """Dots an inch of the largest picture in a part of the page."""
+    shown = part * page.derotation_matrix
+    pictures = [(abs(pymupdf.Rect(one["bbox"]) & shown), one) for one in page.get_image_info()]
+    area, largest = max(pictures, key=itemgetter(0), default=(0, {}))
+    if not area:
+        return MIN_DPI
+    dots = largest["width"] * largest["height"] / abs(pymupdf.Rect(largest["bbox"]))
+    return float(max(MIN_DPI, 72 * math.sqrt(dots)))

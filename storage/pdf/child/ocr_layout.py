@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import cmath
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +16,32 @@ from numpy.typing import NDArray
 from storage.pdf.child.page_text import PageText, PageTransform, Row, write
 from storage.text.word_boxes import SCALE
 
+# Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left.
 Quad = NDArray[np.float32]
-"""Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left."""
 
 WHOLE = (0, 0, SCALE, SCALE)
 
+# Radians: lines that differ by less from the page's direction are skewed as it is, and those that differ by
+# more than the second run their own way, as along an edge.
+SKEW, MAX_TURN = 0.1, 0.35
+
+# Long lines on each side of a gap that make two columns of it; fewer are cells of a table.
 COLUMN_LINES = 4
-"""Long lines on each side of a gap that make two columns of it; fewer are cells of a table."""
 
+# Width to height of a line that fills a column rather than a cell.
 LONG = 9
-"""Width to height of a line that fills a column rather than a cell."""
 
-ACROSS = 0.2
-"""Most of a region's lines that may run across both columns: titles and wide tables."""
+# Lines in two columns for each that runs across both: with more of them it is another part of the page.
+LINES_PER_CROSSING = 4
 
+# Share of lines that begin in the middle of a sentence, from which on they are prose.
+PROSE = 0.25
+
+# Font size to the height of the box that is found around a line.
 LETTERS = 0.7
-"""Font size to the height of the box that is found around a line."""
 
+# Sizes that differ by less are one: the boxes are not exact to a pixel.
 SAME_SIZE = 0.2
-"""Sizes that differ by less are one: the boxes are not exact to a pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +105,10 @@ def page_of(
 
 def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
     """The lines as rows, column by column, with boxes in pixels of the picture they were seen in."""
-    if not lines:
+    groups = [group for way in _ways(lines) for group in _arranged(way)]
+    if not groups:
         return []
-    angle = _angle(lines)
-    placed = [_place(line, angle) for line in lines]
-    groups = _arranged(placed)
-    heights = [one.height for one in placed for text, _ in one.line.words for _ in text]
+    heights = [one.height for group in groups for one in group for text, _ in one.line.words for _ in text]
     usual = median(heights) * LETTERS * 72 / dpi  # the font size of most letters, in points
     rows: list[Row] = []
     for block, group in enumerate(groups):
@@ -109,11 +116,39 @@ def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
     return rows
 
 
+def _ways(lines: Sequence[SeenLine]) -> Iterator[Group]:
+    """The lines of each direction, as if it were level, the prevailing one first."""
+    while lines:
+        angle = _angle(lines)
+        is_own = [abs(_turn(line, angle)) < MAX_TURN for line in lines]
+        yield [_place(line, angle) for line, own in zip(lines, is_own, strict=True) if own]
+        lines = [line for line, own in zip(lines, is_own, strict=True) if not own]
+
+
 def _angle(lines: Sequence[SeenLine]) -> float:
-    """The direction in which most text runs, in radians: 0 is to the right, a quarter is down."""
-    across = sum(float(line.quad[1][0] - line.quad[0][0]) for line in lines)
-    down = sum(float(line.quad[1][1] - line.quad[0][1]) for line in lines)
-    return math.atan2(down, across)
+    """Direction of the text, in radians: 0 is to the right, a quarter is down.
+
+    It is that of the middle letter, made exact by the lines near it, so that an edge or stamp tilts nothing.
+    """
+    about = _mean_angle(lines)
+    lines = sorted(lines, key=lambda line: _turn(line, about))
+    letters = [line for line in lines for text, _ in line.words for _ in text]
+    about = _mean_angle([letters[len(letters) // 2]])
+    return _mean_angle([line for line in lines if abs(_turn(line, about)) < SKEW])
+
+
+def _mean_angle(lines: Iterable[SeenLine]) -> float:
+    return cmath.phase(sum(map(_vector, lines)))
+
+
+def _turn(line: SeenLine, angle: float) -> float:
+    """Angle between a line and a direction, from minus to plus a half turn."""
+    return cmath.phase(_vector(line) * cmath.rect(1, -angle))
+
+
+def _vector(line: SeenLine) -> complex:
+    """From the line's first corner to its second."""
+    return complex(*(line.quad[1] - line.quad[0]))
 
 
 def _place(line: SeenLine, angle: float) -> _Placed:
@@ -126,51 +161,80 @@ def _place(line: SeenLine, angle: float) -> _Placed:
 
 def _arranged(lines: Group) -> list[Group]:
     """Groups of lines that are read one after the other; inside a group rows go across."""
-    gap = _column_gap(lines)
-    if gap is None:
+    lines = sorted(lines, key=lambda one: one.middle)
+    band = _column_band(lines)
+    if band is None:
         return [lines]
+    above, below = lines[: band.start], lines[band.end :]
+    columns = _by_columns(lines[band.start : band.end], band.gap)
+    return [*(_arranged(above) if above else ()), *columns, *(_arranged(below) if below else ())]
+
+
+def _by_columns(lines: Group, gap: float) -> list[Group]:
+    """The columns on both sides of a gap, between the lines that cross it."""
     groups: list[Group] = []
-    sides: tuple[Group, Group] = ([], [])
-    wide: Group = []
-    for one in sorted(lines, key=lambda one: one.middle):
-        if one.left < gap < one.right:
-            groups += _closed(*sides)
-            sides = ([], [])
-            wide.append(one)
-            continue
-        if wide:
-            groups.append(wide)
-            wide = []
-        sides[one.left >= gap].append(one)
-    return groups + _closed(*sides) + ([wide] if wide else [])
+    for is_wide, run in groupby(lines, key=lambda one: one.left < gap < one.right):
+        own = list(run)
+        sides = (
+            [own]
+            if is_wide
+            else [[one for one in own if (one.left >= gap) == side] for side in (False, True)]
+        )
+        groups += [group for side in sides if side for group in ([side] if is_wide else _arranged(side))]
+    return groups
 
 
-def _closed(left: Group, right: Group) -> list[Group]:
-    """Both sides of a gap, the left one first, each of which may have columns again."""
-    return [group for side in (left, right) if side for group in _arranged(side)]
+class _Band(NamedTuple):
+    """A stretch of lines in two columns."""
+
+    score: int  # lines in columns, less those that cross the gap
+    start: int
+    end: int
+    gap: float
 
 
-def _column_gap(lines: Group) -> float | None:
-    """Where a gap between two columns is, if there is one: few lines cross it, and both sides are full."""
-    best: tuple[int, float] | None = None
-    for x in sorted({one.left - one.height / 2 for one in lines if one.is_long}):
-        crossing = sum(one.left < x < one.right for one in lines)
-        left = [one for one in lines if one.right <= x and one.is_long]
-        right = [one for one in lines if one.left >= x and one.is_long]
-        if crossing > ACROSS * len(lines) or not _stand_beside(left, right):
-            continue
-        if best is None or crossing < best[0]:
-            best = crossing, x
-    return best and best[1]
+def _column_band(lines: Group) -> _Band | None:
+    """The longest stretch of lines, sorted from the top, that a gap parts into columns."""
+    gaps = {one.left - one.height / 2 for one in lines if one.is_long}
+    bands = (band for gap in sorted(gaps) for band in _bands(lines, gap))
+    return max((band for band in bands if _has_columns(lines[band.start : band.end], band.gap)), default=None)
 
 
-def _stand_beside(left: Group, right: Group) -> bool:
-    """Both sides are full, over much the same part of the page."""
-    if min(len(left), len(right)) < COLUMN_LINES:
+def _bands(lines: Group, gap: float) -> Iterator[_Band]:
+    """Stretches of lines of which few cross a gap."""
+    score = start = 0
+    best = _Band(0, 0, 0, gap)
+    for number, one in enumerate(lines, start=1):
+        score += -LINES_PER_CROSSING if one.left < gap < one.right else 1
+        best = max(best, _Band(score, start, number, gap))
+        if score < 0 or number == len(lines):
+            yield best
+            score, start, best = 0, number, _Band(0, number, number, gap)
+
+
+def _has_columns(lines: Group, gap: float) -> bool:
+    """Both sides are full, over much the same part of the page, and are not the cells of rows."""
+    left, right = [one for one in lines if one.right <= gap], [one for one in lines if one.left >= gap]
+    long_left, long_right = ([one for one in side if one.is_long] for side in (left, right))
+    if min(len(long_left), len(long_right)) < COLUMN_LINES or _are_cells(left, right):
         return False
-    (top, bottom), (other_top, other_bottom) = _span(left), _span(right)
+    (top, bottom), (other_top, other_bottom) = _span(long_left), _span(long_right)
     shared = min(bottom, other_bottom) - max(top, other_top)
     return shared > min(bottom - top, other_bottom - other_top) / 2
+
+
+def _are_cells(left: Group, right: Group) -> bool:
+    """The lines of one side all stand beside one of the other, and neither side is prose."""
+    fewer, more = sorted((left, right), key=len)
+    return not (_is_prose(left) or _is_prose(right)) and all(
+        any(_is_level(one, other) for other in more) for one in fewer
+    )
+
+
+def _is_prose(group: Group) -> bool:
+    """Sentences go on from line to line."""
+    begins = [one.line.words[0][0][:1] for one in group]
+    return sum(char.isalpha() and not char.isupper() for char in begins) >= PROSE * len(group)
 
 
 def _span(group: Group) -> tuple[float, float]:
@@ -200,9 +264,15 @@ def _rows(group: Group, block: int, dpi: float, usual: float) -> list[Row]:
 
 def _is_beside(row: Group, one: _Placed) -> bool:
     """On the same height, and next to everything that is in the row already."""
-    is_level = all(abs(one.middle - other.middle) < 0.5 * min(one.height, other.height) for other in row)
     reach = 0.5 * one.height
-    return is_level and all(one.left > other.right - reach or one.right < other.left + reach for other in row)
+    return all(
+        _is_level(one, other) and (one.left > other.right - reach or one.right < other.left + reach)
+        for other in row
+    )
+
+
+def _is_level(one: _Placed, other: _Placed) -> bool:
+    return abs(one.middle - other.middle) < 0.5 * min(one.height, other.height)
 
 
 def _row(cells: Group, block: int, dpi: float, usual: float) -> Row:
