@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from ingestion.layout.table_headers import is_header
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, Region
 
@@ -56,16 +57,16 @@ class Grid:
         return cls(rows, page) if is_table and not _is_contents(words, page) else None
 
     def has_header(self, lines: Sequence[Line]) -> bool:
-        """Whether the first row names the columns: a form's first row is a row like the others."""
-        first, *others = self.rows
-        if not first[-1] or any(_is_label(row[0], self.page.text) for row in self.rows):
+        """True if the first row names the columns: a form's first row is a row like the others."""
+        text = self.page.text
+        if any(_is_label(row[0], text) for row in self.rows):
             return False
-        return _is_bold(first, lines) or not any(_is_bold(row, lines) for row in others)
-
-
-def _is_bold(row: Sequence[Cell], lines: Sequence[Line]) -> bool:
-    words = [word for cell in row for word in cell]
-    return bool(words) and all(lines[word.line].is_bold for word in words)
+        own = [{word.line for cell in row for word in cell} for row in self.rows]
+        return is_header(
+            [[" ".join(text[word.start : word.end] for word in cell) for cell in row] for row in self.rows],
+            bold=[all(lines[line].is_bold for line in row) for row in own],
+            sizes=[max(lines[line].size for line in row) for row in own],
+        )
 
 
 def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:

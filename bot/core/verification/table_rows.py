@@ -80,13 +80,10 @@ def _all_cells(row: str) -> list[str]:
 
 
 def find_header(text: str, at: int) -> tuple[int, int] | None:
-    """(start, end) of the row that names the columns of the row at an offset: a rule stands under it.
-
-    A first row with a number in it is data, as of a table of contents.
-    """
+    """(start, end) of the row that names the columns of the row at an offset: a rule stands under it."""
     above = text[:at].split("\n")[:-1]
     table = list(takewhile(lambda line: line.startswith("|"), reversed(above)))
-    if len(table) < 2 or not _RULE.fullmatch(table[-2]) or any(map(str.isdigit, _all_cells(table[-1]))):
+    if len(table) < 2 or not _RULE.fullmatch(table[-2]):
         return None
     start = sum(len(line) + 1 for line in above[: len(above) - len(table)])
     return start, start + len(table[-1])

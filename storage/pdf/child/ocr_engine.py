@@ -31,8 +31,8 @@ MARGIN = 0.15
 MIN_SCORE = 0.6
 """What is read with less certainty is a stamp, a pattern or an unknown script more often than words."""
 
-# Lines are found in a smaller picture than they are read in, in a third of the time and half the memory: at this
-# resolution, and that of a small page in one as long as a sheet of A4 gives.
+# Lines are found in a smaller picture than they are read in, in a third of the time and half the memory: at
+# this resolution, and that of a small page in one as long as a sheet of A4 gives.
 DETECTION_DPI, MIN_DETECTION_SIDE, MAX_DETECTION_SIDE = 110, 1286, 2000
 
 TALL = 1.5

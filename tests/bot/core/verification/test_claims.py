@@ -102,7 +102,7 @@ def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list
 
 TABLE = "| System | Kept for | |\n| --- | --- | --- |\n| Mail | 90 days | |\n| Files | | daily |"
 STAFF = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Bob | |"
-CONTENTS = "| 1 | Rules | 2 |\n| --- | --- | --- |\n| 2 | Duties | 5 |"
+YEARS = "| State | 1975 | 1988 |\n| --- | --- | --- |\n| Kerala | 5738 | 6633 |"
 STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 
 
@@ -114,7 +114,7 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
         (STAFF, "Name | Room", "“Name · Room” [1]"),
         (TABLE, "Mail | 90 days", "“System: Mail · Kept for: 90 days” [1]"),
         (TABLE, "Files | | daily", "“System: Files · daily” [1]"),
-        (CONTENTS, "2 | Duties | 5", "“2 · Duties · 5” [1]"),
+        (YEARS, "Kerala | 5738 | 6633", "“State: Kerala · 1975: 5738 · 1988: 6633” [1]"),
         (
             f"Tabelle 3: Fristen\n\n{TABLE}",
             "Mail | 90 days",

@@ -1,0 +1,87 @@
+"""Tells a header from a first row like the others: it looks different, or names what are values below it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+# Columns in which a header has to differ from the rows: a sheet of two may begin with any pair.
+MIN_DIFFERING, MIN_COLUMNS = 2, 3
+
+# Share of a column's cells that are of one kind.
+MOST = 0.6
+
+# Size of a header's letters to that of the rows'.
+LARGER = 1.1
+
+_NUMBER = re.compile(r"\d(?:[\d.,'\u2019\u202f\xa0]*\d)?")
+_VALUE = re.compile(r"[\W_]*(?:[A-Z]{1,3}\W{0,2})?\d")
+_YEAR = re.compile(r"(?:19|20)\d\d(?:[/\u2013-]\d{2,4})?")
+
+Texts = Sequence[str]
+
+
+def is_header(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[float]) -> bool:
+    """True if the first row names the columns.
+
+    Args:
+        rows: the texts of the cells of each row, as many in each; '' where nothing stands.
+        bold: for each row, whether all of it is bold.
+        sizes: for each row, the size of its letters.
+    """
+    first, others = rows[0], [row for row in rows[1:] if row != rows[0]]
+    if sum(map(bool, first)) < 2 or not others:
+        return False
+    columns = [(cell, list(filter(None, own))) for cell, *own in zip(first, *others, strict=True) if cell]
+    if any(_is_one_of(cell, own) for cell, own in columns):
+        return False
+    is_larger = [size >= LARGER * min(sizes) for size in sizes]
+    capitals = ["".join(row).isupper() for row in rows]
+    is_set_apart = any(_is_alone(sign) for sign in (bold, is_larger, capitals))
+    has_corner = not first[0] and all(row[0] for row in others)
+    differing = sum(_differs(cell, own) for cell, own in columns)
+    return (
+        is_set_apart
+        or has_corner
+        or differing >= MIN_DIFFERING
+        or (differing > 0 and len(first) >= MIN_COLUMNS)
+    )
+
+
+def _is_alone(sign: Sequence[bool]) -> bool:
+    """The first row has what most of the others have not."""
+    return sign[0] and sum(sign) - 1 < len(sign) / 2
+
+
+def _is_one_of(cell: str, others: Texts) -> bool:
+    """A cell is a value like those below it, or says the same as one of them."""
+    shape, (usual, _) = _shape(cell), _usual_shape(others)
+    is_value = _VALUE.match(cell) is not None and not _is_year_above(cell, others)
+    return cell in others or shape == usual != cell or (is_value and _are_values(others))
+
+
+def _differs(cell: str, others: Texts) -> bool:
+    """A cell is none of the values below it, which are all of one kind."""
+    _, count = _usual_shape(others)
+    is_name = not _VALUE.match(cell) and not cell[0].islower()
+    is_uniform = len(others) > 1 and count >= MOST * len(others) and _are_values(others)
+    return is_uniform and (is_name or _is_year_above(cell, others))
+
+
+def _is_year_above(cell: str, others: Texts) -> bool:
+    return _YEAR.fullmatch(cell) is not None and not any(map(_YEAR.fullmatch, others))
+
+
+def _are_values(cells: Texts) -> bool:
+    return sum(_VALUE.match(cell) is not None for cell in cells) > MOST * len(cells)
+
+
+def _usual_shape(cells: Texts) -> tuple[str, int]:
+    """The shape that most of the cells have, and of how many."""
+    return Counter(map(_shape, cells)).most_common(1)[0] if cells else ("", 0)
+
+
+def _shape(cell: str) -> str:
+    """A cell whatever its numbers are: ``18.50 EUR`` is like ``1,204 EUR``, and a year like a year."""
+    return "year" if _YEAR.fullmatch(cell) else _NUMBER.sub("9", cell)
