@@ -114,8 +114,8 @@ def _own_dpi(page: pymupdf.Page, part: pymupdf.Rect) -> float:
     """Dots an inch of the largest picture in a part of the page."""
     shown = part * page.derotation_matrix
     pictures = [(abs(pymupdf.Rect(one["bbox"]) & shown), one) for one in page.get_image_info()]
-    area, largest = max(pictures, key=itemgetter(0), default=(0, {}))
-    if not area:
+    area, largest = max(pictures, key=itemgetter(0), default=(0, None))
+    if not area or largest is None:
         return MIN_DPI
     dots = largest["width"] * largest["height"] / abs(pymupdf.Rect(largest["bbox"]))
     return float(max(MIN_DPI, 72 * math.sqrt(dots)))
