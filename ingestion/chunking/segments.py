@@ -40,8 +40,8 @@ class Segment(NamedTuple):
     """A table row: it never goes on elsewhere."""
     binds: bool = False
     """It stays with the piece after it."""
-    header: PageSpan | None = None
-    """Of a table row: what names its columns."""
+    headers: tuple[PageSpan, ...] = ()
+    """Of a table row: the rows that name its columns, its group and its label."""
     is_aside: bool = False
     """A caption, a footnote or a word in a figure: the text around it goes on without it."""
 

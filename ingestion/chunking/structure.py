@@ -81,26 +81,25 @@ class Structure:
         return zip(lines, ranks, strict=True)
 
     def _rows(self, page: int, table: Block, *, is_first: bool) -> Iterator[Segment]:
-        """The rows of a table, each with the header that names its columns, be it on an earlier page."""
-        header = self._continued(page, table) if is_first else None
-        names = table.has_header and header is None
+        """The rows of a table, each with those that name its columns (maybe overleaf), group and label."""
+        header = self._continued(page, table) if is_first and not table.has_header else None
+        names = {row for above in table.above for row in above}
         for number, (start, end) in enumerate(table.rows):
-            if number == 0 and names:
+            if number == 0 and table.has_header:
                 header = PageSpan(page, start, end)
                 yield Segment(start, end, None, is_row=True, binds=True)
-            else:
-                yield Segment(start, end, None, is_row=True, header=header)
+                continue
+            above = table.above[number] if table.above else ()
+            labels = [PageSpan(page, *table.rows[row]) for row in above]
+            headers = (header, *labels) if header else tuple(labels)
+            yield Segment(start, end, None, is_row=True, binds=number in names, headers=headers)
 
     def _continued(self, page: int, table: Block) -> PageSpan | None:
         """The header of the table that ends the page before, when this one goes on with it."""
         before = self._last_block(page - 1) if page else None
         if before is None or before.kind is not BlockKind.TABLE or before.columns != table.columns:
             return None
-        start, end = before.rows[0]
-        texts = self._pdf.pages[page - 1].text[start:end], self._pdf.pages[page].text[slice(*table.rows[0])]
-        if not before.has_header or texts[0] == texts[1]:
-            return None
-        return PageSpan(page - 1, start, end)
+        return PageSpan(page - 1, *before.rows[0]) if before.has_header else None
 
     def _last_block(self, page: int) -> Block | None:
         seen = [one for one in self._blocks[page] if one.kind not in {BlockKind.RUNNING, BlockKind.FOOTNOTE}]
@@ -172,7 +171,7 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUni
                 is_open=is_text and is_open(text),
                 binds=piece.binds,
                 is_aside=piece.is_aside,
-                headers=(piece.header,) if piece.header else _introduced(leads, page.text, number, piece),
+                headers=piece.headers or _introduced(leads, page.text, number, piece),
             )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from ingestion.layout.layout_fixes import corrected, is_middle_in, repeated_figures
-from ingestion.layout.tables import Grid
+from ingestion.layout.row_labels import ABOVE
+from ingestion.layout.tables import Grid, Table
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
 from storage.text.word_boxes import WordMap
@@ -35,6 +36,8 @@ class Block:
     columns: int = 0
     has_header: bool = False
     """The first row names the columns."""
+    above: tuple[tuple[int, ...], ...] = ()
+    """For each row, the numbers of those with the names of the group and the label that it stands under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,42 +157,53 @@ class _Writer:
         self.blocks: list[Block] = []
 
     def write(self, owned: _Owned) -> None:
-        """One block, two newlines after the last."""
-        self._put("\n\n" if self._parts else "")
-        start, first_line = self._length, len(self.lines)
+        """One block, or one for each table of a region; two newlines after the last."""
         grid = Grid.of(owned.region, owned.words, self._page) if owned.region else None
-        has_header = grid is not None and grid.has_header(self._old_lines)
-        rows = tuple(self._rows(grid, has_header)) if grid else ()
-        if not grid:
-            self._run(_down_the_page(owned.words), "\n")
+        if grid:
+            for table in grid.tables(self._old_lines):
+                self._write_table(table)
+            return
+        start, first_line = self._begin()
+        self._run(_down_the_page(owned.words), "\n")
         kind = owned.region.kind if owned.region else BlockKind.TEXT
-        if kind is BlockKind.TABLE and not grid:
-            kind = BlockKind.TEXT
+        kind = BlockKind.TEXT if kind is BlockKind.TABLE else kind
+        is_seen = owned.region is not None
+        self.blocks.append(Block(kind, first_line, len(self.lines), start, self._length, is_seen=is_seen))
+
+    def _begin(self) -> tuple[int, int]:
+        """Part a block from the last one; returns its start and the number of its first line."""
+        self._put("\n\n" if self._parts else "")
+        return self._length, len(self.lines)
+
+    def _write_table(self, table: Table) -> None:
+        start, first_line = self._begin()
+        rows = tuple(self._rows(table))
         self.blocks.append(
             Block(
-                kind,
+                BlockKind.TABLE,
                 first_line,
                 len(self.lines),
                 start,
                 self._length,
-                is_seen=owned.region is not None,
                 rows=rows,
-                columns=len(grid.rows[0]) if grid else 0,
-                has_header=has_header,
+                columns=len(table.rows[0]),
+                has_header=table.has_header,
+                above=tuple(map(table.above, range(len(rows)))),
             )
         )
 
-    def _rows(self, grid: Grid, has_header: bool) -> Iterator[tuple[int, int]]:
+    def _rows(self, table: Table) -> Iterator[tuple[int, int]]:
         """The rows of a table, each a line of Markdown; the rule under the header belongs to the header."""
-        for number, cells in enumerate(grid.rows):
+        for number, cells in enumerate(table.rows):
             self._put("\n" if number else "")
             start = self._length
             self._put("|")
-            for words in cells:
-                self._put(" ")
+            for column, words in enumerate(cells):
+                label = ABOVE if column == 0 and number in table.repeats else ""
+                self._put("" if number in table.groups and not words else f" {label}")
                 self._run(words, " ")
-                self._put(" |" if words else "|")
-            if number == 0 and has_header:
+                self._put(" |" if words or label else "|")
+            if number == 0 and table.has_header:
                 self._put("\n|" + " --- |" * len(cells))
             yield start, self._length
 

@@ -17,9 +17,29 @@ LARGER = 1.1
 
 _NUMBER = re.compile(r"\d(?:[\d.,'\u2019\u202f\xa0]*\d)?")
 _VALUE = re.compile(r"[\W_]*(?:[A-Z]{1,3}\W{0,2})?\d")
+_SENTENCE = re.compile(r".+\s.+\s.+[.!?]")
 _YEAR = re.compile(r"(?:19|20)\d\d(?:[/\u2013-]\d{2,4})?")
 
 Texts = Sequence[str]
+
+
+def find_headers(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[float]) -> list[int]:
+    """Numbers of the rows that name the columns of those below them, as arguments of ``is_header``.
+
+    Below the first row only print tells: tables that lie near each other are seen as one.
+    """
+    found = [0] if is_header(rows, bold=bold, sizes=sizes) else []
+    return found + [
+        number
+        for number in range(2, len(rows) - 1)
+        if bold[number] and not bold[number - 1] and _names_all(rows[number:])
+        if is_header(rows[number:], bold=bold[number:], sizes=sizes[number:])
+    ]
+
+
+def _names_all(rows: Sequence[Texts]) -> bool:
+    """The first row has a cell wherever the next one has."""
+    return all(name or not cell for name, cell in zip(*rows[:2], strict=True))
 
 
 def is_header(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[float]) -> bool:
@@ -62,11 +82,12 @@ def _is_one_of(cell: str, others: Texts) -> bool:
 
 
 def _differs(cell: str, others: Texts) -> bool:
-    """A cell is none of the values below it, which are all of one kind."""
+    """A cell is none of the values or sentences below it, which are all of one kind."""
     _, count = _usual_shape(others)
-    is_name = not _VALUE.match(cell) and not cell[0].islower()
-    is_uniform = len(others) > 1 and count >= MOST * len(others) and _are_values(others)
-    return is_uniform and (is_name or _is_year_above(cell, others))
+    is_name = not (_VALUE.match(cell) or _SENTENCE.fullmatch(cell) or cell[0].islower())
+    are_alike = count >= MOST * len(others) and _are_values(others)
+    are_sentences = sum(_SENTENCE.fullmatch(other) is not None for other in others) >= MOST * len(others)
+    return len(others) > 1 and (are_alike or are_sentences) and (is_name or _is_year_above(cell, others))
 
 
 def _is_year_above(cell: str, others: Texts) -> bool:

@@ -6,11 +6,12 @@ them gives them away: no word of any row stands in it, and words stand on both s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
-from ingestion.layout.table_headers import is_header
+from ingestion.layout.row_labels import find_groups, find_repeats
+from ingestion.layout.table_headers import find_headers
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, Region
 
@@ -37,6 +38,22 @@ Gap = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells of words, and what they stand under."""
+
+    rows: Rows
+    has_header: bool  # the first row names the columns
+    groups: frozenset[int]  # rows that name the group of those below
+    repeats: Mapping[int, int]  # row whose first cell repeats a label -> row where that is printed
+
+    def above(self, number: int) -> tuple[int, ...]:
+        """The rows with the names of the group and the label that a row stands under."""
+        group = max((one for one in self.groups if one < number), default=None)
+        found = (None if number in self.groups else group, self.repeats.get(number))
+        return tuple(one for one in found if one is not None)
+
+
+@dataclass(frozen=True, slots=True)
 class Grid:
     """Rows of cells of words; every row has as many cells, and empty rows and columns are left out."""
 
@@ -56,17 +73,25 @@ class Grid:
         is_table = len(rows) > 1 and len(rows[0]) > 1
         return cls(rows, page) if is_table and not _is_contents(words, page) else None
 
-    def has_header(self, lines: Sequence[Line]) -> bool:
-        """True if the first row names the columns: a form's first row is a row like the others."""
+    def tables(self, lines: Sequence[Line]) -> Iterator[Table]:
+        """The table, or those that lie near each other, each with what its rows stand under.
+
+        A form has no header: its first row is a row like the others.
+        """
         text = self.page.text
-        if any(_is_label(row[0], text) for row in self.rows):
-            return False
+        texts = [
+            [" ".join(text[word.start : word.end] for word in cell) for cell in row] for row in self.rows
+        ]
         own = [{word.line for cell in row for word in cell} for row in self.rows]
-        return is_header(
-            [[" ".join(text[word.start : word.end] for word in cell) for cell in row] for row in self.rows],
-            bold=[all(lines[line].is_bold for line in row) for row in own],
-            sizes=[max(lines[line].size for line in row) for row in own],
-        )
+        bold = [all(lines[line].is_bold for line in row) for row in own]
+        sizes = [max(lines[line].size for line in row) for row in own]
+        is_form = any(_is_label(row[0], text) for row in self.rows)
+        headers = [] if is_form else find_headers(texts, bold=bold, sizes=sizes)
+        for first, end in pairwise([0, *(number for number in headers if number), len(texts)]):
+            has_header = first in headers
+            groups = find_groups(texts[first:end], bold[first:end], has_header=has_header)
+            repeats = find_repeats(texts[first:end], groups, has_header=has_header)
+            yield Table(self.rows[first:end], has_header, groups, repeats)
 
 
 def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:

@@ -24,7 +24,7 @@ from bot.core.retrieval.reranking import SentenceVectors
 from bot.core.understanding.answer_types import RequiredAnswer
 from bot.core.understanding.language_lexicon import is_box
 from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
-from bot.core.verification.table_rows import find_header
+from bot.core.verification.table_rows import find_header, labels_above
 from storage.embeddings.base import QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
 from storage.queues.reading_repair import SentenceVectorStore
@@ -176,14 +176,15 @@ class _WordScores:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
-    """Split a passage into what may be quoted, with its terms and those of its lead or its columns' names.
+    """Split a passage into what may be quoted, with its terms and those of its lead or its row's names.
 
     Memoised, because passages come again.
     """
     found = []
     for unit in quotables(text):
         above = unit.lead or (unit.is_row and find_header(text, unit.start)) or (0, 0)
-        found.append((unit, frozenset(analyze(f"{text[slice(*above)]} {unit.text}"))))
+        labels = " ".join(labels_above(text, unit.start))
+        found.append((unit, frozenset(analyze(f"{text[slice(*above)]} {labels} {unit.text}"))))
     return tuple(found)
 
 

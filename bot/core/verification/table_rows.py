@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile, groupby, pairwise, takewhile, zip_longest
 
-_BARS = {"|", "---"}
-"""Between two cells, and part of the rule under a header."""
+# A cell that repeats the label above it, and what stands between cells and in the rule under a header.
+_ABOVE = "^^"
+_BARS = re.compile(r"\|+|---|\^\^")
+# A row of one cell over all columns: the name of the rows below it.
+_GROUP = re.compile(r"\|[^|]+\|{2,}\s*")
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 """Under the row that names a table's columns."""
 _TABLE = re.compile(r"(?:^\|.*(?:\n|$))+", re.MULTILINE)
@@ -18,7 +21,7 @@ _CAPTION = re.compile(
 
 def cells_of(row: str) -> list[str]:
     """What stands in the cells of a row, or of a part of it, each on one line; empty ones are left out."""
-    parts = groupby(row.split(), key=lambda token: token in _BARS)
+    parts = groupby(row.split(), key=lambda token: _BARS.fullmatch(token) is not None)
     return [" ".join(part) for is_bar, part in parts if not is_bar]
 
 
@@ -52,12 +55,26 @@ def _readable_row(text: str, start: int, end: int) -> str:
     below = text[end:].removeprefix("\n").partition("\n")[0]
     if _RULE.fullmatch(text[start:end]) or _RULE.fullmatch(below):
         return "" if find_header(text, end + len(below) + 2) else _cells_in_a_line(text[start:end])
-    if (header := find_header(text, start)) is None:
-        return _cells_in_a_line(text[start:end])
-    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    values = _all_cells(text[first : last if last >= 0 else None])
-    pairs = zip_longest(_all_cells(text[slice(*header)]), values, fillvalue="")
-    return " · ".join(f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value)
+    group, label = labels_above(text, start)
+    row, header = _row_at(text, start), find_header(text, start)
+    if header is None or _GROUP.fullmatch(row):
+        return " · ".join(filter(None, (group, label, _cells_in_a_line(text[start:end]))))
+    values = _all_cells(row)
+    pairs = zip_longest(_all_cells(text[slice(*header)]), [label or values[0], *values[1:]], fillvalue="")
+    shown = [f"{name.rstrip(':')}: {value}" if name else value for name, value in pairs if value]
+    return " · ".join(filter(None, (group, *shown)))
+
+
+def labels_above(text: str, at: int) -> tuple[str, str]:
+    """Names that the row at an offset stands under: its group's, and the label it repeats; '' for none."""
+    row = _row_at(text, at)
+    if not row.startswith("|") or _GROUP.fullmatch(row):
+        return "", ""
+    above = _table_above(text, at)
+    group = next((cells_of(line)[0] for line in above if _GROUP.fullmatch(line)), "")
+    is_repeated = _all_cells(row)[0] == _ABOVE
+    labels = (_all_cells(line)[0] for line in above if is_repeated)
+    return group, next((label for label in labels if label != _ABOVE), "")
 
 
 def _cells_in_a_line(row: str) -> str:
@@ -79,10 +96,20 @@ def _all_cells(row: str) -> list[str]:
     return [" ".join(cell.split()) for cell in inside.split("|")]
 
 
+def _row_at(text: str, at: int) -> str:
+    """The whole line that an offset stands in."""
+    return text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+
+
+def _table_above(text: str, at: int) -> list[str]:
+    """The rows of a table above the one at an offset, the nearest first."""
+    return list(takewhile(lambda line: line.startswith("|"), reversed(text[:at].split("\n")[:-1])))
+
+
 def find_header(text: str, at: int) -> tuple[int, int] | None:
     """(start, end) of the row that names the columns of the row at an offset: a rule stands under it."""
     above = text[:at].split("\n")[:-1]
-    table = list(takewhile(lambda line: line.startswith("|"), reversed(above)))
+    table = _table_above(text, at)
     if len(table) < 2 or not _RULE.fullmatch(table[-2]):
         return None
     start = sum(len(line) + 1 for line in above[: len(above) - len(table)])

@@ -135,6 +135,69 @@ def test_a_table_goes_on_over_a_page_with_its_header() -> None:
     assert (pages["Model"], pages["Engine-2"]) == (1, 2)
 
 
+BERTHS = [["Berth", "Length", "Fee"], ["North quay", "", ""], ["A1", "8 m", "640"], ["A2", "9 m", "815"]]
+BERTHS += [["South quay", "", ""], ["A1", "7 m", "590"], ["A3", "12 m", "990"]]
+LOCKS = [
+    ["Lock", "Season", "Hours"],
+    ["Lek", "Summer", "6-22"],
+    ["", "Winter", "8-18"],
+    ["Park", "Summer", "5-23"],
+]
+LOCKS += [["", "Winter", "9-17"]]
+BILL = [["Item", "Count", "Sum"], ["Rope", "2", "40"], ["Tar", "1", "9"], ["", "Total", "49"]]
+
+
+def test_the_name_of_a_group_goes_with_each_of_its_rows() -> None:
+    """Every chunk that begins in a group begins with its name, and the name is a cell over all columns."""
+    arranged = of_tables(table_page(BERTHS))
+    assert "| North quay |||\n| A1 | 8 m | 640 |" in arranged.pdf.pages[0].text
+    head = "| Berth | Length | Fee |\n| --- | --- | --- |\n"
+    texts = [chunk.text for chunk in cut(arranged, 40).chunks]
+    assert texts[0].startswith(f"{head}| North quay |||\n| A1")
+    assert len(texts) > 1
+    assert all(text.startswith((f"{head}| North quay |||\n", f"{head}| South quay |||\n")) for text in texts)
+
+
+def test_a_label_printed_once_is_repeated_and_a_total_has_none() -> None:
+    """Blank cells under two labels repeat them; the blank cell before a total stays blank."""
+    rows = of_tables(table_page(LOCKS)).pdf.pages[0].text.splitlines()
+    assert rows[2:4] == ["| Lek | Summer | 6-22 |", "| ^^ | Winter | 8-18 |"]
+    assert rows[5] == "| ^^ | Winter | 9-17 |"
+    assert of_tables(table_page(BILL)).pdf.pages[0].text.endswith("| | Total | 49 |")
+    assert (
+        cut(of_tables(table_page(LOCKS)), 34)
+        .chunks[-1]
+        .text.endswith("| Park | Summer | 5-23 |\n| ^^ | Winter | 9-17 |")
+    )
+
+
+def test_a_row_with_a_gap_names_no_group() -> None:
+    """In two columns, or below rows of no group, a cell alone is a row without a value."""
+    staff = [["Name", "Room"], ["Ada", "12"], ["Bob", ""], ["Cyd", "14"]]
+    parts = [["Part", "Size", "Sum"], ["Rope", "9", "40"], ["Tar", "", ""], ["Oil", "3", "8"]]
+    assert "| Bob | |" in of_tables(table_page(staff)).pdf.pages[0].text
+    assert "| Tar | | |" in of_tables(table_page(parts)).pdf.pages[0].text
+
+
+def test_tables_that_lie_near_each_other_stay_two() -> None:
+    """A further row in bold print that names columns begins a table of its own."""
+    near = [["Line", "First"], ["N1", "23:10"], ["N2", "23:25"], ["Station", "Phone"], ["Kai", "0177"]]
+    page, region = table_page(near)
+    lines = tuple(Line(0, 1, BODY, row in (0, 3), WHOLE) for row in range(5) for _ in range(2))
+    pdf = ReadPdf("T", (page,), (lines,), 0, False)
+    arranged = arrange(pdf, Layout({1: (region,)}))
+    assert [block.has_header for block in arranged.blocks[0]] == [True, True]
+    assert arranged.pdf.pages[0].text.endswith("\n\n| Station | Phone |\n| --- | --- |\n| Kai | 0177 |")
+
+
+def test_another_header_overleaf_begins_another_table() -> None:
+    """A table on the next page with names of its own does not go on with those before."""
+    first = table_page([["Model", "Weight"], ["Engine-1", "7 kg"]], top=0.9)
+    second = table_page([["Depot", "Trams"], ["Harbour", "40"]], top=0, number=2)
+    chunks = cut(of_tables(first, second, bold=(1, 2))).chunks
+    assert chunks[1].text == "| Depot | Trams |\n| --- | --- |\n| Harbour | 40 |"
+
+
 def test_a_form_has_no_header() -> None:
     """Its first row is a row like the others."""
     form = of_tables(table_page([["Age:", "32", "Seat:", "Left"], ["Class:", "3", "Exam:", "2006"]]), bold=())

@@ -11,6 +11,7 @@ HEADERS = {
     "values of one unit": "Pump | Colour | Power; A | red | 12 kW; B | blue | 9.5 kW; C | red | 1,200 kW",
     "years above counts": "State | 1975 | 1988; Kerala | 5738 | 6633; Orissa | 3756 | 5540; Goa | 95 | 88",
     "an empty corner": " | Oslo | Bergen; Rain | often | always; Snow | yes | no",
+    "sentences": "Animal | Place | Remedy; Tick | Grass | Wear long trousers.; Rat | Barn | Wash your hands.",
     "capitals": "TOOL | PRICE; Rotary hammer | 18.50 EUR; Chain saw | 29.90 EUR",
     "repeated": "Pump | Hue | Power; A | red | 12 kW; B | blue | 9 kW; C | red | 7 kW; Pump | Hue | Power",
 }
@@ -20,6 +21,7 @@ ROWS = {
     "small letters": "Delivery | city | free; Assembly | sea | 40 EUR; Storage | - | 25 EUR; Tax | - | 9 EUR",
     "keys and values": "Model | Falcon; Rated flow | 310 l/min; Voltage | 400 V; Weight | 12 kg",
     "keys twice": "Model | Falcon | Colour | Red; Weight | 2 kg | Height | 9 cm; Power | 3 kW | Flow | 310 l",
+    "sentences of a sheet": "Model | Falcon; Use | It digs in soil.; Care | Clean it each week.",
     "hours": "Monday | Closed; Tuesday | 9-17; Wednesday | 9-17; Thursday | 9-17",
     "addresses": "Anna Berg | Quay 7 | 3011 AB; Bo Lund | Mill lane | 3012 CD; Cy Moe | Hill 2 | 3013 EF",
     "words": "Anna Berg | Sales | Oslo; Bo Lund | Stores | Bergen; Cy Moe | Law | Narvik",

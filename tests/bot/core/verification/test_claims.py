@@ -103,6 +103,13 @@ def test_nobody_is_shown_the_bars_of_a_table(row: str, shown: str, printed: list
 TABLE = "| System | Kept for | |\n| --- | --- | --- |\n| Mail | 90 days | |\n| Files | | daily |"
 STAFF = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Bob | |"
 YEARS = "| State | 1975 | 1988 |\n| --- | --- | --- |\n| Kerala | 5738 | 6633 |"
+GROUPS = (
+    "| Tool | Per day |\n| --- | --- |\n| Drills ||\n| Cordless | 9 EUR |\n| Saws ||\n| Cordless | 14 EUR |"
+)
+REPEATS = (
+    "| Year | Part | Visits |\n| --- | --- | --- |\n| 2019 | Q1 | 64 |\n| 2020 | Q1 | 31 |\n| ^^ | Q2 | 92 |"
+)
+PLAIN = "| Oslo ||\n| Rain | 12 mm |\n| ^^ | 3 days |"
 STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 
 
@@ -114,6 +121,12 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
         (STAFF, "Name | Room", "“Name · Room” [1]"),
         (TABLE, "Mail | 90 days", "“System: Mail · Kept for: 90 days” [1]"),
         (TABLE, "Files | | daily", "“System: Files · daily” [1]"),
+        (GROUPS, "Cordless | 9 EUR", "“Drills · Tool: Cordless · Per day: 9 EUR” [1]"),
+        (GROUPS, "Cordless | 14 EUR", "“Saws · Tool: Cordless · Per day: 14 EUR” [1]"),
+        (GROUPS, "Saws", "“Saws” [1]"),
+        (REPEATS, "^^ | Q2 | 92", "“Year: 2020 · Part: Q2 · Visits: 92” [1]"),
+        (REPEATS, "2019 | Q1 | 64", "“Year: 2019 · Part: Q1 · Visits: 64” [1]"),
+        (PLAIN, "^^ | 3 days", "“Oslo · Rain · 3 days” [1]"),
         (YEARS, "Kerala | 5738 | 6633", "“State: Kerala · 1975: 5738 · 1988: 6633” [1]"),
         (
             f"Tabelle 3: Fristen\n\n{TABLE}",
