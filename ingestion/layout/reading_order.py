@@ -63,22 +63,43 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
     blocks: list[tuple[Block, ...]] = []
     figures: dict[int, list[Region]] = {}
     repeated = repeated_figures(layout)
-    for page, own in zip(pdf.pages, pdf.lines, strict=True):
+    for page, printed in zip(pdf.pages, pdf.lines, strict=True):
         regions = layout.pages.get(page.number)
         if regions is None:
             pages.append(page)
-            lines.append(own)
+            lines.append(printed)
             blocks.append(())
             continue
-        writer = _Writer(page, own)
-        sound = corrected(page, own, regions, repeated)
-        figures[page.number] = [region for region in sound if region.kind is BlockKind.FIGURE]
-        for owned in _owned(page, sound):
+        turn = layout.turns.get(page.number, 0)
+        upright, own = _turned_page(page, printed, turn)
+        writer = _Writer(upright, own)
+        sound = corrected(upright, own, regions, repeated)
+        for owned in _owned(upright, sound):
             writer.write(owned)
-        pages.append(writer.page())
-        lines.append(tuple(writer.lines))
+        back, written = _turned_page(writer.page(), writer.lines, -turn)
+        pages.append(back)
+        lines.append(tuple(written))
         blocks.append(tuple(writer.blocks))
+        drawn = [region for region in sound if region.kind is BlockKind.FIGURE]
+        figures[page.number] = [replace(region, box=_turned(region.box, -turn)) for region in drawn]
     return ArrangedPdf(replace(pdf, pages=tuple(pages), lines=tuple(lines)), tuple(blocks), figures)
+
+
+def _turned(box: Box, quarters: int) -> Box:
+    """A box of a page after so many quarter turns to the right; to the left where negative."""
+    for _ in range(quarters % 4):
+        box = Box(1 - box.y1, box.x0, 1 - box.y0, box.x1)
+    return box
+
+
+def _turned_page(page: Page, lines: Sequence[Line], quarters: int) -> tuple[Page, Sequence[Line]]:
+    """A page with its lines after so many quarter turns; its text stays as it is."""
+    if not quarters % 4:
+        return page, lines
+    words = WordMap.of([word._replace(box=_turned(word.box, quarters)) for word in page.words])
+    width, height = (page.height, page.width) if quarters % 2 else (page.width, page.height)
+    upright = replace(page, width=width, height=height, words=words)
+    return upright, [replace(line, box=_turned(line.box, quarters)) for line in lines]
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -112,6 +112,8 @@ class Layout:
 
     pages: Mapping[int, tuple[Region, ...]]
     """Page (from 1) -> its parts in reading order; a page that was not analysed is missing."""
+    turns: Mapping[int, int] = field(default_factory=dict)
+    """Page -> quarter turns to the right that make its text upright; its parts are placed as after them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,12 +93,10 @@ def whole_batch(data: bytes) -> bytes:
 def layout(batches: bytes) -> Layout:
     """Where the parts of pages stand, from any number of batches one behind the other."""
     bodies = [json.loads(line) for line in batches.splitlines()]
+    analysed = [body for body in bodies if body.get("parts") is not None]
     return Layout(
-        {
-            body["number"]: tuple(_region(*part) for part in body["parts"])
-            for body in bodies
-            if body.get("parts") is not None
-        }
+        {body["number"]: tuple(_region(*part) for part in body["parts"]) for body in analysed},
+        {body["number"]: int(body["turn"]) % 4 for body in analysed if body["turn"]},
     )
 
 

@@ -8,6 +8,7 @@ is given each page by itself; it keeps its state for a whole process, and a proc
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,8 +39,11 @@ from storage.pdf.child.document import (  # noqa: E402
 from storage.pdf.child.shapes import count_shapes  # noqa: E402
 from storage.text.word_boxes import SCALE  # noqa: E402
 
+# It goes on for hours behind everything else.
 NICENESS = 15
-"""It goes on for hours behind everything else."""
+
+# Direction of text on the page as stored ((0, 1) is down) -> rotation of the page that makes it upright.
+_ROTATIONS = {(1, 0): 0, (0, -1): 90, (-1, 0): 180, (0, 1): 270}
 
 _KINDS = {
     "title": "heading",
@@ -63,21 +67,36 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
 def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     last = min(job["last"], page_count(document))
     for number in range(job["first"], last + 1):
-        yield to_line({"number": number, "parts": _parts(document, number - 1)})
+        yield to_line({"number": number, **_page(document, number - 1)})
     yield to_line({"end": last})
 
 
-def _parts(document: pymupdf.Document, index: int) -> list[list[Any]] | None:
-    """The parts of a page in reading order, None for one that cannot be analysed."""
+def _page(document: pymupdf.Document, index: int) -> dict[str, Any]:
+    """The parts of a page in reading order, None for one that cannot be analysed, and how it was turned."""
     try:
+        turn = _make_upright(document[index])
         _let_crop_be_all(document[index])
         (page,) = parse_document(document, pages=[index], use_ocr=False).pages
         drawings = _drawings(document[index]) if any(map(_is_figure, page.boxes)) else []
-        return [_part(box, page.width, page.height, drawings) for box in page.boxes]
+        parts = [_part(box, page.width, page.height, drawings) for box in page.boxes]
+        return {"turn": turn, "parts": parts}
     except PAGE_FAULTS as error:
         if is_out_of_memory(error):
             raise
-        return None
+        return {"parts": None}
+
+
+def _make_upright(page: pymupdf.Page) -> int:
+    """Turn a page on which most letters lie on their side; returns the quarter turns to the right."""
+    letters: Counter[tuple[int, int]] = Counter()
+    for block in page.get_text("dict", flags=0)["blocks"]:
+        for line in block["lines"]:
+            across, down = line["dir"]
+            letters[round(across), round(down)] += sum(len(span["text"]) for span in line["spans"])
+    way = max(letters, key=letters.__getitem__, default=(1, 0))
+    turn: int = (_ROTATIONS.get(way, page.rotation) - page.rotation) % 360 if letters else 0
+    page.set_rotation(page.rotation + turn)
+    return turn // 90
 
 
 def _let_crop_be_all(page: pymupdf.Page) -> None:

@@ -1,0 +1,54 @@
+"""Where the layout program sees the parts of a page that lies on its side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pymupdf
+import pytest
+from harness.lasting_pool import LastingPdf
+
+from ingestion.layout.reading_order import arrange
+from storage.pdf import protocol
+from storage.settings import StorageSettings
+
+ROWS = [
+    ("Depot", "Buses", "Trams"),
+    ("Harbour", "12", "40"),
+    ("Old town", "31", "18"),
+    ("Airport", "55", "9"),
+]
+
+
+def save_table(path: Path, rotate: int, page_rotation: int) -> None:
+    """A page with a table whose text runs up (90) or down (270) on the page as stored."""
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 50), "Annual report", fontsize=11)
+    side, x, y = (1, 90, 700) if rotate == 90 else (-1, 500, 120)
+    for r, row in enumerate(ROWS):
+        for c, cell in enumerate(row):
+            left, bottom = x + side * 30 * r, y - side * 120 * c
+            page.draw_rect(pymupdf.Rect(left, bottom - side * 120, left + side * 30, bottom).normalize())
+            page.insert_text((left + side * 19, bottom - side * 8), cell, fontsize=11, rotate=rotate)
+    page.set_rotation(page_rotation)
+    document.save(path)
+
+
+@pytest.mark.parametrize(("rotate", "page_rotation", "turn"), [(90, 0, 1), (270, 0, 3), (90, 90, 0)])
+async def test_a_table_on_its_side_is_read_upright(
+    tmp_path: Path, rotate: int, page_rotation: int, turn: int
+) -> None:
+    """Shows its rows as rows, and each word where it is printed on the page as displayed."""
+    path, process = tmp_path / "side.pdf", LastingPdf(StorageSettings())
+    save_table(path, rotate, page_rotation)
+    layout = protocol.layout(await process.lay_out(path, 1, 1))
+    pdf = await process.read(path)
+    page = arrange(pdf, layout).pdf.pages[0]
+    assert layout.turns.get(1, 0) == turn
+    assert page.text.endswith("| Harbour | 12 | 40 |\n| Old town | 31 | 18 |\n| Airport | 55 | 9 |")
+
+    def places(text: str, words: object) -> set[object]:
+        return {(text[word.start : word.end], word.box) for word in words}  # type: ignore[attr-defined]
+
+    assert places(page.text, page.words) == places(pdf.pages[0].text, pdf.pages[0].words)
