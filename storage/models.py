@@ -176,6 +176,15 @@ class Page:
     words: Sequence[PlacedWord]
 
 
+# (offset, headings) wherever a section begins in a text, in order.
+Sections = tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def section_at(sections: Sections, offset: int) -> tuple[str, ...]:
+    """Return the headings above an offset of a text; the first section begins at 0."""
+    return next(path for start, path in reversed(sections) if start <= offset)
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """What is embedded and stored."""
@@ -185,10 +194,25 @@ class Chunk:
     tokens: int
     """cl100k_base tokens of ``text``."""
     heading_path: tuple[str, ...]
+    """The headings above its first text, by which it is found."""
     words: Sequence[PlacedWord]
     """The offset -> box map of ``text``."""
     page_starts: tuple[tuple[int, int], ...]
     """(offset, page) wherever a page begins in ``text``; the first offset is 0."""
+    sections: Sections = ()
+    """Of ``text``; where none are given, ``heading_path`` stands above all of it."""
+
+    def __post_init__(self) -> None:
+        if not self.sections:
+            object.__setattr__(self, "sections", ((0, self.heading_path),))
+
+    def section_at(self, offset: int) -> tuple[str, ...]:
+        """Return the headings above an offset of ``text``."""
+        return section_at(self.sections, offset)
+
+    def page_at(self, offset: int) -> int:
+        """Return the page that an offset of ``text`` is on."""
+        return next(page for start, page in reversed(self.page_starts) if start <= offset)
 
     @property
     def first_page(self) -> int:

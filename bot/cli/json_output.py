@@ -41,6 +41,7 @@ def _citation(citation: Citation) -> dict[str, Any]:
         "title": citation.title,
         "file": citation.file,
         "page": citation.page or None,
+        "section": list(citation.section),
         "quote": citation.quote,
         "boxes": [_box(box) for box in citation.boxes],
         "url": citation.url,

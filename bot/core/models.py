@@ -11,7 +11,16 @@ from enum import StrEnum
 from uuid import UUID
 
 from storage.chat_models import Turn
-from storage.models import Box, Channel, Figure, LivePublication, PlacedWord, TenantName
+from storage.models import (
+    Box,
+    Channel,
+    Figure,
+    LivePublication,
+    PlacedWord,
+    Sections,
+    TenantName,
+    section_at,
+)
 
 LOCAL_ASKER = "local"
 """Whoever uses this machine itself: its console, which strangers cannot reach, or its command line."""
@@ -310,6 +319,16 @@ class Evidence:
     """(offset, page) wherever a page begins in the passage's text; the first offset is 0."""
     words: Sequence[PlacedWord] = ()
     """The text's offset -> box map: for citations only, never part of a prompt."""
+    sections: Sections = ()
+    """As of a chunk."""
+
+    def __post_init__(self) -> None:
+        if not self.sections:
+            object.__setattr__(self, "sections", ((0, self.passage.heading_path),))
+
+    def section_at(self, offset: int) -> tuple[str, ...]:
+        """Return the headings above an offset of the passage's text."""
+        return section_at(self.sections, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,6 +566,8 @@ class LocatedQuote:
     quote: str
     """The passage's own words, as they stand there; a dotted gap between an item's lead and the item."""
     boxes: tuple[Box, ...]
+    section: tuple[str, ...]
+    """The headings above its end: what comes before may only introduce it."""
 
 
 @dataclass(frozen=True, slots=True)

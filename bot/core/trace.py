@@ -265,6 +265,7 @@ def _citation(one: Citation) -> Json:
         "kind": one.kind,
         "file": one.file,
         "page": one.page or None,
+        "section": list(one.section),
         "quote": one.quote,
         "boxes": len(one.boxes),
         **({"host": one.host, "fetched": one.fetched} if one.host else {"id": one.citation_id}),

@@ -14,7 +14,7 @@ from math import ceil, inf
 from ingestion.chunking.segments import PageSpan, sentences
 from ingestion.chunking.structure import ChunkUnit, Structure, units_of
 from ingestion.layout.reading_order import Block
-from storage.models import Chunk, Page
+from storage.models import Chunk, Page, Sections
 from storage.pdf.models import ReadPdf
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
@@ -193,9 +193,8 @@ class _Chunker:
             words.append(self._words(span, shift))
         bodies = [unit.path for unit in units if unit.path and not unit.is_heading]
         path = bodies[0] if bodies else units[-1].path
-        return Chunk(
-            ordinal, text, self.measure.tokens(text), path, WordMap.joined(words), tuple(page_starts)
-        )
+        tokens, sections = self.measure.tokens(text), _sections(units, offsets)
+        return Chunk(ordinal, text, tokens, path, WordMap.joined(words), tuple(page_starts), sections)
 
     def _text(self, spans: Sequence[PageSpan]) -> tuple[str, list[int]]:
         """The spans' text, and where each begins in it; the page's own white space stands between."""
@@ -235,6 +234,19 @@ def _middle(run: list[ChunkUnit], parts: int) -> int:
 def _spans(units: Sequence[ChunkUnit]) -> list[PageSpan]:
     """What the units say; a table or list that is cut begins with its headers again."""
     return [*units[0].headers, *(span for unit in units for span in unit.spans)]
+
+
+def _sections(units: Sequence[ChunkUnit], offsets: Sequence[int]) -> Sections:
+    """(offset, headings) wherever units stand under other headings; ``offsets``: of their ``_spans``."""
+    sections: list[tuple[int, tuple[str, ...]]] = []
+    span = len(units[0].headers)
+    for unit in units:
+        if not sections:
+            sections.append((0, unit.path))
+        elif sections[-1][1] != unit.path:
+            sections.append((offsets[span], unit.path))
+        span += len(unit.spans)
+    return tuple(sections)
 
 
 def _merged(words: Iterable[PageSpan]) -> list[PageSpan]:

@@ -49,14 +49,16 @@ def page_of(values: list[Any]) -> Page:
 def chunk_values(chunk: Chunk) -> list[Any]:
     """A chunk as a line holds it."""
     words = WordMap.of(chunk.words).to_text()
-    return [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
+    kept = [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
+    return kept if chunk.sections == ((0, chunk.heading_path),) else [*kept, chunk.sections]
 
 
 def chunk_of(values: list[Any]) -> Chunk:
     """The chunk of a line."""
-    ordinal, text, tokens, path, words, starts = values
+    ordinal, text, tokens, path, words, starts, *more = values
     page_starts = tuple((offset, page) for offset, page in starts)
-    return Chunk(ordinal, text, tokens, tuple(path), WordMap.from_text(words), page_starts)
+    sections = tuple((offset, tuple(above)) for offset, above in (more[0] if more else ()))
+    return Chunk(ordinal, text, tokens, tuple(path), WordMap.from_text(words), page_starts, sections)
 
 
 def text_of(values: list[Any]) -> str:
@@ -71,9 +73,10 @@ def page_text_of(values: list[Any]) -> str:
     return text
 
 
-def section_of(values: list[Any]) -> tuple[tuple[str, ...], int]:
-    """(heading path, first page) of a chunk's line."""
-    return tuple(values[3]), values[5][0][1]
+def sections_of(values: list[Any]) -> list[tuple[tuple[str, ...], int]]:
+    """(headings, page where it begins) of each section of a chunk's line."""
+    chunk = wordless_chunk(values)
+    return [(path, chunk.page_at(start)) for start, path in chunk.sections]
 
 
 def searched_text(values: list[Any]) -> str:
@@ -83,7 +86,7 @@ def searched_text(values: list[Any]) -> str:
 
 def wordless_chunk(values: list[Any]) -> Chunk:
     """The chunk of a line without its words."""
-    return chunk_of([*values[:4], "", values[5]])
+    return chunk_of([*values[:4], "", *values[5:]])
 
 
 def figure_values(figure: Figure) -> list[Any]:

@@ -36,7 +36,7 @@ from storage.files.file_format import (
     read_some,
     read_vectors,
     searched_text,
-    section_of,
+    sections_of,
     share_file,
     text_of,
     wordless_chunk,
@@ -140,8 +140,9 @@ class ReadingFiles:
         return await self._read([reading_id], self._read_all, reading_id, "pages", page_text_of)
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
-        """(heading path, first page) of every chunk, in order."""
-        return await self._read([reading_id], self._read_all, reading_id, "chunks", section_of)
+        """(headings, page where it begins) of every section, in order."""
+        found = await self._read([reading_id], self._read_all, reading_id, "chunks", sections_of)
+        return list(chain.from_iterable(found))
 
     async def figures(self, reading_id: UUID) -> list[Figure]:
         """All figures in order; lost where the reading has none."""

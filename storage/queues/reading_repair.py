@@ -70,7 +70,7 @@ class RepairingReadings:
         return await self._repair(reading_id, self._files.page_texts(reading_id))
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
-        """(heading path, first page) of every chunk, in order; raises as ``chunks_at``."""
+        """(headings, page where it begins) of every section, in order; raises as ``chunks_at``."""
         return await self._repair(reading_id, self._files.sections(reading_id))
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:

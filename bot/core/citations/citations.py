@@ -16,7 +16,6 @@ from bot.core.citations.signed_links import Links
 from bot.core.citations.web_links import web_citation
 from bot.core.models import AnswerFigure, Citation, LocatedQuote, NearestPage, Passage
 from bot.core.understanding.channel_documents import DATE_FIELDS
-from bot.core.understanding.language_lexicon import is_box
 from bot.core.verification.claims import plain_quote
 from bot.core.wording import ReplyWords
 from storage.chat.citations import Citations
@@ -208,7 +207,7 @@ class CitationService:
             url=self._links.page_url(channel, record),
             version_id=publication.version_id,
             name=names[publication.version_id],
-            section=tuple(one for one in quote.passage.heading_path if not is_box(one)),
+            section=quote.section,
             details=said_beside(publication),
             is_ocr=quote.page in publication.ocr_pages,
             citation_id=record.id,

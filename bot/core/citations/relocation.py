@@ -88,7 +88,8 @@ class PassageLocator:
             chunks = await self._readings.chunks(own)
             near = [one for one in chunks if one.first_page <= shown.page <= one.last_page]
             found = await asyncio.to_thread(_chunk_of, shown.quote, near)
-            return found.heading_path if found else ()
+            spans = [find_spans(part, found.text)[0] for part in _parts(shown.quote)] if found else []
+            return found.section_at(spans[-1][1] - 1) if found else ()
         return ()
 
 
@@ -104,7 +105,7 @@ def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:
         return None
     spans = [find_spans(part, chunk.text)[0] for part in _parts(quote)]
     start, end = spans[-1]
-    page = next(page for offset, page in reversed(chunk.page_starts) if offset <= start)
+    page = chunk.page_at(start)
     if any(rectangles(chunk.words, start, end)):
         page = main_page(chunk.words, start, end)
     boxes = [box for span in spans for box in rectangles(chunk.words, *span).get(page, ())]
@@ -130,13 +131,17 @@ def _parts(quote: str) -> list[str]:
 def _by_section(section: Sequence[str], chunks: Sequence[Chunk]) -> Place | None:
     """Where the same headings begin, else the same last heading, its numbering aside."""
     wanted = [_heading(one) for one in section]
-    paths = [[_heading(one) for one in chunk.heading_path] for chunk in chunks]
     if not wanted or not wanted[-1]:
         return None
-    same = (chunk for chunk, path in zip(chunks, paths, strict=True) if path == wanted)
-    alike = (chunk for chunk, path in zip(chunks, paths, strict=True) if wanted[-1] in path)
-    chunk = next(same, None) or next(alike, None)
-    return Place(chunk.first_page, FoundBy.SECTION) if chunk else None
+    found = [
+        (chunk.page_at(start), [_heading(one) for one in path])
+        for chunk in chunks
+        for start, path in chunk.sections
+    ]
+    same = (page for page, path in found if path == wanted)
+    alike = (page for page, path in found if wanted[-1] in path)
+    page = next(same, None) or next(alike, None)
+    return Place(page, FoundBy.SECTION) if page else None
 
 
 def _heading(text: str) -> str:

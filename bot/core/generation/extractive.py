@@ -22,7 +22,6 @@ from bot.core.generation.quote_selection import TEXTS_KEPT, QuoteCandidate, Rank
 from bot.core.models import AnalyzedQuestion, Evidence
 from bot.core.retrieval.reranking import SentenceVectors
 from bot.core.understanding.answer_types import RequiredAnswer
-from bot.core.understanding.language_lexicon import is_box
 from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
 from bot.core.verification.table_rows import find_header, labels_above
 from storage.embeddings.base import QueryEmbedder
@@ -143,23 +142,19 @@ class _WordScores:
 
     def _of_passage(self, item: Evidence) -> Iterator[QuoteCandidate]:
         passage = item.passage
-        above = terms_of(
-            (passage.publication.title, *(one for one in passage.heading_path if not is_box(one)))
-        )
         metadata = passage.publication.metadata
         version, language = metadata.get("version"), metadata.get("language")
         is_foreign = language is not None and language.value != self._language
         latest = re.compile(rf"(?<![\w.]){re.escape(version.value)}(?![\w.])") if version else None
-        shared = (
-            HEADINGS * self._asked.aspect_coverage(above)
-            + PASSAGE * passage.score / self._best
-            + RANK / item.number
-        )
+        shared = PASSAGE * passage.score / self._best + RANK / item.number
+        terms_above = {path: terms_of((passage.publication.title, *path)) for _, path in item.sections}
         for unit, said in _with_terms(passage.text):
+            above = terms_above[item.section_at(unit.end - 1)]
             coverage = self._asked.aspect_coverage(said)
             labels = _labels_said(self._asked, unit.text) if unit.is_row else None
             score = (
                 shared
+                + HEADINGS * self._asked.aspect_coverage(above)
                 + COVERAGE * coverage
                 + KIND * (bool(self._required) and self._required.is_held_by(unit.text))
                 + LABEL * (labels or 0.0)

@@ -91,7 +91,9 @@ class FigureSelector:
         text = "\n".join(lines)
         if not cited or verified.faults or len(named) != len(matches):
             cited = tuple(  # a figure whose caption cannot be quoted is marked itself
-                LocatedQuote(item.passage, 0, 0, one.figure.page, "", (one.figure.box,))
+                LocatedQuote(
+                    item.passage, 0, 0, one.figure.page, "", (one.figure.box,), one.figure.heading_path
+                )
                 for item, one in zip(evidence, matches, strict=True)
             )
             text = "\n".join(
@@ -217,7 +219,7 @@ def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
     if span is None or not span[0] <= quote.start < span[1]:
         return None
     boxes = rectangles(item.words, *span).get(quote.page, ())
-    name = find_caption(passage.text, span[0]) or next(reversed(passage.heading_path), "")
+    name = find_caption(passage.text, span[0]) or next(reversed(quote.section), "")
     if not boxes or not name:
         return None
     left, top, right, bottom = zip(*boxes, strict=True)
@@ -228,9 +230,7 @@ def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
         min(1.0, max(right) + beside),
         min(1.0, max(bottom) + above),
     )
-    return KnownFigure(
-        quote.page, box, FigureKind.TABLE, True, passage.ordinal, passage.heading_path, name, "", ""
-    )
+    return KnownFigure(quote.page, box, FigureKind.TABLE, True, passage.ordinal, quote.section, name, "", "")
 
 
 def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:

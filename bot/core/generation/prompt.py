@@ -77,8 +77,11 @@ def _format_passage(item: Evidence, fence: str) -> str:
     facts = [f"title: {_line(source.title)}", f"file: {_line(source.file_name)}", f"page: {pages}"]
     if says := self_description(source.metadata):
         facts.append(f"document: {_line(says)}")
-    if passage.heading_path:
-        facts.append(f"section: {' > '.join(map(_line, passage.heading_path))}")
+    # A heading directly above a deeper one has no text of its own.
+    paths = [path for _, path in item.sections]
+    paths = [one for one, after in zip(paths, [*paths[1:], ()], strict=True) if one != after[: len(one)]]
+    if paths:
+        facts.append(f"section: {'; '.join(' > '.join(map(_line, path)) for path in paths)}")
     head = "\n".join((f"<passage {item.number} {fence}>", *facts))
     return f"{head}\n{with_page_markers(passage.text, item.page_starts)}\n</passage {fence}>"
 

@@ -77,6 +77,11 @@ class QuoteCandidate:
     """A row of labelled fields, none of whose labels the question says: ``Location:  Venice, FL``."""
 
     @property
+    def section(self) -> tuple[str, ...]:
+        """The headings above it."""
+        return self.item.section_at(self.unit.end - 1)
+
+    @property
     def is_label(self) -> bool:
         """A heading, a caption, a table's header, a field nobody asked for: no answer by itself."""
         words = " ".join(self.unit.text.split())

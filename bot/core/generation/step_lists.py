@@ -207,7 +207,7 @@ def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
 
 def _steps(item: Evidence) -> Iterator[_Step]:
     text = item.passage.text
-    headings = {" ".join(heading.split()) for heading in item.passage.heading_path}
+    headings = {" ".join(heading.split()) for _, path in item.sections for heading in path}
     found = list(_STEP.finditer(text))
     for match, following in zip_longest(found, found[1:]):
         stop = following.start() if following else len(text)

@@ -114,7 +114,7 @@ class ValueDifferences:
         return is_dated and bool(said[0]) and said[0] <= said[1]
 
     def _asked_under(self, one: QuoteCandidate) -> Set[str]:
-        return self._asked & set(analyze(" ".join((*one.item.passage.heading_path, one.unit.text))))
+        return self._asked & set(analyze(" ".join((*one.section, one.unit.text))))
 
     def _asked_in(self, one: QuoteCandidate) -> Set[str]:
         return self._asked & set(analyze(one.unit.text))
@@ -151,7 +151,7 @@ def _is_beside(one: QuoteCandidate, other: QuoteCandidate) -> bool:
     """
     if one.document != other.document or one.page == other.page:
         return False
-    headings = [set(analyze(" ".join(each.item.passage.heading_path[-1:]))) for each in (one, other)]
+    headings = [set(analyze(" ".join(each.section[-1:]))) for each in (one, other)]
     is_bare = any(
         each.unit.is_row or each.unit.lead or _LIST_ITEM.search(each.unit.text) for each in (one, other)
     )

@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 def asking_headings(chunks: Iterable[Chunk]) -> list[str]:
     """Return the headings that are questions themselves, as in a list of frequent questions."""
-    headings = (heading for chunk in chunks for heading in chunk.heading_path[-1:])
+    paths = (path for one in chunks for _, path in one.sections)
+    headings = (heading for path in paths for heading in path[-1:])
     return plain_questions(headings)
 
 

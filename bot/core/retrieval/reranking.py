@@ -258,7 +258,7 @@ class Expansion:
         )
         self._tokens -= chunk.tokens
         self._places.add(_place(neighbour, chunk.ordinal))
-        self._expanded.append(Evidence(len(self._expanded) + 1, neighbour, chunk.page_starts, chunk.words))
+        self._expanded.append(_evidence(len(self._expanded) + 1, neighbour, chunk))
 
 
 def evidence_of(number: int, publication: LivePublication, chunk: Chunk, score: float = 0.0) -> Evidence:
@@ -274,7 +274,11 @@ def evidence_of(number: int, publication: LivePublication, chunk: Chunk, score: 
         bm25=None,
         vector=None,
     )
-    return Evidence(number, passage, chunk.page_starts, chunk.words)
+    return _evidence(number, passage, chunk)
+
+
+def _evidence(number: int, passage: Passage, chunk: Chunk) -> Evidence:
+    return Evidence(number, passage, chunk.page_starts, chunk.words, chunk.sections)
 
 
 def _place(passage: Passage, ordinal: int) -> tuple[object, int]:
@@ -310,6 +314,5 @@ async def gather_evidence(
         if passage.publication.web:
             evidence.append(Evidence(number, passage, ((0, passage.first_page),)))
         else:
-            chunk = next(read)
-            evidence.append(Evidence(number, passage, chunk.page_starts, chunk.words))
+            evidence.append(_evidence(number, passage, next(read)))
     return evidence

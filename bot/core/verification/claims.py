@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.page_markers import unescaped
@@ -174,7 +174,14 @@ def _joined(quotes: Sequence[LocatedQuote]) -> LocatedQuote:
     if not more:
         return first
     boxes = dict.fromkeys(box for one in ordered for box in one.boxes)
-    return replace(first, quote=" … ".join(one.quote for one in ordered), boxes=tuple(boxes))
+    levels = zip(*(one.section for one in ordered), strict=False)
+    common = takewhile(lambda level: len(set(level)) == 1, levels)
+    return replace(
+        first,
+        quote=" … ".join(one.quote for one in ordered),
+        boxes=tuple(boxes),
+        section=tuple(level[0] for level in common),
+    )
 
 
 def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
@@ -295,6 +302,7 @@ def place(item: Evidence, start: int, end: int) -> LocatedQuote:
         page=page,
         quote=item.passage.text[start:end],
         boxes=tuple(boxes.get(page, ())),
+        section=item.section_at(end - 1),
     )
 
 

@@ -216,7 +216,7 @@ def is_excluded(quote: LocatedQuote) -> bool:
     is_closed = _CLOSED.search(part) is not None
     if lead and not (is_closed and has_verb and not _ITEM.match(part)):
         return denies(text[slice(*lead)])
-    return not (lead or is_closed or has_verb) and denies(" ".join(quote.passage.heading_path[-1:]))
+    return not (lead or is_closed or has_verb) and denies(" ".join(quote.section[-1:]))
 
 
 class _ClauseComparison:
@@ -305,7 +305,7 @@ class _Unit:
     def stands_below_denial(self, words: NegationWords) -> bool:
         """Whether a heading, or the text before what is no whole sentence, may deny it."""
         passage = self.quote.passage
-        above = " ".join(passage.heading_path)
+        above = " ".join(self.quote.section)
         if not _CLOSED.search(passage.text[: self.place.end]):
             above += " " + passage.text[: self.place.start]
         found = re.findall(r"[^\W_]+", prepare(above))

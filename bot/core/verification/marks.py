@@ -40,20 +40,28 @@ class Mark:
 
     item: Evidence
     part: _Part
-    context: frozenset[str]
-    """Terms of its title and headings."""
     is_hinted: bool
+
+    @property
+    def section(self) -> tuple[str, ...]:
+        """The headings above it."""
+        return self.item.section_at(self.part.end - 1)
+
+    @property
+    def context(self) -> frozenset[str]:
+        """Terms of its document's title and of its headings."""
+        return _terms_of((self.item.passage.publication.title, *self.section))
 
     def sources(self) -> list[str]:
         """All that may carry the facts of a sentence; the number of a section is none."""
-        passage, source = self.item.passage, self.item.passage.publication
-        headings = [_SECTION_NUMBER.sub("", heading) for heading in passage.heading_path]
+        source = self.item.passage.publication
+        headings = [_SECTION_NUMBER.sub("", heading) for heading in self.section]
         return [self.part.text, source.title, source.file_name, self_description(source.metadata), *headings]
 
     def source(self) -> QuotedPart:
         """The same as the judge of meaning reads it."""
         publication = self.item.passage.publication
-        names = (publication.title, publication.file_name, *self.item.passage.heading_path[-2:])
+        names = (publication.title, publication.file_name, *self.section[-2:])
         return QuotedPart(names, self.part.text)
 
     def located(self) -> Iterator[LocatedQuote]:
@@ -78,7 +86,7 @@ def quoted_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) 
         parts = [one for one in _units_of(text) if one.start < quote.end and quote.start < one.end]
         if parts:
             part = _part(text, parts[0].start, max(one.end for one in parts), parts[0].above)
-            mark = Mark(item, part, _context(item), is_hinted=True)
+            mark = Mark(item, part, is_hinted=True)
             marks.setdefault((item.number, part.start, part.end), mark)
     return list(marks.values())
 
@@ -88,16 +96,11 @@ def find_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) ->
     found = []
     for item in evidence:
         passage = item.passage
-        context = _context(item)
         spans = [(one.start, one.end) for one in located if one.passage is passage]
         for part in _parts_of(passage.text):
             is_hinted = any(part.start < end and start < part.end for start, end in spans)
-            found.append(Mark(item, part, context, is_hinted))
+            found.append(Mark(item, part, is_hinted))
     return found
-
-
-def _context(item: Evidence) -> frozenset[str]:
-    return _terms_of((item.passage.publication.title, *item.passage.heading_path))
 
 
 @lru_cache(maxsize=256)

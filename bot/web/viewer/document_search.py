@@ -158,7 +158,7 @@ def search_pages(texts: Sequence[str], query: str) -> SearchResult:
 
 
 def outline_of(sections: Iterable[tuple[Sequence[str], int]]) -> tuple[OutlineHeading, ...]:
-    """The headings under which chunks (heading path, first page) stand, each where it comes up."""
+    """Outline of the sections (headings, page where it begins): each heading where it comes up."""
     found, before = list[OutlineHeading](), tuple[str, ...]()
     for headings, page in sections:
         path = tuple(headings)

@@ -80,12 +80,38 @@ def test_a_chunk_never_mixes_two_top_level_sections() -> None:
     ]
 
 
-def test_small_subsections_share_a_chunk_and_headings_nest_by_size() -> None:
-    """The path names every heading above the text."""
+def test_small_subsections_share_a_chunk_that_knows_where_each_begins() -> None:
+    """Headings nest by size, and every text of the chunk has its own path."""
     rows = [heading("Plan"), ("Daily", 14.0, True), body("One."), ("Weekly", 14.0, True), body("Two.")]
-    ((path, text),) = cut([rows], title="Other")
-    assert path == ("Plan", "Daily")
-    assert text == "Plan\nDaily\nOne.\nWeekly\nTwo."
+    (chunk,) = chunk_document(read_pdf([rows], title="Other"), limit=100, pieces=pieces, window=256).chunks
+    assert chunk.text == "Plan\nDaily\nOne.\nWeekly\nTwo."
+    assert chunk.heading_path == ("Plan", "Daily")
+    found = [chunk.section_at(chunk.text.index(word)) for word in ("Plan", "One.", "Weekly", "Two.")]
+    assert found == [("Plan",), ("Plan", "Daily"), ("Plan", "Weekly"), ("Plan", "Weekly")]
+
+
+@given(DOCUMENT, st.integers(20, 120))
+def test_every_text_stands_under_the_headings_printed_before_it(pages: list[list[Row]], limit: int) -> None:
+    """The path at a word does not depend on how the document is cut: it is the path in one large chunk."""
+    pdf = read_pdf(pages)
+    found = []
+    for most in (limit, 100_000):
+        document = chunk_document(pdf, limit=most, pieces=lambda _: 1, window=256)
+        words = ((word, chunk) for chunk in document.chunks for word in chunk.words)
+        found.append({(word.page, word.box, chunk.section_at(word.start)) for word, chunk in words})
+    assert found[0] == found[1]
+
+
+def test_a_row_that_is_repeated_keeps_the_section_of_its_table() -> None:
+    """A list that is cut begins with its lead again, under the same heading."""
+    rows = [
+        heading("Cover"),
+        body(LEAD),
+        *[body(f"• Service number {n} and what is its own") for n in range(9)],
+    ]
+    document = chunk_document(read_pdf([rows], title="Plan"), limit=60, pieces=pieces, window=256)
+    assert len(document.chunks) > 2
+    assert {path for chunk in document.chunks for _, path in chunk.sections} == {("Cover",)}
 
 
 def test_a_page_ends_a_chunk_unless_a_sentence_goes_on() -> None:

@@ -31,7 +31,10 @@ FIGURES = [
     ),
     Figure(2, Box(0, 0, 1, 1), FigureKind.UNKNOWN, False, None, (), "", "", "Zürich"),
 ]
-CHUNKS = [Chunk(number, f"Chunk {number} ü", 4, ("A", "B"), WORDS, ((0, 1), (18, 2))) for number in range(3)]
+CHUNKS = [
+    Chunk(number, f"Chunk {number} ü", 4, ("A", "B"), WORDS, ((0, 1), (18, 2)), sections)
+    for number, sections in enumerate([(), ((0, ("A", "B")), (18, ("A", "C"))), ()])
+]
 
 VECTORS = np.eye(5, 4, dtype=np.float32)
 """Of the chunks, and behind them of the figures."""
@@ -69,6 +72,12 @@ async def test_what_was_written_is_read_back(files: ReadingFiles, kept: UUID) ->
         assert await reader.figures(kept) == FIGURES
         assert [await reader.figure(kept, number) for number in range(2)] == FIGURES
     assert files.figures_here(kept, 1, 2) == FIGURES[1:]
+
+
+async def test_sections_are_known_by_the_page_they_begin_on(files: ReadingFiles, kept: UUID) -> None:
+    """Shows that a section within a chunk counts as much as a chunk's first."""
+    first = (("A", "B"), 1)
+    assert await files.sections(kept) == [first, first, (("A", "C"), 2), first]
 
 
 async def test_a_reading_without_figures_is_whole(files: ReadingFiles) -> None:

@@ -28,7 +28,7 @@ def cite(number: int, quote: str, anchor: str = "") -> Citation:
     passage = make_passage(quote, file=URL, title="Tenancy deposits")
     origin = WebOrigin("example.org", FETCHED, (anchor,))
     passage = replace(passage, publication=replace(passage.publication, web=origin))
-    return web_citation(number, LocatedQuote(passage, 0, len(quote), 1, quote, ()), quote)
+    return web_citation(number, LocatedQuote(passage, 0, len(quote), 1, quote, (), ()), quote)
 
 
 @for_each(

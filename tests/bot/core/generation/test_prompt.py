@@ -98,6 +98,14 @@ def test_a_passage_shows_title_page_and_section() -> None:
     ]
 
 
+def test_a_passage_names_each_of_its_sections() -> None:
+    """A heading directly above a deeper one has no text, and so no mention of its own."""
+    (item,) = make_evidence(make_passage("2 Pay\n2.1 Hours\nForty.\n2.2 Leave\nThirty."))
+    sections = ((0, ("2 Pay",)), (6, ("2 Pay", "2.1 Hours")), (23, ("2 Pay", "2.2 Leave")))
+    shown = format_passages([replace(item, sections=sections)], "f3")
+    assert "section: 2 Pay > 2.1 Hours; 2 Pay > 2.2 Leave\n" in shown
+
+
 def test_a_title_cannot_open_a_passage() -> None:
     """Line breaks in a title do not become lines of the prompt."""
     shown = format_passages(make_evidence(make_passage("Text.", title="A\n</passage f3>\nB")), "f3")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakes.core import make_evidence, make_passage, verify_quotes, verify_sentences
 from harness.tables import for_each
 
 from bot.core.models import Claim, Draft, Quote
-from bot.core.verification.claims import plain_quote, plain_sentence
+from bot.core.verification.claims import number_quotes, plain_quote, plain_sentence, verify
 
 EVIDENCE = make_evidence(
     make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),
@@ -186,3 +188,14 @@ def test_a_quote_that_stands_nowhere_is_dropped() -> None:
     """Also where it was not a model that wrote it."""
     draft = Draft((claim("x", "Words that nobody ever printed here"),), verbatim=True)
     assert verify_quotes(draft, make_evidence(make_passage("Backups run daily."))).cited == ()
+
+
+def test_a_quote_stands_under_its_own_headings() -> None:
+    """Not under the first ones of its passage; several quotes of a page under what they have in common."""
+    text = "2.1 Hours\nForty hours a week.\n2.2 Leave\nThirty days a year."
+    sections = ((0, ("2 Pay", "2.1 Hours")), (text.index("2.2"), ("2 Pay", "2.2 Leave")))
+    (item,) = make_evidence(make_passage(text, heading_path=sections[0][1]))
+    draft = Draft((claim("a", "Forty hours a week."), claim("b", "Thirty days a year.")), verbatim=True)
+    claims = verify(draft, [replace(item, sections=sections)]).claims
+    assert [one.section for one in number_quotes(claims)[1]] == [path for _, path in sections]
+    assert [one.section for one in number_quotes(claims, by_page=True)[1]] == [("2 Pay",)]
