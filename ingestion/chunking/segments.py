@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ingestion.layout.headings import Rank, is_row
+from ingestion.layout.headings import MAX_HEADING_LINES, Rank, is_row
 from storage.pdf.models import Line
 from storage.text.sentences import BULLETS, marker_kind
 
@@ -74,10 +74,16 @@ def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterato
             whole = whole._replace(end=new.end)
             continue
         if whole:
-            yield whole
+            yield _unranked(text, whole)
         whole = new
     if whole:
-        yield whole
+        yield _unranked(text, whole)
+
+
+def _unranked(text: str, whole: Segment) -> Segment:
+    """A paragraph as it is; in large or bold print, one of more lines than a heading is none."""
+    is_long = text.count("\n", whole.start, whole.end) >= MAX_HEADING_LINES
+    return whole._replace(rank=None) if whole.rank and is_long else whole
 
 
 def _goes_on(text: str, whole: Segment, new: Segment) -> bool:

@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking.segments import PageSpan, Segment, is_open, list_marker, segments_of
-from ingestion.layout.headings import HeadingDetector, Rank
+from ingestion.layout.headings import MAX_HEADING_LINES, HeadingDetector, Rank
 from ingestion.layout.reading_order import Block
+from ingestion.layout.titles import choose_title
 from storage.models import Page
 from storage.pdf.models import BlockKind, Line, ReadPdf
-from storage.text.sentences import ListLeads
+from storage.text.sentences import ListLeads, is_box
 
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
-
-MAX_HEADING_LINES = 3
 
 MAX_LEAD_CHARS = 300
 """A longer sentence before a list is not repeated where the list is cut."""
@@ -41,8 +40,8 @@ class Structure:
         self._outline = HeadingDetector(pdf)
 
     def title(self) -> str:
-        """The PDF's own title when it is sane, else the largest heading of page 1, '' without either."""
-        return self._pdf.title or self._outline.first_heading()
+        """The title; '' where neither page 1 nor the PDF's own /Title looks like one."""
+        return choose_title(self._outline.largest_print(), self._pdf.title)
 
     def pieces(self, page: int) -> Iterator[Segment]:
         """The pieces of a page (from 0), each with what it is bound to."""
@@ -65,16 +64,16 @@ class Structure:
                 continue
             is_aside = block.kind in _ASIDES
             stays = block.kind is BlockKind.CAPTION and _stands_before_its_own(blocks, number)
-            for piece in segments_of(text, self._ranked(block, own, kept, text)):
+            for piece in segments_of(text, self._ranked(page, block, own, kept)):
                 yield piece._replace(is_aside=is_aside, binds=stays)
 
     def _ranked(
-        self, block: Block, lines: Sequence[Line], by_font: Mapping[int, Rank | None], text: str
+        self, page: int, block: Block, lines: Sequence[Line], by_font: Mapping[int, Rank | None]
     ) -> Iterator[tuple[Line, Rank | None]]:
         """Lines with their ranks as headings: the layout knows best, but for short large or bold print."""
-        ranks = [by_font[line.start] for line in lines]
+        ranks, text = [by_font[line.start] for line in lines], self._pdf.pages[page].text
         if block.kind is BlockKind.HEADING:
-            ranks = [self._outline.rank_of_heading(text[line.start : line.end], line) for line in lines]
+            ranks = [self._outline.heading_rank(page, line) for line in lines]
         elif block.is_seen:
             is_heading = block.kind in _BODY and len(lines) <= MAX_HEADING_LINES and all(ranks)
             ranks = ranks if is_heading and text[block.end - 1] not in ".:" else [None] * len(lines)
@@ -123,9 +122,9 @@ def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | N
         return False
     if _WARNING.match(text, after.start) and not piece.rank:
         return True
-    opens = _WARNING.match(text, piece.start) is not None and (before is None or before.rank is not None)
-    is_lead = text[piece.start : piece.end].endswith(":") and not piece.is_row
-    return opens or (is_lead and not piece.rank)
+    said = text[piece.start : piece.end]
+    opens = _WARNING.match(said) is not None and (before is None or before.rank is not None or is_box(said))
+    return opens or (said.endswith(":") and not piece.is_row and not piece.rank)
 
 
 @dataclass(slots=True)
@@ -159,7 +158,8 @@ def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUni
     for number, page in enumerate(pdf.pages):
         for piece in structure.pieces(number):
             text = " ".join(page.text[piece.start : piece.end].split())
-            if piece.rank and text != title:
+            is_title = text == title or (number == 0 and text in title)
+            if piece.rank and not is_title:
                 open_headings = [one for one in open_headings if one[0] < piece.rank]
                 open_headings.append((piece.rank, text))
             path = tuple(heading for _, heading in open_headings)

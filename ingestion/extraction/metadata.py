@@ -21,7 +21,7 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from ingestion.extraction import dates, metadata_patterns
 from ingestion.extraction.metadata_patterns import IGNORED, NUMBER, Labelled, labelled, name_of
-from ingestion.layout.headings import EDGE
+from ingestion.layout.running_lines import is_at_edge
 from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 from storage.text.word_boxes import rectangles
@@ -231,7 +231,7 @@ def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
     """Labelled values of the lines at the edges of most pages after the first one."""
     found: dict[tuple[str, str], list[MetadataCandidate]] = {}
     for row in (row for number in range(1, len(pdf.pages)) for row in _rows(pdf, number)):
-        if row.line.box.y1 < EDGE or row.line.box.y0 > 1 - EDGE:
+        if is_at_edge(row.line):
             for one in labelled(row.text):
                 found.setdefault((one.name, one.value), []).append(_found(row, one, RUNNING_WEIGHT, ()))
     least = RUNNING_SHARE * (len(pdf.pages) - 1)

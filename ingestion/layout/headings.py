@@ -1,31 +1,30 @@
-"""Finds headings, running lines and the title by the fonts and places of a document's lines."""
+"""Finds headings and what may be the title by the fonts and places of a document's lines."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from ingestion.layout.running_lines import RunningLines
 from storage.pdf.models import Line, ReadPdf
-from storage.text.sentences import BULLETS
+from storage.text.sentences import BULLETS, is_box
 
 MIN_SIZE_RATIO = 1.15
 """A line this many times the body's size is a heading."""
 
 MAX_HEADING_CHARS = 120
-MAX_TITLE_LINES = 3
+MAX_HEADING_LINES = 3
 
-EDGE = 0.12
-"""Share of the page's height at its top and bottom where running lines stand."""
+# Characters of a line that goes on in the next one, as a paragraph's do and few headings.
+FULL_LINE_CHARS = 40
 
-RUNNING_SHARE = 0.4
-"""A line at the edge of this share of the pages (left and right ones may differ) is a running line."""
-
-_DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*)\.?\s")
-_CONTENTS = re.compile(r"(table of )?contents|index|inhalt(sverzeichnis)?|sommaire|índice", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(r"(?:page|seite|p[áa]gina|pág\.|blatt|bladzijde)\s*\d+\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+", re.IGNORECASE)
+_FIELD = re.compile(r"[^:]{2,40}:  ?\S")
 _LABEL = re.compile(rf"(?:(?:\(?\w{{1,3}}(?:\.\d{{1,3}})*[.):]?|[{BULLETS}])\s+)?")
 _LEADER = re.compile(r"\.{4,}|(?: \.){3,}")
 
@@ -39,61 +38,74 @@ class Rank(NamedTuple):
 
 
 class HeadingDetector:
-    """What the fonts and places of a document's lines say about it."""
+    """Fonts and places of a document's lines, and what they say of each."""
 
     def __init__(self, pdf: ReadPdf) -> None:
         self._pdf = pdf
         self._body = _body_size(pdf)
-        self._running = _running_lines(pdf)
+        self._running = RunningLines(pdf, self._body * MIN_SIZE_RATIO)
+        self._prose = _prose_sizes(pdf)
 
     def lines(self, page: int) -> Iterator[tuple[Line, Rank | None]]:
         """The lines of a page (from 0), each with its rank when it is a heading.
 
-        A running line comes only where it stands first, and is never a heading.
+        A running line comes only where it stands first.
         """
-        for line in self._pdf.lines[page]:
-            text = self._pdf.pages[page].text[line.start : line.end]
-            first = self._running.get(_pattern(text)) if _is_at_edge(line) else None
-            if first is None:
-                yield line, self._rank(text, line)
-            elif first == page:
-                yield line, None
+        lines, whole = self._pdf.lines[page], self._pdf.pages[page].text
+        texts = [whole[line.start : line.end] for line in lines]
+        for number, (line, text) in enumerate(zip(lines, texts, strict=True)):
+            if self._running.is_repeated(page, text, line):
+                continue
+            beside = texts[max(0, number - 1) : number + 2]
+            is_none = self._running.heads_nothing(page, text, line) or _is_field_label(text, line, beside)
+            yield line, None if is_none else self._rank(text, line)
 
-    def first_heading(self) -> str:
-        """The largest heading of the first page, with the lines of its size that follow it, or ''."""
-        own = list(self.lines(0)) if self._pdf.pages else []
-        text = self._pdf.pages[0].text if own else ""
-        headings = [
-            line
-            for line, rank in own
-            if rank and (line.size > self._body or line is own[0][0])
-            if not _CONTENTS.fullmatch(text[line.start : line.end])
+    def largest_print(self) -> Iterator[str]:
+        """What the first page prints larger than the body, or before it, largest first: running or not."""
+        text = self._pdf.pages[0].text if self._pdf.pages else ""
+        found: list[tuple[float, str]] = []
+        lines = self._pdf.lines[0] if text else ()
+        for size, run in groupby(lines, key=lambda line: line.size):
+            same = list(run)
+            texts = [text[line.start : line.end] for line in same]
+            stands_out = self._rank(texts[0], same[0]) and (size > self._body or same[0] is lines[0])
+            found.append((size, "\n".join(texts) if stands_out else ""))
+        # One word may open a title that goes on in other print.
+        whole = [
+            (size, said if len(said.split()) > 1 else f"{said}\n{more}".strip())
+            for (size, said), (_, more) in pairwise([*found, (0.0, "")])
+            if said
         ]
-        if not headings:
-            return ""
-        largest = max(headings, key=lambda line: line.size)
-        following = [line for line, _ in own if line.start >= largest.start]
-        same = takewhile(lambda line: line.size == largest.size, following)
-        texts = [text[line.start : line.end] for line in same]
-        return " ".join(" ".join(texts[:MAX_TITLE_LINES]).split())
+        yield from (said for _, said in sorted(whole, key=lambda one: -one[0]))
 
     def is_large(self, line: Line) -> bool:
         """Whether it is printed larger than the body of the document."""
         return line.size >= self._body * MIN_SIZE_RATIO
 
-    def rank_of_heading(self, text: str, line: Line) -> Rank | None:
-        """The rank of a line that is known as a heading; None when its text could be none."""
-        if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS:
-            return None
-        if is_row(text) or _LEADER.search(text):
-            return None
-        number = _NUMBER.match(text)
-        return Rank(-line.size, not line.is_bold, number[1].count(".") if number else 0)
+    def heading_rank(self, page: int, line: Line) -> Rank | None:
+        """The rank of a line that a layout knows as a heading; None when its text or place could be none."""
+        text = self._pdf.pages[page].text[line.start : line.end]
+        return None if self._running.heads_nothing(page, text, line) else _rank_by_text(text, line)
 
     def _rank(self, text: str, line: Line) -> Rank | None:
         """The rank of a heading; None for a line that is none."""
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
-        return self.rank_of_heading(text, line) if self.is_large(line) or is_label else None
+        is_title = self.is_large(line) and (line.is_bold or line.size not in self._prose)
+        return _rank_by_text(text, line) if is_title or is_label else None
+
+
+def _rank_by_text(text: str, line: Line) -> Rank | None:
+    if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS or is_box(text):
+        return None
+    if is_row(text) or _LEADER.search(text) or _PAGE_NUMBER.match(text) or _ADDRESS.fullmatch(text):
+        return None
+    number = _NUMBER.match(text)
+    return Rank(-line.size, not line.is_bold, number[1].count(".") if number else 0)
+
+
+def _is_field_label(text: str, line: Line, beside: Sequence[str]) -> bool:
+    """True for a bold ``Held:`` next to rows of labels with values: a label whose value stands elsewhere."""
+    return line.is_bold and text.endswith(":") and any(is_row(one) and _FIELD.match(one) for one in beside)
 
 
 def is_row(text: str) -> bool:
@@ -111,39 +123,12 @@ def _body_size(pdf: ReadPdf) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
-def _running_lines(pdf: ReadPdf) -> dict[str, int]:
-    """Headers, footers and page numbers: lines that return at the edge of many pages.
-
-    Returns:
-        Each line's pattern and the page where it stands first: there it may say what stands nowhere else.
-    """
-    seen: dict[str, dict[int, list[str]]] = {}
-    for number, (page, lines) in enumerate(zip(pdf.pages, pdf.lines, strict=True)):
-        for line in filter(_is_at_edge, lines):
-            text = page.text[line.start : line.end]
-            seen.setdefault(_pattern(text), {}).setdefault(number, _DIGITS.findall(text))
-    least = max(3, RUNNING_SHARE * len(pdf.pages))
-    return {
-        pattern: min(pages) for pattern, pages in seen.items() if len(pages) >= least and _counts_pages(pages)
-    }
-
-
-def _counts_pages(pages: dict[int, list[str]]) -> bool:
-    """Whether nothing changes in a line from page to page but one number, and that with the page.
-
-    Lines that differ otherwise, such as the load on each sheet of a catalogue, say something.
-    """
-    changing = [column for column in zip(*pages.values(), strict=True) if len(set(column)) > 1]
-    if len(changing) != 1:
-        return not changing
-    steps = Counter(int(number) - page for page, number in zip(pages, changing[0], strict=True))
-    return max(steps.values()) > len(pages) / 2
-
-
-def _is_at_edge(line: Line) -> bool:
-    return line.box.y1 < EDGE or line.box.y0 > 1 - EDGE
-
-
-def _pattern(text: str) -> str:
-    """A line without what changes from page to page."""
-    return _DIGITS.sub("#", " ".join(text.casefold().split()))
+def _prose_sizes(pdf: ReadPdf) -> set[float]:
+    """Sizes of plain print in which a paragraph has more lines than a heading."""
+    found: set[float] = set()
+    for lines in pdf.lines:
+        for (size, is_bold), run in groupby(lines, key=lambda line: (line.size, line.is_bold)):
+            full = [one for one in run if one.end - one.start >= FULL_LINE_CHARS]
+            if not is_bold and len(full) > MAX_HEADING_LINES:
+                found.add(size)
+    return found

@@ -44,7 +44,7 @@ class ReadPdf:
     """A PDF as read once."""
 
     title: str
-    """The file's own /Title when it is sane, else ''."""
+    """The file's own /Title, which may be any program's leftover."""
     pages: tuple[Page, ...]
     lines: tuple[tuple[Line, ...], ...]
     """The lines of each page, in reading order; a word's ``line`` counts them from 0."""

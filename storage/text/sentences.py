@@ -73,6 +73,27 @@ _RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECA
 _CONTENTS_LINE = re.compile(r"(?:\. ?){4,}|^\d+(?:\.\d+)*\s+\D+\s{2}\d+$")
 
 
+# Words that head a box of a page, and no section.
+BOX_WORDS = frozenset(
+    """
+    warning caution note notice important danger attention tip
+    warnung vorsicht achtung gefahr hinweis wichtig
+    avertissement remarque avis
+    advertencia precaución atención peligro nota aviso importante
+    avvertenza attenzione pericolo avviso
+    atenção perigo cuidado advertência observação
+    waarschuwing gevaar opmerking belangrijk voorzichtig
+    """.split()
+)
+_BOX_END = re.compile(r"[:!]| [-–—] ")
+_BOX_SIGNS = " :!.⚠️▲△*"
+
+
+def is_box(line: str) -> bool:
+    """True if a line only names the kind of its box, as ``WARNING!``, or does before a colon or a dash."""
+    return _BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0].rstrip(_BOX_SIGNS).casefold() in BOX_WORDS
+
+
 @dataclass(frozen=True, slots=True)
 class TextUnit:
     """text[start:end] says one thing."""

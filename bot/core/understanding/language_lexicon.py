@@ -4,25 +4,6 @@ from __future__ import annotations
 
 from bot.core.models import Language
 
-# Words that head a box of a page, which say nothing of the section that it stands in.
-BOX_WORDS = frozenset(
-    """
-    warning caution note notice important danger attention tip
-    warnung vorsicht achtung gefahr hinweis wichtig
-    avertissement remarque
-    advertencia precaución atención peligro nota aviso importante
-    avvertenza attenzione pericolo
-    atenção perigo
-    waarschuwing gevaar opmerking belangrijk
-    """.split()
-)
-
-
-def is_box(heading: str) -> bool:
-    """True if a heading only names the kind of its box, as ``WARNING!``."""
-    return heading.strip(" :!.").casefold() in BOX_WORDS
-
-
 SMALL_WORDS = {
     Language.ENGLISH: """
 a about ad after again al all also am an and ante any anybody anyone anything applies apply are aren as

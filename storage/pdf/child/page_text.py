@@ -18,19 +18,6 @@ from storage.text.word_boxes import SCALE, WIDTH, WordMap
 
 MAX_TITLE_CHARS = 200
 
-_JUNK = re.compile(
-    r"""(?ix)
-    untitled.* | no\ title | title | \(anonymous\) | unknown | none | null | default | test
-    | (new\ )?(document|presentation|slide|page|sheet|book|workbook|folie|template)[\s_-]*\d*
-    | powerpoint[\s-]presentation | slide\s\d+
-    | (microsoft\s(word|powerpoint|excel)|word|print)\s*-.*
-    | .*\.(docx?|dotx?|pptx?|xlsx?|odt|odp|rtf|tex|dvi|html?|indd|qxd|pdf|ps|txt|tmp|md)
-    | (https?|file):.* | about:blank
-    | [{(]?[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}[)}]?
-    | (scan|img|image|doc)[\s_-]*\d+
-    """
-)
-
 # Font sizes from one line of a paragraph to the next, at most.
 MAX_LINE_STEP = 3.2
 
@@ -98,15 +85,11 @@ class PageTransform(NamedTuple):
         return x0, y0, x1, y1
 
 
-def sane_title(raw: str | None) -> str:
-    """The title if a person wrote it, else ''; never a control character in it, never long."""
+def printable_title(raw: str | None) -> str:
+    """The /Title as text: no control character in it, and two blanks where more stand between words."""
     text = unicodedata.normalize("NFKC", (raw or "").replace("\x00", ""))
     text = "".join(char if char.isprintable() else " " for char in text)
-    title = " ".join(text.replace("\ufffd", " ").split())
-    letters = sum(char.isalpha() for char in title)
-    if letters < 3 or _JUNK.fullmatch(title):
-        return ""
-    return title[:MAX_TITLE_CHARS].rstrip()
+    return re.sub(r"\s{2,}", "  ", text.replace("\ufffd", " ").strip())[:MAX_TITLE_CHARS].rstrip()
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from storage.pdf.child.document import (
 from storage.pdf.child.glyphs.page_ink import PageInk
 from storage.pdf.child.glyphs.rows import read_page
 from storage.pdf.child.mupdf import pymupdf
-from storage.pdf.child.page_text import PageText, PageTransform, sane_title
+from storage.pdf.child.page_text import PageText, PageTransform, printable_title
 from storage.text.word_boxes import SCALE
 
 MAX_SIDE = 3000
@@ -59,7 +59,7 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
     count = page_count(document)
     if count > job["max_pages"]:
         raise Fault("TooLarge", f"the PDF has {count} pages, the limit is {job['max_pages']}; split it")
-    title = sane_title((document.metadata or {}).get("title"))
+    title = printable_title((document.metadata or {}).get("title"))
     yield to_line(
         {
             "title": title,

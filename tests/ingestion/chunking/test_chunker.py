@@ -187,8 +187,8 @@ def test_running_lines_stay_where_they_stand_first() -> None:
     assert not any("SOP-IT-04" in text for text in texts[1:])
 
 
-def test_the_title_is_the_files_own_then_the_largest_heading() -> None:
-    """Decided in that order; the title is not a heading of its sections."""
+def test_the_title_is_the_largest_print_then_the_files_own() -> None:
+    """Decided in that order, running line or not; the title is not a heading of its sections."""
 
     def title(pages: list[list[Row]], own: str = "") -> str:
         return chunk_document(read_pdf(pages, own), limit=99, pieces=pieces, window=99).title
@@ -200,11 +200,15 @@ def test_the_title_is_the_files_own_then_the_largest_heading() -> None:
         ("Restore", 24.0, False),
         body(SENTENCE),
     ]
-    assert title([rows], "Own title") == "Own title"
+    assert title([rows], "Own title") == "Backup and Restore"
+    assert title([[heading("1. Climate"), body(SENTENCE)]], "Own title") == "Own title"
     assert title([rows]) == "Backup and Restore"
     assert title([[body(SENTENCE)]]) == ""
     assert title([]) == ""
-    assert cut([[heading("Plan"), body(SENTENCE)]]) == [((), f"Plan\n{SENTENCE}")]
+    running = [[heading("Harbour rules"), *[body(SENTENCE)] * 9]] * 5
+    assert title(running) == "Harbour rules"
+    assert title([[heading("ACME"), ("Travel policy", 15.0, True), body(SENTENCE)]]) == "ACME Travel policy"
+    assert cut([[heading("Fire plan"), body(SENTENCE)]]) == [((), f"Fire plan\n{SENTENCE}")]
 
 
 def test_a_page_without_text_gives_no_chunk() -> None:
@@ -261,3 +265,14 @@ def test_a_page_of_very_many_chunks_is_cut_without_measuring_it_over_and_over() 
     chunks = chunk_document(pdf, limit=30, pieces=measuring, window=256).chunks
     assert len(chunks) > 2_000
     assert measured < 30 * len(pdf.pages[0].text)
+
+
+def test_a_box_stays_with_what_it_warns_of_and_in_its_section() -> None:
+    """Its name opens no section, and is never the end of a chunk."""
+    steps = [body(f"{number}. Open valve number {number} slowly and wait a while.") for number in range(1, 5)]
+    rows = [heading("1. Valves"), *steps, body(""), heading("WARNING"), body(""), body(SENTENCE), *steps]
+    document = chunk_document(read_pdf([rows], title="Plant manual"), limit=50, pieces=pieces, window=256)
+    assert len(document.chunks) > 2
+    assert {path for chunk in document.chunks for _, path in chunk.sections} == {("1. Valves",)}
+    (box,) = (chunk.text for chunk in document.chunks if "WARNING" in chunk.text)
+    assert f"WARNING\n\n{SENTENCE}" in box

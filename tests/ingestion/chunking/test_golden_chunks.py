@@ -31,28 +31,28 @@ SAMPLES = Path(__file__).parents[3] / "bot" / "cli" / "setup" / "samples"
             400,
             256,
             11,
-            "e44555a13c17653c28cc0b856f8bb2cf160448cdbd71a9f850308ac60ccad472",
+            "eba5da7852cd92bda02c97d66467b6150e7f79b8c164ba2c883953a45114d96c",
         ),
         (
             "SOP-IT-04-Backup-and-Restore.pdf",
             80,
             64,
             20,
-            "6510a6217d3c0515ca8ca04966478ba76c088afc00a6cf75cb6c122467ba8ba4",
+            "9fc9bf09a236d4a5499e639576bbe70697272996781df7b26da411e09daa8485",
         ),
         (
             "SOP-HR-02-Remote-Work-Requests.pdf",
             400,
             256,
             11,
-            "c629c769fb3956182a920939b8da8461dea10a630f61b788a2a47f2bf6733e7c",
+            "202199883b644fc88a776103d0e5f3e2e6f49267fa87deb6fdee83caabcf27f7",
         ),
         (
             "SOP-HR-02-Remote-Work-Requests.pdf",
             80,
             64,
             19,
-            "a42ac70209e52ae0c044608cb30057e09ae2b89ec9317ee833070dc2105dfe42",
+            "a0d611ae8063604f8df82b21ae7ce72f6809cea51ee1978b7c2e1593df981509",
         ),
     ],
 )
@@ -78,7 +78,8 @@ def _page_values(page: Page) -> list[Any]:
 
 def _chunk_values(chunk: Chunk) -> list[Any]:
     words = _flat(chunk.words)
-    return [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
+    path, sections = chunk.heading_path, chunk.sections
+    return [chunk.ordinal, chunk.text, chunk.tokens, path, words, chunk.page_starts, sections]
 
 
 def _flat(words: Iterable[PlacedWord]) -> list[int]:
