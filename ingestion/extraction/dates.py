@@ -7,24 +7,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from storage.text.months import MONTHS
+
 FIELDS = ("effective", "last_updated")
 """The fields of metadata that are dates."""
 
-MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
-)  # fmt: skip
-_MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS) + r"|sept)\.?"
-_DATE = re.compile(
-    rf"""(?<![\w/.-])(?:
-      (?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}})
-    | (?P<day_first>\d{{1,2}}(?:st|nd|rd|th)?[\s.-]+(?P<month_2>{_MONTH}),?[\s.-]+\d{{2,4}})
+_MONTH = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+_PRINTED = rf"""(?<![\w/.-])(?:
+      (?P<iso>\d{{4}}(?P<dash>[-/.])\d{{1,2}}(?P=dash)\d{{1,2}})
+    | (?P<day_first>\d{{1,2}}(?:st|nd|rd|th|er|º|°)?[\s.-]+(?:d[ei]\s|of\s)?(?P<month_2>{_MONTH})
+        ,?[\s.-]+(?:del?\s)?\d{{2,4}})
     | (?P<month_first>(?P<month_1>{_MONTH})\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}})
-    | (?P<month_only>(?P<month_0>{_MONTH}),?\s+\d{{4}})
+    | (?P<month_only>(?P<month_0>{_MONTH}),?\s+(?:de\s)?\d{{4}})
     | (?P<figures>\d{{1,2}}(?P<between>[/.-])\d{{1,2}}(?P=between)(?:\d{{4}}|\d{{2}}))
-    )(?![\w/-])""",
-    re.VERBOSE | re.IGNORECASE,
-)
+    )(?![\w/-])"""
+_DATE = re.compile(_PRINTED, re.VERBOSE | re.IGNORECASE)
+# Behind a label.
+BEHIND_LABEL = re.compile(rf"[ ]?{_PRINTED}", re.VERBOSE | re.IGNORECASE)
 _PIVOT = 70
 """A year of two figures from here on belongs to the last century."""
 
@@ -87,7 +86,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _month(name: str) -> int:
-    return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
+    return MONTHS[name.rstrip(".").casefold()]
 
 
 def _year(number: int) -> int:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from ingestion.extraction import dates, metadata_patterns
-from ingestion.extraction.metadata_patterns import IGNORED, NUMBER, Labelled, labelled, name_of
+from ingestion.extraction.metadata_labels import IGNORED, NUMBER
+from ingestion.extraction.metadata_patterns import Labelled, labelled, name_of
 from ingestion.layout.running_lines import is_at_edge
 from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
@@ -188,7 +189,8 @@ def _head(pdf: ReadPdf) -> list[_Row]:
     """The first page's lines up to its first section."""
     head: list[_Row] = []
     for row in _rows(pdf, 0) if pdf.pages else ():
-        if len(head) == BLOCK_LINES or _NUMBERED.match(row.text) or _SECTION.fullmatch(row.text):
+        is_section = _NUMBERED.match(row.text) and not dates.find_date(row.text)
+        if len(head) == BLOCK_LINES or is_section or _SECTION.fullmatch(row.text):
             break
         head.append(row)
     return head
@@ -266,6 +268,8 @@ def _shapes(head: Sequence[_Row]) -> Iterator[MetadataCandidate]:
         for one in metadata_patterns.shaped_ids(row.text):
             start, end = one.span()
             yield _part(row, "sop_id", row.text[start:end], row.line.start + start)
+            if version := metadata_patterns.find_version_behind(row.text, end):
+                yield _part(row, "version", version["version"], row.line.start + version.start("version"))
         for text, start, _ in row.cells():
             if department := metadata_patterns.find_department(text):
                 yield _part(row, "department", department["name"], start)

@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ingestion.extraction import dates
+from ingestion.extraction.metadata_labels import LABELS
+
 _NOTHING = re.compile(
     r"(?:tb[cda]|n/?a|none|nil|unknown|pending|x+|[-–—_.…*?\s]+|to be (?:determined|assigned|confirmed)"
     r"|insert\b.*|enter\b.*|select\b.*|\[.*\]?|<.*>?|\{.*\}?)",
@@ -18,22 +21,30 @@ _ID = re.compile(
     r"(?:(?:sop|doc|wi|pol|[A-Z]{1,6})[ #]{1,2})?(?=[\w./-]*\d)[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*",
     re.IGNORECASE,
 )
+# Letters up to the first figure, then both, so that a text fits in one way only: with two ways for each
+# letter, the time to find that nothing fits doubles with every letter.
 _SHAPE = re.compile(
-    r"(?<![\w-])[A-Z]{0,6}[-_/]?SOP[A-Za-z]*(?:[-_/.][A-Za-z]+)*[-_/.]?"
-    r"\d[A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*(?![\w-])"
+    r"(?<![\w-])(?:[A-Z]{0,6}[-_/]?SOP[A-Z]*(?:[-_/.][A-Z]+)*[-_/.]?|SOP [A-Z]{1,6}[-_/.]?)"
+    r"\d[A-Z0-9]*(?:[-_.][A-Z0-9]+)*(?![\w-])",
+    re.IGNORECASE,
 )
-"""Letters up to the first figure, then both, so that a text fits in one way only: with two ways for each
-letter, the time to find that nothing fits doubles with every letter."""
-_VERSION_PART = r"(?:v(?:er(?:sion)?)?|rev(?:ision)?|issue)\.? ?"
+_VERSION_PART = (
+    r"(?:v|ver|versi(?:on|ón|one|e)|versão|rev|revisi(?:on|ón|one|e)|revisão|révision|issue|ausgabe)\.? ?"
+)
 _BEHIND_ID = re.compile(
-    rf"[,;(\s]+(?P<all>{_VERSION_PART}(?P<version>\d+(?:\.\d+)*[a-z]?))(?![\w-])", re.IGNORECASE
+    rf"[,;(|·•–—/\s-]+(?P<all>{_VERSION_PART}(?P<version>\d+(?:\.\d+)*[a-z]?))(?![\w-])",
+    re.IGNORECASE,
 )
 _VERSION = re.compile(
     rf"(?:{_VERSION_PART})?(?P<version>\d+(?:\.\d+)*[a-z]?|[A-Z])(?=$|[\s,;|)])"
     r"(?! *(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|of\b))",
     re.IGNORECASE,
 )
-_PROCEDURE = re.compile(r"\b(?:standard operating procedure|sop|work instruction)\b", re.IGNORECASE)
+_PROCEDURE = re.compile(
+    r"\b(?:standard operating procedure|sop|work instruction|(?:standard)?arbeitsanweisung"
+    r"|verfahrensanweisung|procédure|mode opératoire|procedimiento|procedura|procedimento|werkinstructie)\b",
+    re.IGNORECASE,
+)
 _KIND = re.compile(
     r"(?:standard operating procedure|work instruction|operating procedure|employee handbook|handbook|policy"
     r"|procedure|guidelines?|guide|manual|protocol|(?:final |factual )?report|checklist|form"
@@ -53,60 +64,23 @@ _DEPARTMENT = re.compile(
     r"(?P<name>[A-Z][\w&/-]*(?: (?:and|of|&|[A-Z][\w&/-]*)){0,4}) (?:Department|Dept\.?)"
 )
 
-NUMBER = "number"
-"""Of a label that means the document's number in a procedure, and anything elsewhere."""
-IGNORED = ""
-"""Of labels that only end the value before them: what they introduce is not kept."""
-
-LABELS = {
-    "sop_id": (
-        r"(?:sop|document|doc|procedure|policy|control|work instruction|form)[ -]?"
-        r"(?:no|nr|num|number|id|identifier|code|ref|reference|control number|#)",
-        r"standard operating procedure (?:no|number|id|#)",
-        r"sop(?= ?[:#])",
-    ),
-    NUMBER: (r"(?:reference|ref|number|no)(?= ?[.:#])",),
-    "effective": (
-        r"(?:date )?effective(?: date| from| as of| on)?",
-        r"date (?:effective|of effect|in force)",
-        r"(?:valid|in force) (?:from|since|as of)",
-        r"(?:implementation|start|commencement) date",
-    ),
-    "last_updated": (
-        r"(?:last |date )?(?:revised|updated|modified|amended)(?: on| date)?",
-        r"(?:last )?(?:revision|update|modification|amendment) date",
-        r"date of (?:last |latest )?(?:revision|update|amendment)",
-        r"last (?:revision|update)",
-    ),
-    "version": (
-        r"(?:document |sop |current )?(?:version|revision|rev|issue|edition|ver)[ .]?(?:no|number|nr|#)?",
-    ),
-    "department": (
-        r"(?:responsible |owning |owner |issuing )?(?:department|dept)(?: name)?",
-        r"(?:responsible )?(?:division|business unit)",
-    ),
-    "author": (r"author(?:s|\(s\))?", r"(?:prepared|written|compiled|drafted|created) by"),
-    "organisation": (r"(?:company|organi[sz]ation|institution|facility)(?: name)?",),
-    "document_type": (r"(?:document|doc) type", r"type of document"),
-    "title": (r"(?:sop |document |procedure |policy )?title", r"subject"),
-    IGNORED: (
-        r"(?:date )?(?:approved|authori[sz]ed|reviewed|checked|issued|signed|supersedes|replaces)"
-        r"(?: by| on| date)?",
-        r"(?:approval|authori[sz]ation|next review|review|issue|print(?:ed)?|expiry|expiration|training|due)"
-        r"[ -]?date",
-        r"(?:next|last|periodic) review(?: due)?",
-        r"date(?: of issue| issued)?",
-        r"page(?: no)?",
-        r"status|signature|name|owner|process owner|classification|location|site|distribution|copy no|scope",
-        r"e-?mail(?: address)?|phone|telephone|position|role|keywords|category|section|approver|purpose"
-        r"|language",
-    ),
-}  # fmt: skip
-
 _ALL = "|".join(
     f"(?P<f{number}_{name}>{'|'.join(forms)})" for number, (name, forms) in enumerate(LABELS.items())
 )
-_LABEL = re.compile(rf"(?<![\w-])(?:{_ALL})\.?(?P<mark> ?[:#=]|(?=\s*$)|(?= {{2,}})|(?= ))", re.IGNORECASE)
+_LABEL = re.compile(
+    rf"(?<![\w-])(?:{_ALL})\.?(?P<mark> ?[:#=]| [-–—] |(?=\s*$)|(?= {{2,}})|(?=[ \d]))", re.IGNORECASE
+)
+_CELL_START = ("  ", "| ", "(", "· ", "• ", " - ", " – ", " — ", "/ ")
+_SEPARATORS = " |·•(,;/-–—\t"
+_TAIL = re.compile(r"(?:[\s|·•;,(]|\s[-–—/])+$")
+_CELL_END = re.compile(r"\s*(?:$| {2}|[|·•)]| [-–—] )")
+# What may stand behind a label without any mark, if nothing but another label follows: never a sentence.
+_BARE = {
+    "version": re.compile(r" ?(?:v\.? ?)?(?:\d+(?:\.\d+)*[a-z]?|[A-Z](?=\s*$| {2}))(?![\w-])"),
+    "sop_id": re.compile(r" (?=\S*\d)[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)*(?![\w-])"),
+    "effective": dates.BEHIND_LABEL,
+    "last_updated": dates.BEHIND_LABEL,
+}
 _SPACES = re.compile(r"\s+")
 
 
@@ -137,7 +111,8 @@ def find_version(text: str) -> re.Match[str] | None:
 
 def shaped_ids(text: str) -> list[re.Match[str]]:
     """Everything in a text that is shaped like an SOP's number: ``SOP-IT-04`` whole, never ``SOPs``."""
-    return list(_SHAPE.finditer(one_kind_of_hyphen(text)))
+    found = _SHAPE.finditer(one_kind_of_hyphen(text))
+    return [one for one in found if "SOP" in one[0] or re.search(r"[-_/. ]", one[0])]
 
 
 def find_department(text: str) -> re.Match[str] | None:
@@ -182,25 +157,44 @@ def name_of(cell: str) -> str | None:
 
 
 def labelled(line: str) -> list[Labelled]:
-    """Every label of a line with its value; more than the first one need a colon."""
-    found = [one for one in _LABEL.finditer(line) if _opens(line, one)]
+    """Every label of a line with its value; one without a mark needs a value of its kind and nothing else."""
+    found: list[re.Match[str]] = []
+    open_at = 0
+    for one in _LABEL.finditer(line):
+        is_first = not line[open_at : one.start()].strip(" |·•(,;/-–—") or line[: one.start()].endswith(
+            _CELL_START
+        )
+        bare = _bare_end(line, one)
+        if _has_mark(line, one, is_first=is_first) or (is_first and bare):
+            found.append(one)
+            open_at = bare or one.end()
     values = []
     for number, one in enumerate(found):
         stop = found[number + 1].start() if number + 1 < len(found) else len(line)
         text = line[one.end() : stop]
         start = one.end() + len(text) - len(text.lstrip(" :#.=\t"))
-        end = one.end() + len(text.rstrip(" |;,\t("))
+        end = one.end() + len(_TAIL.sub("", text))
         if end > start:
             values.append(Labelled(_name(one), line[start:end], start, end))
     return values
 
 
-def _opens(line: str, label: re.Match[str]) -> bool:
-    """Whether it begins a cell, or a field after another one."""
-    before = line[: label.start()]
-    is_first = not before.strip() or before.endswith(("  ", "| ", "("))
-    has_mark = label["mark"].strip() != ""
-    return has_mark if not is_first else has_mark or line[label.end() :].startswith("  ")
+def _has_mark(line: str, label: re.Match[str], *, is_first: bool) -> bool:
+    """True if a colon follows, or where the label begins a cell, a dash or the next cell."""
+    mark = label["mark"].strip()
+    return mark in {":", "#", "="} or (is_first and (mark != "" or line[label.end() :].startswith("  ")))
+
+
+def _bare_end(line: str, label: re.Match[str]) -> int:
+    """Where a value ends that stands behind a label without a mark; 0: there is none."""
+    shape = _BARE.get(_name(label))
+    found = shape.match(line, label.end()) if shape and not label["mark"].strip() else None
+    if found is None:
+        return 0
+    following = _LABEL.match(line, len(line) - len(line[found.end() :].lstrip(_SEPARATORS)))
+    is_followed = following and (following["mark"].strip() or _bare_end(line, following))
+    is_last = is_followed or _CELL_END.match(line, found.end())
+    return found.end() if is_last else 0
 
 
 def _name(label: re.Match[str]) -> str:

@@ -32,7 +32,7 @@ def read(*lines: str) -> dict[str, str]:
     [
         ("SOP ID: SOP-IT-04", "SOP-IT-04"),
         ("SOP No.: SOP-QA-001", "SOP-QA-001"),
-        ("SOP No. 01.v04", None),
+        ("SOP No. 01.v04", "01"),
         ("Document Number: SOP-8.5-001", "SOP-8.5-001"),
         ("Document ID  GDI-SOP0007_1", "GDI-SOP0007_1"),
         ("SOP No: QA/SOP/012", "QA/SOP/012"),
@@ -64,7 +64,7 @@ def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
     ("line", "version"),
     [
         ("Version: 2.1", "2.1"),
-        ("Version 2.1  Department: IT", None),
+        ("Version 2.1  Department: IT", "2.1"),
         ("Rev.: 03", "03"),
         ("Revision: B", "B"),
         ("Issue No: 7", "7"),
@@ -80,6 +80,120 @@ def test_a_number_is_a_procedures_only_in_a_procedure() -> None:
 def test_a_version_is_a_number_behind_its_label(line: str, version: str | None) -> None:
     """Shows that dates, other products' versions and words that end so are none."""
     assert read(*BLOCK, line).get("version") == version
+
+
+@for_each(
+    ("line", "found"),
+    [
+        ("Version 2.1", {"version": "2.1"}),
+        ("version 2.1", {"version": "2.1"}),
+        ("VERSION – 4", {"version": "4"}),
+        ("Rev 1.0", {"version": "1.0"}),
+        ("Rev.3", {"version": "3"}),
+        ("v 3.2.1", {"version": "3.2.1"}),
+        ("v3.2.1 · Effective 2024-01-15", {"version": "3.2.1", "effective": "2024-01-15"}),
+        ("Revision C", {"version": "C"}),
+        ("SOP IT-04", {"sop_id": "SOP IT-04"}),
+        ("sop-it-04", {"sop_id": "sop-it-04"}),
+        ("sop it-04 rev 2", {"sop_id": "sop it-04", "version": "2"}),
+        ("SOP No 12-A", {"sop_id": "12-A"}),
+        ("Document ID QA/SOP/012 Version 7", {"sop_id": "QA/SOP/012", "version": "7"}),
+        ("SOP-IT-04 Version 2.1", {"sop_id": "SOP-IT-04", "version": "2.1"}),
+        ("SOP-IT-04, Rev. 2", {"sop_id": "SOP-IT-04", "version": "2"}),
+        ("SOP-IT-04 · v2 · Internal", {"sop_id": "SOP-IT-04", "version": "2"}),
+        ("Last Revision - Jan 15, 2024", {"last_updated": "Jan 15, 2024"}),
+        ("last updated 15 Jan 2024", {"last_updated": "15 Jan 2024"}),
+        ("Department - Human Resources", {"department": "Human Resources"}),
+        ("Department — Quality", {"department": "Quality"}),
+        ("Effective Date January 15, 2024", {"effective": "January 15, 2024"}),
+        ("Effective 2024-01-15 | Version 2.1", {"effective": "2024-01-15", "version": "2.1"}),
+        ("Version 2.1 (Revised: 5 March 2024)", {"version": "2.1", "last_updated": "5 March 2024"}),
+        ("Version 2.1 Effective 2024/01/15", {"version": "2.1", "effective": "2024/01/15"}),
+    ],
+)
+def test_a_label_needs_no_colon(line: str, found: dict[str, str]) -> None:
+    """Shows labels with a dash or nothing at all, in any case, several on one line."""
+    asked = ("sop_id", "version", "effective", "last_updated", "department")
+    said = read("Backup of servers", line)
+    assert {name: said[name] for name in asked if name in said} == found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Version 2.1 of this procedure replaces the one of last year.",
+        "Version 2.1 replaces it.",
+        "Version 2.1.",
+        "Version 2.1, which was approved in May, is void.",
+        "The new version 2.1",
+        "Rev up the engine",
+        "Issue a ticket",
+        "Issue 3 tickets a day",
+        "Version A of the form",
+        "Effective 2024-01-15 the office moves to Delft.",
+        "Department heads approve leave.",
+        "Department of Human Resources",
+        "Conversion 2.1",
+        "Last revision of the tables was made by HR",
+        "Versions 2 and 3 are void",
+        "v. the Crown",
+    ],
+)
+def test_a_sentence_is_no_label(line: str) -> None:
+    """Shows that words of a text, at the beginning of its lines, too, say nothing of the document."""
+    assert not {"version", "effective", "last_updated", "department"} & read("Backup of servers", line).keys()
+
+
+@for_each(
+    ("lines", "effective", "day"),
+    [
+        (("Abteilung: Einkauf", "Gültig ab: 1. März 2024"), "1. März 2024", "2024-03-01"),
+        (("Abteilung – Einkauf", "Gültig ab 01.03.2024"), "01.03.2024", None),
+        (("Service : Achats", "Date d’entrée en vigueur : 1er mars 2024"), "1er mars 2024", "2024-03-01"),
+        (("Service  Achats", "En vigueur le 13/03/2024"), "13/03/2024", "2024-03-13"),
+        (("Departamento: Compras", "Vigente desde: 1 de marzo de 2024"), "1 de marzo de 2024", "2024-03-01"),
+        (("Área - Compras", "Fecha de entrada en vigor - 2024-03-01"), "2024-03-01", "2024-03-01"),
+        (("Reparto: Acquisti", "In vigore dal 1 marzo 2024"), "1 marzo 2024", "2024-03-01"),
+        (("Departamento: Compras", "Em vigor desde: 1 de março de 2024"), "1 de março de 2024", "2024-03-01"),
+        (("Afdeling: Inkoop", "Geldig vanaf 1 maart 2024"), "1 maart 2024", "2024-03-01"),
+    ],
+)
+def test_labels_are_known_in_seven_languages(lines: Sequence[str], effective: str, day: str | None) -> None:
+    """Shows a department and the day of effect, as it is printed."""
+    found = fields(["Beschaffung von Waren", *lines, "1. Zweck", "Text."])
+    assert (found["effective"].value, found["effective"].day) == (effective, day)
+    assert found["department"].value in ("Einkauf", "Achats", "Compras", "Acquisti", "Inkoop")
+
+
+@for_each(
+    ("line", "name", "value"),
+    [
+        ("Letzte Änderung: 12.02.2024", "last_updated", "12.02.2024"),
+        ("Zuletzt geändert am 12. Februar 2024", "last_updated", "12. Februar 2024"),
+        ("Stand: Februar 2024", "last_updated", "Februar 2024"),
+        ("Dernière mise à jour - 12 février 2024", "last_updated", "12 février 2024"),
+        ("Última actualización: 12 de febrero de 2024", "last_updated", "12 de febrero de 2024"),
+        ("Ultimo aggiornamento 12 febbraio 2024", "last_updated", "12 febbraio 2024"),
+        ("Última atualização: 12 de fevereiro de 2024", "last_updated", "12 de fevereiro de 2024"),
+        ("Laatst gewijzigd op 12 februari 2024", "last_updated", "12 februari 2024"),
+        ("Ausgabe 3", "version", "3"),
+        ("Versión 2.1", "version", "2.1"),
+        ("Versione n° 4", "version", "4"),
+        ("Versão: 2.0", "version", "2.0"),
+        ("Versie 1.2", "version", "1.2"),
+        ("Révision B", "version", "B"),
+        ("Dokumentnummer: VA-07-03", "sop_id", "VA-07-03"),
+        ("Código del documento: PR-COM-01", "sop_id", "PR-COM-01"),
+        ("N° du document : PO-12", "sop_id", "PO-12"),
+        ("Erstellt von: M. Okafor", "author", "M. Okafor"),
+        ("Elaborado por: M. Okafor", "author", "M. Okafor"),
+        ("Stand der Technik ist einzuhalten", "last_updated", None),
+        ("Data protection is everybody’s duty", "last_updated", None),
+    ],
+)
+def test_further_labels_are_known_in_seven_languages(line: str, name: str, value: str | None) -> None:
+    """Shows days of change, versions, numbers and authors."""
+    assert read("Beschaffung von Waren", line).get(name) == value
 
 
 @for_each(
