@@ -568,6 +568,8 @@ class LocatedQuote:
     boxes: tuple[Box, ...]
     section: tuple[str, ...]
     """The headings above its end: what comes before may only introduce it."""
+    parts: tuple[LocatedQuote, ...] = ()
+    """Of one that runs over a page's end: what stands on each page, each cited there, the main one first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from bot.core.models import (
     LocatedQuote,
 )
 from bot.core.ports import AnswerListener, Generator, SentenceJudge
-from bot.core.understanding.question_terms import FUNCTION_TERMS
+from bot.core.understanding.answer_types import RequiredAnswer
+from bot.core.understanding.question_terms import FUNCTION_TERMS, QuestionTerms
 from bot.core.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
@@ -202,6 +203,19 @@ def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
     return {item.passage.publication.document_id for item in evidence if item.number in cited}
 
 
+def lead_with_fact(claim: VerifiedClaim, question: AnalyzedQuestion) -> VerifiedClaim:
+    """Cite first, of a quote that runs over a page's end, the page that holds what was asked for."""
+    asked, required, said = QuestionTerms(question), RequiredAnswer(question.text), set(analyze(claim.text))
+
+    def holds(part: LocatedQuote) -> tuple[bool, float]:
+        terms = set(analyze(part.quote))
+        shared = len(terms & said) / (len(said) or 1)
+        return bool(required) and required.is_held_by(part.quote), asked.coverage(terms) + shared
+
+    quotes = (replace(one, parts=tuple(sorted(one.parts, key=holds, reverse=True))) for one in claim.quotes)
+    return replace(claim, quotes=tuple(quotes)) if any(one.parts for one in claim.quotes) else claim
+
+
 class _Draft:
     """The sentences of one answer that are proven, in the order in which they were."""
 
@@ -274,7 +288,7 @@ class _Draft:
         """Add sentences that the answer does not have yet."""
         for claim in claims:
             if claim.text not in self.sentences:
-                self.claims.append(claim)
+                self.claims.append(lead_with_fact(claim, self._task.question))
 
     def finished(self, verified: VerifiedDraft, differing: Comparison | None) -> WrittenAnswer:
         """All of it, with the part of the question that is missing, and behind it what gives other values."""
@@ -320,7 +334,7 @@ class _Draft:
     def _proven(self, quotes: Draft) -> Sequence[VerifiedClaim]:
         judged = verify(quotes, self.evidence)
         self.attempts.append(Attempt(quotes, judged))
-        return judged.claims
+        return [lead_with_fact(claim, self._task.question) for claim in judged.claims]
 
     def _with_quotes(
         self, quotes: Sequence[VerifiedClaim], note: str, *, is_dated: bool = False

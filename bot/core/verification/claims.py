@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import takewhile, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 
 from bot.core.models import Claim, Draft, Evidence, LocatedQuote, Quote
 from bot.core.verification.page_markers import unescaped
@@ -119,12 +119,12 @@ def number_quotes(
     """
     key = _page if by_page else _place
     places: dict[object, list[LocatedQuote]] = {}
-    for quote in distinct(quote for claim in claims for quote in claim.quotes):
+    for quote in distinct(quote for claim in claims for quote in _on_pages(claim)):
         places.setdefault(key(quote), []).append(quote)
     numbered = {place: number for number, place in enumerate(places, start=1)}
     lines, caption = [], ""
     for claim in claims:
-        numbers = sorted({numbered[key(quote)] for quote in claim.quotes})
+        numbers = sorted({numbered[key(quote)] for quote in _on_pages(claim)})
         first, _, rows = claim.text.partition("\n")
         text = f"“{rows}" if rows and first == caption else claim.text
         caption = first if rows and is_caption(first.removeprefix("“")) else ""
@@ -134,6 +134,7 @@ def number_quotes(
 
 def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
     """The [n] of a quote among what is cited, quote by quote or page by page."""
+    quote = next(iter(quote.parts), quote)
     said = reduce_text(quote.quote).text
     return next(
         number
@@ -162,6 +163,12 @@ def join_sentences(lines: Sequence[str], *, is_open: bool = False) -> str:
 def _split_marks(line: str) -> tuple[str, str]:
     found = _MARKS.search(line)
     return (line[: found.start()], found[0]) if found else (line, "")
+
+
+def _on_pages(claim: VerifiedClaim) -> Iterator[LocatedQuote]:
+    """A claim's quotes, of one that runs over a page's end what stands on each page."""
+    for quote in claim.quotes:
+        yield from quote.parts or (quote,)
 
 
 def _page(quote: LocatedQuote) -> tuple[int, int]:
@@ -198,13 +205,16 @@ def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim
 def _on_one_page(located: Sequence[LocatedQuote]) -> Iterator[LocatedQuote]:
     """What introduces an item, and the item: one citation that marks both, or two where a page parts them."""
     *leads, item = located
-    near = [one for one in leads if one.page == item.page]
-    if near:
-        parts = (*near, item)
-        boxes = tuple(box for one in parts for box in one.boxes)
-        item = replace(item, quote=" … ".join(one.quote for one in parts), boxes=boxes)
-    yield item
-    yield from (one for one in leads if one.page != item.page)
+    pages = [_introduced(part, leads) for part in item.parts or (item,)]
+    yield replace(item, parts=tuple(pages)) if item.parts else pages[0]
+    yield from (one for one in leads if all(one.page != part.page for part in pages))
+
+
+def _introduced(item: LocatedQuote, leads: Iterable[LocatedQuote]) -> LocatedQuote:
+    """An item, or its part on a page, with what introduces it on the same page."""
+    parts = (*(one for one in leads if one.page == item.page), item)
+    boxes = tuple(box for one in parts for box in one.boxes)
+    return replace(item, quote=" … ".join(one.quote for one in parts), boxes=boxes)
 
 
 def plain_sentence(text: str) -> str:
@@ -295,7 +305,7 @@ def place(item: Evidence, start: int, end: int) -> LocatedQuote:
     """A span of a passage as a located quote: its page is where most of it lies, its boxes those on it."""
     boxes = rectangles(item.words, start, end)
     page = main_page(item.words, start, end) if boxes else page_at(item, start)
-    return LocatedQuote(
+    located = LocatedQuote(
         passage=item.passage,
         start=start,
         end=end,
@@ -304,6 +314,20 @@ def place(item: Evidence, start: int, end: int) -> LocatedQuote:
         boxes=tuple(boxes.get(page, ())),
         section=item.section_at(end - 1),
     )
+    spans = list(_page_spans(item, start, end)) if len(boxes) > 1 else []
+    if len(spans) < 2:
+        return located
+    parts = (place(item, *span) for span in spans)
+    return replace(located, parts=tuple(sorted(parts, key=lambda one: one.page != page)))
+
+
+def _page_spans(item: Evidence, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of what text[start:end] has on each of its pages, without the white space between."""
+    breaks = [offset for offset, _ in item.page_starts if start < offset < end]
+    for first, last in pairwise([start, *breaks, end]):
+        said = item.passage.text[first:last]
+        if said.strip():
+            yield first + len(said) - len(said.lstrip()), first + len(said.rstrip())
 
 
 def page_at(item: Evidence, offset: int) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fakes.core import WORDS, BrokenOff, Looker, Scripted, World
+from fakes.core import WORDS, BrokenOff, Looker, Scripted, World, ask, make_evidence, make_passage
 
+from bot.core.generation.answer_writer import lead_with_fact
 from bot.core.models import AnswerState, Claim, Draft, Quote
+from bot.core.verification.claims import VerifiedClaim, place
 
 DAILY = Claim("Backups run at 2 AM every day.", (Quote(1, "Backups run daily at 2:00 AM"),))
 REPEATED = Claim("A failed one is repeated within 4 hours.", (Quote(1, "repeated within 4 hours"),))
@@ -78,3 +80,21 @@ async def test_quotes_are_not_shown_before_they_are_an_answer(world: World) -> N
     looker = Looker()
     await world.answering().answer(world.question(QUESTION), looker)
     assert looker.seen == []
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("For how many years does the archive keep contracts?", 1),
+        ("Who supervises that contracts are destroyed?", 2),
+    ],
+)
+def test_the_page_that_holds_what_was_asked_for_is_cited_first(question: str, page: int) -> None:
+    """Of a sentence over a page's end, however much of it stands on the other page."""
+    first = "The archive keeps contracts for 11 years after the"
+    second = "end of the business year and destroys them while two sworn witnesses supervise all of it."
+    (item,) = make_evidence(make_passage(f"{first}\n{second}"), page_starts=((0, 1), (len(first) + 1, 2)))
+    whole = place(item, 0, len(item.passage.text))
+    assert [one.page for one in whole.parts] == [2, 1]
+    claim = lead_with_fact(VerifiedClaim(whole.quote, (whole,)), ask(question, first, second))
+    assert claim.quotes[0].parts[0].page == page

@@ -9,7 +9,7 @@ from fakes.core import make_evidence, make_passage, verify_quotes, verify_senten
 from harness.tables import for_each
 
 from bot.core.models import Claim, Draft, Quote
-from bot.core.verification.claims import number_quotes, plain_quote, plain_sentence, verify
+from bot.core.verification.claims import number_quotes, place_of, plain_quote, plain_sentence, verify
 
 EVIDENCE = make_evidence(
     make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),
@@ -199,3 +199,28 @@ def test_a_quote_stands_under_its_own_headings() -> None:
     claims = verify(draft, [replace(item, sections=sections)]).claims
     assert [one.section for one in number_quotes(claims)[1]] == [path for _, path in sections]
     assert [one.section for one in number_quotes(claims, by_page=True)[1]] == [("2 Pay",)]
+
+
+def test_a_quote_over_a_pages_end_is_cited_on_both_pages() -> None:
+    """Each page has a number of its own, its own words and its own marks; the text is one quote."""
+    first, second = (
+        "Signed contracts are kept for eleven years after the",
+        "end of the year and then destroyed.",
+    )
+    (item,) = make_evidence(make_passage(f"{first}\n{second}"), page_starts=((0, 7), (len(first) + 1, 8)))
+    judged = verify(Draft((claim("a", f"{first} {second}"),), verbatim=True), [item])
+    (line,), cited = number_quotes(judged.claims)
+    assert line == f"“{first} {second}” [1] [2]"
+    assert [(one.page, one.quote) for one in cited] == [(7, first), (8, second)]
+    assert all(one.boxes for one in cited)
+    assert place_of(judged.claims[0].quotes[0], cited) == 1
+
+
+def test_what_introduces_an_item_is_marked_on_its_own_page() -> None:
+    """A lead above an item that runs on shares the number of its page."""
+    lead, first, second = "The keeper:", "• opens the archive at eight and closes it at", "six."
+    text = f"{lead}\n{first}\n{second}"
+    (item,) = make_evidence(make_passage(text), page_starts=((0, 1), (text.index(second), 2)))
+    judged = verify(Draft((claim("a", lead, f"{first} {second}"),), verbatim=True), [item])
+    _, cited = number_quotes(judged.claims)
+    assert [(one.page, one.quote) for one in cited] == [(1, f"{lead} … {first}"), (2, second)]
