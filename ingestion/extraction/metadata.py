@@ -23,6 +23,7 @@ from ingestion.extraction import dates, metadata_patterns
 from ingestion.extraction.metadata_labels import IGNORED, NUMBER
 from ingestion.extraction.metadata_patterns import Labelled, labelled, name_of
 from ingestion.layout.running_lines import is_at_edge
+from ingestion.layout.titles import is_organisation
 from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 from storage.text.word_boxes import rectangles
@@ -287,12 +288,12 @@ def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> li
     lines = [row for row in head if first is None or row.line.end < first][:4]
     for row, below in zip_longest(lines, lines[1:]):
         for text, start, _ in row.cells():
-            if metadata_patterns.is_organisation(text):
+            if is_organisation(text):
                 return [_part(row, "organisation", text, start)]
         both = (
             f"{row.text.strip()} {below.text.strip()}" if below and row.line.size == below.line.size else ""
         )
-        if metadata_patterns.is_organisation(both):
+        if is_organisation(both):
             return [MetadataCandidate("organisation", both, 0, row.line.start, below.line.end, SHAPE_WEIGHT)]
     return []
 

@@ -53,13 +53,6 @@ _KIND = re.compile(
 )
 MAX_PREFIX_CHARS = 30
 """Characters of a title that may stand before the kind of document it ends with."""
-_ORGANISATION = re.compile(
-    r"\b(?:laborator(?:y|ies)|university|college|institute|inc\.?|ltd\.?|llc|gmbh|ag|corp(?:oration)?\.?|company"
-    r"|board|agency|instruments|electronics|hospital|foundation|association|society|council|ministry)$"
-    r"|^(?:university|ministry|office|bank|institute) of\b",
-    re.IGNORECASE,
-)
-_SMALL_WORDS = {"and", "of", "the", "&", "de", "für"}
 _DEPARTMENT = re.compile(
     r"(?P<name>[A-Z][\w&/-]*(?: (?:and|of|&|[A-Z][\w&/-]*)){0,4}) (?:Department|Dept\.?)"
 )
@@ -129,13 +122,6 @@ def find_kind(text: str) -> re.Match[str] | None:
 def is_procedure(text: str) -> bool:
     """Whether a line says that the document is one."""
     return _PROCEDURE.search(text) is not None
-
-
-def is_organisation(text: str) -> bool:
-    """Whether it is a name of capitalised words that ends, or begins, as organisations' names do."""
-    words = text.split()
-    is_name = all(word[:1].isupper() or word in _SMALL_WORDS for word in words)
-    return is_name and 2 <= len(words) <= 9 and _ORGANISATION.search(text) is not None
 
 
 class Labelled(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ingestion.layout.running_lines import RunningLines
 from storage.pdf.models import Line, ReadPdf
-from storage.text.sentences import BULLETS, is_box
+from storage.text.sentences import BULLETS, opens_box
 
 MIN_SIZE_RATIO = 1.15
 """A line this many times the body's size is a heading."""
@@ -61,7 +61,10 @@ class HeadingDetector:
             yield line, None if is_none else self._rank(text, line)
 
     def largest_print(self) -> Iterator[str]:
-        """What the first page prints larger than the body, or before it, largest first: running or not."""
+        """What the first page prints larger than the body, or before it, largest first: running or not.
+
+        Print of several places is that of sections: it counts only where nothing is larger.
+        """
         text = self._pdf.pages[0].text if self._pdf.pages else ""
         found: list[tuple[float, str]] = []
         lines = self._pdf.lines[0] if text else ()
@@ -70,13 +73,16 @@ class HeadingDetector:
             texts = [text[line.start : line.end] for line in same]
             stands_out = self._rank(texts[0], same[0]) and (size > self._body or same[0] is lines[0])
             found.append((size, "\n".join(texts) if stands_out else ""))
-        # One word may open a title that goes on in other print.
+        # One word may open a title that goes on in print that nothing else has.
+        often = Counter(size for size, said in found if said)
         whole = [
-            (size, said if len(said.split()) > 1 else f"{said}\n{more}".strip())
-            for (size, said), (_, more) in pairwise([*found, (0.0, "")])
+            (size, f"{said}\n{more}".strip() if len(said.split()) == 1 and often[other] == 1 else said)
+            for (size, said), (other, more) in pairwise([*found, (0.0, "")])
             if said
         ]
-        yield from (said for _, said in sorted(whole, key=lambda one: -one[0]))
+        largest = max((size for size, _ in whole), default=0.0)
+        ordered = sorted(whole, key=lambda one: -one[0])
+        yield from (said for size, said in ordered if size == largest or often[size] == 1)
 
     def is_large(self, line: Line) -> bool:
         """Whether it is printed larger than the body of the document."""
@@ -95,7 +101,7 @@ class HeadingDetector:
 
 
 def _rank_by_text(text: str, line: Line) -> Rank | None:
-    if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS or is_box(text):
+    if sum(map(str.isalpha, text)) < 3 or len(text) > MAX_HEADING_CHARS or opens_box(text):
         return None
     if is_row(text) or _LEADER.search(text) or _PAGE_NUMBER.match(text) or _ADDRESS.fullmatch(text):
         return None

@@ -62,6 +62,7 @@ _JUNK = re.compile(
     rf"|(?:new|neue[sr]?|nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]|nieuwe?|blank)?\s*(?:{_GENERIC})[\s_-]*\d*"
     rf"|(?:{_GENERIC})?[\s-]*(?:de|di|do|da|von|van)?\s*(?:{_PROGRAM})"
     rf"(?:[\s-]+(?:{_GENERIC}|viewer|designer))?[\s-]*\d*"
+    r"|.*\\.*|/\S+/.*"
     rf"|(?:microsoft (?:word|powerpoint|excel)|word|print)\s*-.*|.*\.(?:{_EXTENSION})"
     r"|(?:https?|file):.*|about:blank"
     r"|\W?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\W?",
@@ -77,6 +78,13 @@ _ADDRESS = re.compile(
     r"|\d+,? (?:rue|avenue|boulevard|place|quai)\b|\b[A-Z]{2} \d{5}\b|^(?!(?:19|20)\d\d )\d{4,5} [^\W\d_]+$",
     re.IGNORECASE,
 )
+_ORGANISATION = re.compile(
+    r"\b(?:laborator(?:y|ies)|university|college|institute|inc\.?|ltd\.?|llc|gmbh|ag|corp(?:oration)?\.?|company"
+    r"|board|agency|instruments|electronics|hospital|foundation|association|society|council|ministry)$"
+    r"|^(?:university|ministry|office|bank|institute) of\b",
+    re.IGNORECASE,
+)
+_SMALL_WORDS = {"and", "of", "the", "&", "de", "für"}
 _DANGLING = re.compile(
     r"(?:[,&/–-]|\b(?:and|or|of|for|the|a|an|to|in|on|with|by|from|und|oder|der|die|das|von|für|mit|et|ou|de|du|des|la"
     r"|le|les|pour|y|o|del|para|con|e|di|della|per|da|do|em|en|het|een|van|voor|met))$",
@@ -96,8 +104,9 @@ def choose_title(printed: Iterable[str], own: str) -> str:
         own: the file's /Title.
     """
     joined = (_joined(one) for one in printed if one.count("\n") < MAX_TITLE_LINES)
-    found = next((one for one in joined if looks_like_title(one) and not _names_nothing(one)), "")
-    return found or (_joined(own) if looks_like_title(_joined(own)) else "")
+    found = [one for one in joined if looks_like_title(one) and not _names_nothing(one)]
+    found += [one for one in [_joined(own)] if looks_like_title(one)]
+    return next((one for one in found if not is_organisation(one)), next(iter(found), ""))
 
 
 def looks_like_title(text: str) -> bool:
@@ -117,6 +126,13 @@ def looks_like_title(text: str) -> bool:
 def _names_nothing(text: str) -> bool:
     """True for one short word: a logo, or the heading of a chapter."""
     return " " not in text and len(text) < MIN_WORD_CHARS and not _UNSPACED.search(text)
+
+
+def is_organisation(text: str) -> bool:
+    """Whether it is a name of capitalised words that ends, or begins, as organisations' names do."""
+    words = text.split()
+    is_name = all(word[:1].isupper() or word in _SMALL_WORDS for word in words)
+    return is_name and 2 <= len(words) <= 9 and _ORGANISATION.search(text) is not None
 
 
 def _is_date(text: str) -> bool:

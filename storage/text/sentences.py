@@ -90,8 +90,13 @@ _BOX_SIGNS = " :!.⚠️▲△*"
 
 
 def is_box(line: str) -> bool:
-    """True if a line only names the kind of its box, as ``WARNING!``, or does before a colon or a dash."""
-    return _BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0].rstrip(_BOX_SIGNS).casefold() in BOX_WORDS
+    """True if a line only names the kind of its box, as ``WARNING!``."""
+    return line.strip(_BOX_SIGNS).casefold() in BOX_WORDS
+
+
+def opens_box(line: str) -> bool:
+    """True if a line does that, or does before a colon or a dash."""
+    return is_box(_BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.retrieval.ranking import day_of
 from bot.core.understanding.answer_types import spans_documents, wants_table, wants_whole_list
 from bot.core.verification.claims import page_at, reduce_text
+from bot.core.verification.number_lexicon import UNITS
 from bot.core.verification.table_rows import find_table
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, with_introduced, with_subject
@@ -53,6 +54,7 @@ _ITEM = re.compile(LIST_MARKER)
 # A line whose number stands apart, as "4.  Required Materials": no row, though it looks like two cells.
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
+_VALUE = re.compile(r"[^\W\d_].*\s(?P<before>[^\w\s])?\s?\d[\d.,]*\s?(?P<unit>[^\s\d.,]+)?$")
 _LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")  # behind what introduces a list
 
 
@@ -88,6 +90,8 @@ class QuoteCandidate:
         is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
         if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words):
             return True
+        if _gives_value(words):
+            return False
         marker = _ITEM.match(words)
         is_item = marker is not None and (
             self.unit.lead is not None or len(words[marker.end() :].split()) >= FRAGMENT_WORDS
@@ -108,6 +112,13 @@ class QuoteCandidate:
     def page(self) -> tuple[UUID, int]:
         """The page it begins on, of its document."""
         return self.document, page_at(self.item, self.unit.start)
+
+
+def _gives_value(words: str) -> bool:
+    """True for a name with its price or measure, as in a menu: ``Express handling - 25 EUR``."""
+    found = _VALUE.search(words)
+    units = (found["before"], found["unit"]) if found else ()
+    return any((unit or "").casefold() in UNITS for unit in units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from bot.core.models import Claim, Evidence, Language, Quote
 from bot.core.understanding.answer_types import wants_list, wants_steps
 from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
-from storage.text.sentences import Quotable, is_box, split_units
+from storage.text.sentences import Quotable, opens_box, split_units
 
 MAX_STEPS = 12
 """Most steps that are quoted; of a longer list those from the one that was asked for."""
@@ -68,7 +68,7 @@ class StepList:
     def guarded(self) -> StepList:
         """The same, from the box before its first step, which warns of something."""
         item, begin, end = self.parts[0]
-        boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if is_box(one[0])]
+        boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_box(one[0])]
         start = boxes[-1].start() if boxes else begin
         between = item.passage.text[start:begin]
         if not between or len(between) > MAX_BOX_CHARS or _STEP.search(between):

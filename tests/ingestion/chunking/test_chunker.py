@@ -208,6 +208,8 @@ def test_the_title_is_the_largest_print_then_the_files_own() -> None:
     running = [[heading("Harbour rules"), *[body(SENTENCE)] * 9]] * 5
     assert title(running) == "Harbour rules"
     assert title([[heading("ACME"), ("Travel policy", 15.0, True), body(SENTENCE)]]) == "ACME Travel policy"
+    menu = [heading("STARTERS"), *[("Tuna tartare 9 EUR", 15.0, True), body(SENTENCE)] * 2]
+    assert title([menu]) == ""
     assert cut([[heading("Fire plan"), body(SENTENCE)]]) == [((), f"Fire plan\n{SENTENCE}")]
 
 

@@ -9,6 +9,8 @@ from ingestion.layout.titles import choose_title, looks_like_title
 LEFTOVERS = """
 10811.exe
 untitled
+C:\\wp\\FILE94\\MT_r1.wpd [PFP#1181003885]
+/home/anna/plan 3
 report.PDF
 Document1
 12/2020
@@ -112,6 +114,8 @@ def test_a_title_may_hold_the_words_of_a_leftover(text: str) -> None:
         (["D E L I V E R Y  T E R M S"], "", "DELIVERY TERMS"),
         (["A Guide to\nSafe Lifting"], "", "A Guide to Safe Lifting"),
         (["DRYING"], "", ""),
+        (["Contoso Electronics", "Plan and Benefit Packages"], "", "Plan and Benefit Packages"),
+        (["Contoso Electronics"], "", "Contoso Electronics"),
         (["DRYING"], "Timber Handbook", "Timber Handbook"),
         (["1\n2\n3\n4\n5\nMany lines are a page"], "", ""),
         ([], "Backup  and recovery", "Backup and recovery"),

@@ -137,6 +137,13 @@ def test_a_heading_is_no_quote() -> None:
     assert chosen(heading) == []
 
 
+def test_a_name_with_its_price_is_a_quote() -> None:
+    """Shows lines of menus, price lists and fees, which look like headings."""
+    for line in ("Ceviche de Autor 10 $", "Tea 2.50 EUR", "Express handling – 25 EUR", "Copy $0.30"):
+        assert chosen(part(line, 1.0), part("Cubes of fish in lime.", 0.9))[0] == line
+    assert chosen(part("Budget 2024", 1.0), part("It is small.", 0.9)) == ["It is small."]
+
+
 def test_a_list_is_a_quote_though_nothing_ends_it() -> None:
     """Shows that what introduces a list makes sentences of its items, and of none of them a heading."""
     covered = "The plan covers:\n• Surfing lessons\n• Riding lessons"
