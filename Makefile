@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where an image sets it, each of the many programs that tests start would compile everything again.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all coverage wheel pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read eval weaviate lint format types collect lock audit release clean
+.PHONY: help install demo test test-all coverage wheel pictures mutate soak soak-kills soak-hostile bench-ingest bench-ask bench-events bench-read bench-diff eval weaviate lint format types collect lock audit release clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +82,10 @@ bench-events: $(VENV)/.developing ## send events of Slack and Teams to it at a s
 bench-read: $(VENV)/.developing ## measure reading against labels made by people: CORPUS=folder [SHOW=ours]
 	@$(if $(CORPUS),,echo "say where the labelled PDFs are: make bench-read CORPUS=folder" && exit 2)
 	@PYTHONPATH=tests $(BIN)/python -m tools.bench.bench_read "$(CORPUS)" $(if $(SHOW),--show "$(SHOW)")
+
+bench-diff: $(VENV)/.developing ## compare reading with two other readers, pages and tokens that differ, with pictures: CORPUS=folder [SHOW=1]
+	@$(if $(CORPUS),,echo "say where the PDFs are: make bench-diff CORPUS=folder" && exit 2)
+	@PYTHONPATH=tests $(BIN)/python -m tools.differential.compare_readers "$(CORPUS)" $(if $(SHOW),--show)
 
 eval: $(VENV)/.developing ## measure answers against labelled questions: CORPUS=folder [HALF=] [ENGINE=] [CHANNELS=] [MODEL=URL] [EACH=] [QUESTIONS=file] [WORST=10] [SHOW=30]
 	@$(if $(CORPUS),,echo "say where the collections are: make eval CORPUS=folder" && exit 2)

@@ -47,6 +47,7 @@ WORDS = {
 """How packages say it, and how SPDX does."""
 
 READ_BY_HAND = {
+    "pypdfium2": "Apache-2.0 AND BSD-3-Clause",
     "pymupdf4llm": "AGPL-3.0-only OR LicenseRef-Artifex",
     "pymupdf-layout": "AGPL-3.0-only OR LicenseRef-Artifex",
     "python-dateutil": "Apache-2.0 OR BSD-3-Clause",

@@ -15,6 +15,7 @@ PROGRAMS = (
     "bench.bench_events",
     "bench.bench_ingest",
     "bench.bench_read",
+    "differential.compare_readers",
     "evaluation.evaluate",
     "hostile.soak_hostile",
     "soak.soak",

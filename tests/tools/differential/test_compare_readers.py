@@ -1,0 +1,63 @@
+"""Three readers of the same files: the committed samples agree, and a made fault is listed and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from samples.paper import pdf
+from sources import ROOT
+
+from tools.differential.compare_readers import page_table, token_lines
+from tools.differential.readers import ComparedPage, compare_files, read_pdfium, read_poppler
+from tools.differential.sheet import write_sheets
+from tools.differential.tokens import compare_page
+
+FOLDERS = (ROOT / "bot" / "cli" / "setup" / "samples", ROOT / "tests" / "pdfs")
+LOCKED = "libreoffice-writer-password.pdf"
+
+
+async def compared(files: Mapping[str, Path]) -> list[ComparedPage]:
+    """All pages of these files."""
+    return [page async for page in compare_files(files)]
+
+
+@pytest.mark.engine("poppler")
+async def test_no_number_of_the_committed_samples_is_read_otherwise_by_both_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every number stands in our reading as often as in theirs; a locked file is named, not compared."""
+    files = {path.name: path for folder in FOLDERS for path in folder.glob("*.pdf")}
+    pages = await compared(files)
+    assert token_lines(pages) == []
+    assert {page.name for page in pages} == files.keys() - {LOCKED}
+    assert sum(page.found.count for page in pages) > 150
+    assert f"{LOCKED}: the PDF opens only with a password" in capsys.readouterr().out
+
+
+@pytest.mark.engine("poppler")
+def test_the_others_give_a_text_for_each_page(tmp_path: Path) -> None:
+    """Empty pages count."""
+    path = tmp_path / "three.pdf"
+    path.write_bytes(pdf("Store at 5-10 degrees", "", "Page 3"))
+    for read in (read_pdfium, read_poppler):
+        assert [" ".join(text.split()) for text in read(path)] == ["Store at 5-10 degrees", "", "Page 3"]
+
+
+async def test_a_difference_is_listed_and_drawn_with_its_place(tmp_path: Path) -> None:
+    """The token is framed in red where it lies; without a difference there is no sheet."""
+    path = tmp_path / "dose.pdf"
+    path.write_bytes(pdf("Take 510 ml daily"))
+    [page] = await compared({"dose.pdf": path})
+    assert write_sheets([page], tmp_path / "none") == []
+
+    found = compare_page(page.page.text, ["Take 5-10 ml daily"] * 2)
+    wrong = ComparedPage(page.name, page.path, page.page, found)
+    assert token_lines([wrong]) == ["dose.pdf 1: missing 5-10, ours alone 510"]
+    assert page_table([page, wrong]).count("dose.pdf") == 1
+    [sheet] = write_sheets([wrong], tmp_path / "sheets")
+    with Image.open(sheet) as picture:
+        colours = picture.getcolors(1 << 24) or []
+    assert (255, 0, 0) in {colour for _, colour in colours}

@@ -1,0 +1,131 @@
+"""Compares the texts that several readers give for one page: tokens with digits, words, order."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from itertools import pairwise
+
+DASH = re.compile(r"[\-\u2010-\u2015\u2212\u2043\ufe58\ufe63\uff0d\xad]")
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+# Raised characters and fractions, which NFKC would level, and lone accents, which it would move.
+_STAYS = re.compile(
+    r"[\xa8\xaa\xaf\xb2-\xb4\xb8-\xba\xbc-\xbe\u02d8-\u02dd\u2070-\u209f\u2120\u2122\u2150-\u215f\u2189]"
+)
+_EDGES = re.compile(r"^(?:(?!-\d)[^\w])+|[^\w]+$")
+_DIGIT = re.compile(r"\d")
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+class Kind(StrEnum):
+    """How a token of ours differs from the others'."""
+
+    MISSING = "missing"
+    ALONE = "ours alone"
+    RAISED = "raised"  # we keep raised and lowered digits apart, on purpose
+    SPACING = "spacing"  # the same characters, parted in other places
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A token in which we stand against all others."""
+
+    kind: Kind
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageComparison:
+    """What differs on a page, and of how much.
+
+    Attributes:
+        doubtful: tokens with digits about which the others do not agree.
+        count: our tokens with digits.
+        pairs: our pairs of neighbouring tokens.
+        strange_pairs: those that no other reader has.
+    """
+
+    numbers: tuple[Difference, ...]
+    words: tuple[Difference, ...]
+    doubtful: int
+    count: int
+    pairs: int
+    strange_pairs: int
+
+
+def printed(text: str) -> str:
+    """A text as it looks on paper: one dash, one way to write a letter; raised characters stay raised."""
+    text = unicodedata.normalize("NFC", _UNSEEN.sub("", DASH.sub("-", text)))
+    return "".join(char if _STAYS.match(char) else unicodedata.normalize("NFKC", char) for char in text)
+
+
+def flat(text: str) -> str:
+    """The same with raised characters level: ``10^5`` and ``10⁵`` are ``105``."""
+    return unicodedata.normalize("NFKC", text).replace("^", "").replace("\u2044", "/")
+
+
+def tokens(text: str) -> list[str]:
+    """What stands between spaces, without punctuation and currency at its edges; a sign stays."""
+    return [token for part in printed(text).split() if (token := _EDGES.sub("", part))]
+
+
+def numbers(text: str) -> Counter[str]:
+    """Tokens with a digit."""
+    return Counter(token for token in tokens(text) if _DIGIT.search(flat(token)))
+
+
+def words(text: str) -> Counter[str]:
+    """Runs of letters of the tokens without a digit."""
+    plain = [token for token in tokens(text) if not _DIGIT.search(flat(token))]
+    return Counter(word for token in plain for word in _LETTERS.findall(token))
+
+
+def compare_page(ours: str, others: Sequence[str]) -> PageComparison:
+    """Compare our text of a page with those of other readers, of which there is at least one."""
+    found = list(map(numbers, others))
+    disputed = reduce(Counter.__or__, found) - reduce(Counter.__and__, found)
+    pairs, *known = (list(pairwise(map(flat, tokens(text)))) for text in (ours, *others))
+    neighbours = set().union(*known)
+    return PageComparison(
+        tuple(_differences(numbers, ours, others)),
+        tuple(_differences(words, ours, others)),
+        disputed.total(),
+        numbers(ours).total(),
+        len(pairs),
+        sum(pair not in neighbours for pair in pairs),
+    )
+
+
+def _differences(
+    count: Callable[[str], Counter[str]], ours: str, others: Sequence[str]
+) -> Iterator[Difference]:
+    """Two against one: what all others have more often than we, and what we have more often than any."""
+    own, theirs = count(ours), list(map(count, others))
+    missing = reduce(Counter.__and__, theirs) - own
+    alone = own - reduce(Counter.__or__, theirs)
+    raised = Counter(map(flat, missing.elements())) & Counter(map(flat, alone.elements()))
+    own_text, their_text = (flat("".join(printed(text).split())) for text in (ours, "\n".join(others)))
+    for kind, left, opposite, here, there in (
+        (Kind.MISSING, missing, alone, their_text, own_text),
+        (Kind.ALONE, alone, missing, own_text, their_text),
+    ):
+        level = raised.copy()
+        for token in sorted(left.elements()):
+            if level[flat(token)]:
+                level[flat(token)] -= 1
+                yield Difference(Kind.RAISED, token)
+            else:
+                is_parted = _is_parted(flat(token), here, there, set(map(flat, opposite)))
+                yield Difference(Kind.SPACING if is_parted else kind, token)
+
+
+def _is_parted(token: str, here: str, there: str, opposite: set[str]) -> bool:
+    """True if ``there`` has a token of ``here`` but for its spaces: whole, or within one of ``opposite``."""
+    if "-" in token.strip("-") and token in there:
+        return True
+    return any((token in one and one in here) or (one in token and token in there) for one in opposite)
