@@ -18,7 +18,11 @@ from harness.terminal import on_terminal
 SENTENCE = "The quota of the depot is 12 crates a day."
 CLAIM = {"text": "12 crates a day.", "quotes": [{"passage": 1, "quote": "12 crates a day"}]}
 REPLY = json.dumps({"sufficient": True, "claims": [CLAIM]})
-SENTENCES = ("12 crates a day.", "Its daily allowance is a dozen crates.", "The allowance grows in summer.")
+SENTENCES = (
+    "12 crates a day.",
+    "Its daily allowance is a dozen crates.",
+    "The depot has a higher quota in summer.",
+)
 PATIENT = {"FOOTNOTE_MODEL_SECONDS": "300", "FOOTNOTE_ANSWER_SECONDS": "300"}
 """A model on a processor that other tests use writes a word a second."""
 
