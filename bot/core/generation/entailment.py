@@ -61,6 +61,9 @@ its quotes."""
 # Shorter ones are titles, units and "I".
 MIN_NAME_CHARS = 3
 
+# What the prompts write where a sentence belongs: small models copy it.
+PLACEHOLDER = "a sentence"
+
 EMPTY = "it says nothing."
 ASKS = "it asks something."
 REPEATS = "it only repeats the question."
@@ -113,7 +116,7 @@ class _Word:
 
 def find_formal_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
     """Find why a plain sentence states nothing: it is empty, a question, or says that nothing is said."""
-    if not any(map(str.isalnum, text)):
+    if not any(map(str.isalnum, text)) or text.rstrip(".").casefold() == PLACEHOLDER:
         return EMPTY
     if text.rstrip("\"'”’)] ").endswith("?"):
         return ASKS

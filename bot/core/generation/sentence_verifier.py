@@ -14,7 +14,7 @@ from bot.core.errors import ModelError
 from bot.core.generation.entailment import UNRELATED, Entailment, find_formal_fault, unknown_names
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Judgement, LocatedQuote, QuotedSentence
 from bot.core.ports import SentenceJudge
-from bot.core.understanding.question_terms import FUNCTION_TERMS, QuestionTerms, language_of
+from bot.core.understanding.question_terms import QuestionTerms, language_of
 from bot.core.verification.claims import (
     JudgedClaim,
     VerifiedClaim,
@@ -25,9 +25,8 @@ from bot.core.verification.claims import (
     reduce_text,
 )
 from bot.core.verification.contradiction import ASSERTS, find_contradiction, split_answer
-from bot.core.verification.facts import asks_for_more, unsupported, without_facts
+from bot.core.verification.facts import asks_for_more, unsupported
 from bot.core.verification.marks import Mark, quoted_marks
-from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
 
@@ -121,25 +120,20 @@ class SentenceVerifier:
         text, marks = plain_sentence(claim.text), quoted_marks(self._evidence, located[:MAX_QUOTES])
         if fault := find_formal_fault(text, located) or self._find_false_fact(text, marks):
             return fault
-        if self._is_beside(text, marks):
+        if not split_answer(text)[1].strip(" .,!") and not self._is_answered_by(marks):
             return UNRELATED
         is_quote = any(reduce_text(text).text in reduce_text(one.part.text).text for one in marks)
         return _Checked(text, marks, located, is_quote)
 
-    def _is_beside(self, text: str, marks: Sequence[Mark]) -> bool:
-        """True if a sentence takes nothing from its marks or the question, or a bare yes little from it.
+    def _is_answered_by(self, marks: Sequence[Mark]) -> bool:
+        """True if marks speak of the question: a small model bears out any yes or no.
 
-        A small model that writes "yes", or words of its instructions, bears them out, too. Marks in another
-        language than the question share no word with it.
+        Marks in another language than the question share no word with it.
         """
         if language_of(" ".join(one.part.text for one in marks)) not in (None, self._question.language):
-            return False
+            return True
         held = frozenset[str]().union(*(one.part.terms | one.context for one in marks))
-        rest = split_answer(text)[1]
-        if said := set(analyze(rest)) - FUNCTION_TERMS:
-            has_fact = any(map(str.isdigit, rest)) or analyze(without_facts(rest)) != analyze(rest)
-            return not has_fact and said.isdisjoint(held | self._asked.weights.keys())
-        return self._asked.coverage(held) < MIN_ASKED_SHARE
+        return self._asked.coverage(held) >= MIN_ASKED_SHARE
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
         """Find a number, day, code, name or address that marks and question lack, a request, a denial.

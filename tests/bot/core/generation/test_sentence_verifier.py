@@ -197,9 +197,7 @@ async def test_a_code_of_another_place_is_refused() -> None:
     ("question", "text", "is_shown"),
     [
         (QUESTION, "a sentence", False),
-        (QUESTION, "the answer", False),
-        (QUESTION, "The ferry is slow.", True),
-        (QUESTION, "An hour and a half.", True),
+        (QUESTION, "It is slow.", True),
         ("Was the captain tested for drugs?", "yes", False),
         ("Was the captain tested for drugs?", "Yes.", False),
         ("Does a crossing take 90 minutes?", "yes", True),
