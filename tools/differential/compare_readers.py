@@ -19,7 +19,7 @@ from tools.differential.readers import ComparedPage, compare_files, has_poppler
 from tools.differential.sheet import write_sheets
 from tools.differential.tokens import Difference, Kind
 
-HEAD = ("file", "page", "numbers", *Kind, "doubtful", "words:", *list(Kind), "pairs", "strange")
+HEAD = ("file", "page", "numbers", *Kind, "words:", *list(Kind)[:-1], "pairs", "strange")
 SHEETS = Path("build") / "differential"
 
 
@@ -35,15 +35,11 @@ def main() -> None:
         sys.exit(f"no PDF below {asked.corpus}")
     if not has_poppler():
         print("pdftotext is not installed (sudo apt-get install -y poppler-utils): pypdfium2 alone")
-    pages = asyncio.run(_compared(files))
+    pages = asyncio.run(compare_files(files))
     print(page_table(pages), *(token_lines(pages) if asked.show else []), sep="\n")
     shutil.rmtree(asked.sheets, ignore_errors=True)
     sheets = write_sheets(pages, asked.sheets)
     print(f"\n{len(files)} files, {len(pages)} pages, {len(sheets)} sheets of pictures in {asked.sheets}")
-
-
-async def _compared(files: dict[str, Path]) -> list[ComparedPage]:
-    return [page async for page in compare_files(files)]
 
 
 def page_table(pages: Sequence[ComparedPage]) -> str:
@@ -69,9 +65,8 @@ def _figures(pages: Sequence[ComparedPage]) -> list[str]:
     return [
         str(sum(one.count for one in found)),
         *_kinds([each for one in found for each in one.numbers]),
-        str(sum(one.doubtful for one in found)),
         "",
-        *_kinds([each for one in found for each in one.words]),
+        *_kinds([each for one in found for each in one.words])[:-1],
         str(pairs),
         f"{share:.3f}",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +31,9 @@ class ComparedPage:
     found: PageComparison
 
 
-async def compare_files(files: Mapping[str, Path]) -> AsyncIterator[ComparedPage]:
+async def compare_files(files: Mapping[str, Path]) -> list[ComparedPage]:
     """Compare all pages that we and another reader can read; print the names of files that we cannot."""
+    compared = []
     process = PdfProcess(StorageSettings())
     await process.start()
     try:
@@ -45,9 +46,10 @@ async def compare_files(files: Mapping[str, Path]) -> AsyncIterator[ComparedPage
             readings = _read_others(path)
             for number, page in enumerate(read.pages):
                 if others := [pages[number] for pages in readings if number < len(pages)]:
-                    yield ComparedPage(name, path, page, compare_page(page.text, others))
+                    compared.append(ComparedPage(name, path, page, compare_page(page.text, others)))
     finally:
         await process.aclose()
+    return compared
 
 
 def _read_others(path: Path) -> list[list[str]]:

@@ -79,7 +79,13 @@ class PagePicture:
         here, there = (own, theirs) if difference.kind is Kind.ALONE else (theirs, own)
         lonely = [box for box in here if not any(_overlap(box, other) for other in there)]
         places = lonely or here or there
-        return self._framed(*places[0]) if places else None
+        if not places:
+            return None
+        left, top, right, bottom = places[0]
+        picture = self._image.copy()
+        ImageDraw.Draw(picture).rectangle((left - 3, top - 3, right + 3, bottom + 3), outline="red", width=2)
+        sides = (max(0, left - ACROSS), max(0, top - DOWN), min(picture.width, right + ACROSS))
+        return picture.crop((*sides, min(picture.height, bottom + DOWN)))
 
     def _own_places(self, token: str) -> list[PixelBox]:
         width, height = self._image.size
@@ -104,13 +110,6 @@ class PagePicture:
         x0, y0 = self._conversion.to_bitmap(left, top)
         x1, y1 = self._conversion.to_bitmap(right, bottom)
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
-
-    def _framed(self, left: int, top: int, right: int, bottom: int) -> Image.Image:
-        picture = self._image.copy()
-        ImageDraw.Draw(picture).rectangle((left - 3, top - 3, right + 3, bottom + 3), outline="red", width=2)
-        width, height = picture.size
-        sides = (max(0, left - ACROSS), max(0, top - DOWN), min(width, right + ACROSS))
-        return picture.crop((*sides, min(height, bottom + DOWN)))
 
 
 def _overlap(one: PixelBox, other: PixelBox) -> bool:

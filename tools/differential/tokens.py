@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
@@ -13,10 +13,10 @@ from itertools import pairwise
 
 DASH = re.compile(r"[\-\u2010-\u2015\u2212\u2043\ufe58\ufe63\uff0d\xad]")
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-# Raised characters and fractions, which NFKC would level, and lone accents, which it would move.
-_STAYS = re.compile(
-    r"[\xa8\xaa\xaf\xb2-\xb4\xb8-\xba\xbc-\xbe\u02d8-\u02dd\u2070-\u209f\u2120\u2122\u2150-\u215f\u2189]"
-)
+_RAISED = re.compile(r"[\xaa\xb2\xb3\xb9\xba\xbc-\xbe\u2070-\u209f\u2120\u2122\u2150-\u215f\u2189^]")
+_PARTS = re.compile(f"{_RAISED.pattern}+|[^{_RAISED.pattern[1:-2]}^]+")
+# NFKC would level these and move lone accents to another letter.
+_STAYS = re.compile(f"{_RAISED.pattern}|[\xa8\xaf\xb4\xb8\u02d8-\u02dd]")
 _EDGES = re.compile(r"^(?:(?!-\d)[^\w])+|[^\w]+$")
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -29,11 +29,12 @@ class Kind(StrEnum):
     ALONE = "ours alone"
     RAISED = "raised"  # we keep raised and lowered digits apart, on purpose
     SPACING = "spacing"  # the same characters, parted in other places
+    DOUBTFUL = "doubtful"  # ours and one other reader's
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A token in which we stand against all others."""
+    """A token in which we stand against others."""
 
     kind: Kind
     token: str
@@ -41,21 +42,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class PageComparison:
-    """What differs on a page, and of how much.
-
-    Attributes:
-        doubtful: tokens with digits about which the others do not agree.
-        count: our tokens with digits.
-        pairs: our pairs of neighbouring tokens.
-        strange_pairs: those that no other reader has.
-    """
+    """What differs on a page, and of how much."""
 
     numbers: tuple[Difference, ...]
     words: tuple[Difference, ...]
-    doubtful: int
-    count: int
-    pairs: int
-    strange_pairs: int
+    count: int  # of our tokens with digits
+    pairs: int  # of our neighbouring tokens
+    strange_pairs: int  # those that no other reader has
 
 
 def printed(text: str) -> str:
@@ -87,15 +80,17 @@ def words(text: str) -> Counter[str]:
 
 def compare_page(ours: str, others: Sequence[str]) -> PageComparison:
     """Compare our text of a page with those of other readers, of which there is at least one."""
-    found = list(map(numbers, others))
-    disputed = reduce(Counter.__or__, found) - reduce(Counter.__and__, found)
+    own, found = numbers(ours), list(map(numbers, others))
+    doubtful = (own & reduce(Counter.__or__, found)) - reduce(Counter.__and__, found)
     pairs, *known = (list(pairwise(map(flat, tokens(text)))) for text in (ours, *others))
     neighbours = set().union(*known)
     return PageComparison(
-        tuple(_differences(numbers, ours, others)),
+        (
+            *_differences(numbers, ours, others),
+            *(Difference(Kind.DOUBTFUL, token) for token in sorted(doubtful.elements())),
+        ),
         tuple(_differences(words, ours, others)),
-        disputed.total(),
-        numbers(ours).total(),
+        own.total(),
         len(pairs),
         sum(pair not in neighbours for pair in pairs),
     )
@@ -108,24 +103,28 @@ def _differences(
     own, theirs = count(ours), list(map(count, others))
     missing = reduce(Counter.__and__, theirs) - own
     alone = own - reduce(Counter.__or__, theirs)
-    raised = Counter(map(flat, missing.elements())) & Counter(map(flat, alone.elements()))
     own_text, their_text = (flat("".join(printed(text).split())) for text in (ours, "\n".join(others)))
+    levelled = {part for token in alone if flat(token) in their_text for part in _levelled(token)}
     for kind, left, opposite, here, there in (
         (Kind.MISSING, missing, alone, their_text, own_text),
         (Kind.ALONE, alone, missing, own_text, their_text),
     ):
-        level = raised.copy()
         for token in sorted(left.elements()):
-            if level[flat(token)]:
-                level[flat(token)] -= 1
-                yield Difference(Kind.RAISED, token)
-            else:
-                is_parted = _is_parted(flat(token), here, there, set(map(flat, opposite)))
-                yield Difference(Kind.SPACING if is_parted else kind, token)
+            is_parted = _is_parted(flat(token), here, there, opposite)
+            yield Difference(
+                Kind.RAISED if flat(token) in levelled else Kind.SPACING if is_parted else kind, token
+            )
 
 
-def _is_parted(token: str, here: str, there: str, opposite: set[str]) -> bool:
+def _levelled(token: str) -> list[str]:
+    """How others may read a token with raised characters: ``14¹`` as ``141``, or as ``14`` and ``1``."""
+    return [flat(token), *map(flat, _PARTS.findall(token))] if _RAISED.search(token) else []
+
+
+def _is_parted(token: str, here: str, there: str, opposite: Iterable[str]) -> bool:
     """True if ``there`` has a token of ``here`` but for its spaces: whole, or within one of ``opposite``."""
     if "-" in token.strip("-") and token in there:
         return True
-    return any((token in one and one in here) or (one in token and token in there) for one in opposite)
+    return any(
+        (token in one and one in here) or (one in token and token in there) for one in map(flat, opposite)
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,18 +18,13 @@ FOLDERS = (ROOT / "bot" / "cli" / "setup" / "samples", ROOT / "tests" / "pdfs")
 LOCKED = "libreoffice-writer-password.pdf"
 
 
-async def compared(files: Mapping[str, Path]) -> list[ComparedPage]:
-    """All pages of these files."""
-    return [page async for page in compare_files(files)]
-
-
 @pytest.mark.engine("poppler")
 async def test_no_number_of_the_committed_samples_is_read_otherwise_by_both_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Every number stands in our reading as often as in theirs; a locked file is named, not compared."""
     files = {path.name: path for folder in FOLDERS for path in folder.glob("*.pdf")}
-    pages = await compared(files)
+    pages = await compare_files(files)
     assert token_lines(pages) == []
     assert {page.name for page in pages} == files.keys() - {LOCKED}
     assert sum(page.found.count for page in pages) > 150
@@ -50,7 +44,7 @@ async def test_a_difference_is_listed_and_drawn_with_its_place(tmp_path: Path) -
     """The token is framed in red where it lies; without a difference there is no sheet."""
     path = tmp_path / "dose.pdf"
     path.write_bytes(pdf("Take 510 ml daily"))
-    [page] = await compared({"dose.pdf": path})
+    [page] = await compare_files({"dose.pdf": path})
     assert write_sheets([page], tmp_path / "none") == []
 
     found = compare_page(page.page.text, ["Take 5-10 ml daily"] * 2)
