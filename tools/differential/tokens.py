@@ -59,7 +59,8 @@ def printed(text: str) -> str:
 
 def flat(text: str) -> str:
     """The same with raised characters level: ``10^5`` and ``10⁵`` are ``105``."""
-    return unicodedata.normalize("NFKC", text).replace("^", "").replace("\u2044", "/")
+    level = DASH.sub("-", unicodedata.normalize("NFKC", text))
+    return level.replace("^", "").replace("\u2044", "/")
 
 
 def tokens(text: str) -> list[str]:

@@ -49,6 +49,7 @@ def test_a_raised_digit_kept_apart_is_explained() -> None:
         assert differing(ours, "141", "141") == [(RAISED, "141"), (RAISED, ours)]
         assert differing(ours, "14 1", "14 1") == [(RAISED, "1"), (RAISED, "14"), (RAISED, ours)]
         assert differing(ours, "14 1", "141") == [(RAISED, ours)]
+    assert differing("10⁻⁵", "10-5", "10-5") == [(RAISED, "10-5"), (RAISED, "10⁻⁵")]
     assert differing("14¹", "142", "142") == [(MISSING, "142"), (ALONE, "14¹")]
 
 
