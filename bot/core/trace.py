@@ -393,7 +393,6 @@ def _prompt_tokens(prompt: Json) -> Json:
 
 
 def _mended(value: Any) -> Any:
-    """The same, of text that every database takes."""
     if isinstance(value, str):
         return mend(value)
     if isinstance(value, dict):  # most of a record are scores

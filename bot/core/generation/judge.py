@@ -133,7 +133,7 @@ class Judge:
         near = [one.unit.text for one in nearest if _is_near(one, nearest[0])]
         return Signals(
             sentence=max(cosines, default=None),
-            passage=self._scale.of(max(likeness)) if likeness else None,
+            passage=max(*cosines, self._scale.of(max(likeness))) if cosines and likeness else None,
             rank=passages[0].score if passages else 0.0,
             lacks=not RequiredAnswer(question.text).is_held_by(*near),
             empty=_empty_fields(QuestionTerms(question).aspects, nearest[:NEAREST]),

@@ -21,7 +21,7 @@ from typing import Protocol
 from bot.core.errors import ModelError
 from bot.core.models import AnalyzedQuestion, FoundFigure, Passage, Question, Rejected, Retrieval
 from bot.core.ports import Retriever
-from bot.core.retrieval.ranking import USUAL, Ranking, cut, fuse, is_by_words, rank_order, with_duplicates
+from bot.core.retrieval.ranking import USUAL, Ranking, cut, fuse, rank_order, with_duplicates
 from bot.core.understanding.answer_types import figure_question
 from bot.core.understanding.question_terms import (
     FUNCTION_TERMS,
@@ -130,7 +130,7 @@ class HybridRetriever:
                 self._find(question, searched_terms(terms, question.synonyms), making),
                 self._search.document_frequencies(question.channel, weighed),
             )
-            compared = await making if found.vectors and not is_by_words(found) else None
+            compared = await making if found.vectors else None
         finally:
             making.cancel()
         idf = {term: inverse_frequency(chunks, holding.get(term, 0)) for term in terms if term in weighed}

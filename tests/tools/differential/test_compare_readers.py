@@ -12,7 +12,7 @@ from sources import ROOT
 from tools.differential.compare_readers import page_table, token_lines
 from tools.differential.readers import ComparedPage, compare_files, read_pdfium, read_poppler
 from tools.differential.sheet import write_sheets
-from tools.differential.tokens import compare_page
+from tools.differential.tokens import Kind, compare_page
 
 FOLDERS = (ROOT / "bot" / "cli" / "setup" / "samples", ROOT / "tests" / "pdfs")
 LOCKED = "libreoffice-writer-password.pdf"
@@ -22,10 +22,10 @@ LOCKED = "libreoffice-writer-password.pdf"
 async def test_no_number_of_the_committed_samples_is_read_otherwise_by_both_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Every number stands in our reading as often as in theirs; a locked file is named, not compared."""
+    """Every number but raised ones stands in our reading as in theirs; a locked file is named alone."""
     files = {path.name: path for folder in FOLDERS for path in folder.glob("*.pdf")}
     pages = await compare_files(files)
-    assert token_lines(pages) == []
+    assert {one.kind for page in pages for one in page.found.numbers} <= {Kind.RAISED}
     assert {page.name for page in pages} == files.keys() - {LOCKED}
     assert sum(page.found.count for page in pages) > 150
     assert f"{LOCKED}: the PDF opens only with a password" in capsys.readouterr().out

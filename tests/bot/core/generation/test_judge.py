@@ -100,3 +100,13 @@ async def test_what_is_only_named_is_shown_wherever_it_stands(question: str, out
     verdict = await judged(question, passage)
     assert (verdict.outcome, verdict.is_exact_hit) == (outcome, outcome is Outcome.PASSAGES)
     assert verdict.probability < verdict.passages_from
+
+
+async def test_a_passage_that_has_no_vector_yet_counts_by_its_nearest_sentence() -> None:
+    """Shows that one document which is still being read lowers nothing for what is read already."""
+    near, far = make_passage(BACKUPS, vector=0.9), make_passage("Cooks wear hats.", vector=0.0, ordinal=1)
+    asked = replace(ask("When do backups run?", BACKUPS), vector=(await HashEmbedder().aembed([BACKUPS]))[0])
+    ranked = await ExtractiveAnswerer(HashEmbedder()).rank(asked, make_evidence(near, far))
+    signals = Judge().verdict(asked, [far, replace(near, vector=None)], ranked.candidates).signals
+    assert signals.sentence is not None
+    assert signals.passage == signals.sentence

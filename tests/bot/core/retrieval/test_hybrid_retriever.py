@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from fakes.core import (
     ASKED_AT,
-    BACKUPS,
     Found,
     HashEmbedder,
     Shelf,
@@ -75,22 +73,12 @@ def test_a_leg_without_hits_takes_no_share(empty: str) -> None:
     assert [passage.score for passage in fuse(found, 0.6)] == [1.0, 0.0]
 
 
-async def test_a_document_without_vectors_has_all_compared_by_words() -> None:
-    """While one is among the best by words, likeness counts for none of them, nor for what follows."""
+def test_a_document_without_vectors_has_all_compared_by_words() -> None:
+    """While one is among the best by words, likeness counts for none of them."""
     found = Found(
         [hit(1, 12.0), hit(2, 4.0)], [hit(2, 0.9)], PUBLICATIONS, words_only=frozenset({PUBLICATION.id})
     )
     assert [(passage.ordinal, passage.score) for passage in fuse(found, 0.5)] == [(1, 1.0), (2, 0.0)]
-
-    class Quick(Shelf):
-        async def find(self, *arguments: Any, **options: Any) -> Found:
-            hits = await super().find(*arguments, **options)
-            return replace(hits, words_only=frozenset(hits.publications))
-
-    asked = question("When do backups run?")
-    for shelf, is_compared in ((Quick, False), (Shelf, True)):
-        retriever = HybridRetriever(shelf([make_passage(BACKUPS)]), HashEmbedder())
-        assert ((await retriever.retrieve(asked)).question.vector is not None) == is_compared
 
 
 def test_tiny_differences_are_not_stretched() -> None:
