@@ -20,13 +20,11 @@ import rapidocr
 from numpy.typing import NDArray
 from rapidocr.ch_ppocr_rec import TextRecInput
 
+from storage.pdf.child.glyphs.line_ink import Ink, with_raised_digits, word_spans
 from storage.pdf.child.ocr_layout import Quad, SeenLine
 
 Picture = NDArray[np.uint8]
 """Rows of pixels, each (blue, green, red)."""
-
-MARGIN = 0.15
-"""Share of a line's height at its top and bottom where the ink may be a neighbour's."""
 
 MIN_SCORE = 0.6
 """What is read with less certainty is a stamp, a pattern or an unknown script more often than words."""
@@ -59,33 +57,12 @@ _MODELS = {
 }
 
 
-def word_spans(line: Picture, count: int) -> list[tuple[float, float]]:
-    """Left and right of each of ``count`` words, as shares of the line's width; [] when nothing tells.
-
-    Underlined text and text on a pattern have no white gaps; in widely spaced letters the widest gaps are
-    not those between words, so whoever asks compares with what else is known.
-    """
-    height, width = line.shape[:2]
-    inked = _inked_columns(line[int(MARGIN * height) : height - int(MARGIN * height)])
-    if not inked.any():
-        return []
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], inked, [False])).astype(np.int8)))
-    starts, ends = edges[0::2], edges[1::2]
-    gaps = starts[1:] - ends[:-1]
-    if len(gaps) < count - 1:
-        return []
-    between = np.sort(np.argsort(gaps)[len(gaps) - count + 1 :])
-    lefts, rights = starts[[0, *(between + 1)]], ends[[*between, len(ends) - 1]]
-    return [(left / width, right / width) for left, right in zip(lefts, rights, strict=True)]
-
-
-def _inked_columns(line: Picture) -> NDArray[np.bool_]:
-    """Whether anything is printed in each column, on paper of any colour."""
+def _ink(line: Picture) -> Ink:
+    """Whether something is printed in each pixel, on paper of any colour."""
     grey = cv2.cvtColor(line, cv2.COLOR_BGR2GRAY)
     _, light = cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
     is_light_paper = np.mean(light) > 127
-    ink = light == (0 if is_light_paper else 255)
-    return np.asarray(ink.any(axis=0), np.bool_)
+    return np.asarray(light == (0 if is_light_paper else 255), np.bool_)
 
 
 class OcrEngine:
@@ -209,14 +186,15 @@ def _words(text: str, about: Any, quad: Quad, crop: Picture) -> list[tuple[str, 
          (columns[end - 1] + 0.5 + pitch / 2) / about.line_txt_len)
         for word, end in zip(words, ends, strict=True)
     ]  # fmt: skip
-    exact = word_spans(crop, len(words))
+    ink = _ink(crop)
+    exact = word_spans(ink, len(words))
     nearest = crop.shape[0] / crop.shape[1]  # the line's height, as a share of its width
     pairs = list(zip(spans, exact, strict=False))
     if exact and all(abs(sum(one) - sum(other)) < 2 * nearest for one, other in pairs):
         spans = exact
     return [
         (word, _part(quad, max(0.0, left), min(1.0, right)))
-        for word, (left, right) in zip(words, spans, strict=True)
+        for word, (left, right) in zip(with_raised_digits(words, spans, ink), spans, strict=True)
     ]
 
 

@@ -223,13 +223,14 @@ async def test_progress_counts_what_people_see(catalog: Catalog, shelf: Shelf) -
 
 
 async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catalog, shelf: Shelf) -> None:
-    """Pages without text, unread pages and a repaired file are named although the document answers."""
+    """Pages without text, unread pages, struck words and a repaired file are named although it answers."""
     document = await shelf.document("a.pdf")
     version = await shelf.version(document)
     details = {
         "pages_without_text": [1, 3, 4, 5, 9],
         "unread_pages": [9],
         "ocr_pages": [10],
+        "struck_words": 12,
         "is_repaired": True,
     }
     await shelf.reading(version, details={"pages_without_text": [1, 3, 4, 5, 9, 10], "pages_for_ocr": [10]})
@@ -237,8 +238,9 @@ async def test_a_live_document_tells_what_of_it_could_not_be_read(catalog: Catal
     status = await only_status(catalog, shelf)
     assert status.state == "live"
     told = (status.reason or "").split("; ")
-    assert [re.findall(r"[\d, -]*\d", one) for one in told] == [[" 10"], [" 9"], [" 1, 3-5"], []]
-    assert ("OCR" in told[0], "no text" in told[2], "repaired" in told[3]) == (True, True, True)
+    assert [re.findall(r"[\d, -]*\d", one) for one in told] == [[" 10"], [" 9"], [" 1, 3-5"], ["12"], []]
+    assert ("OCR" in told[0], "no text" in told[2], "repaired" in told[4]) == (True, True, True)
+    assert told[3] == "12 struck-out words are left out"
 
 
 async def test_a_document_tells_what_is_wrong_with_its_folder(

@@ -19,6 +19,8 @@ MIN_BAR = 4.0
 # Colours whose parts are all lighter are seen by nobody on white paper.
 PALE = 0.94
 
+# Bytes of what draws a page: maps and plans have more, and each of their paths takes a kilobyte of memory.
+MAX_CONTENTS = 1_000_000
 FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
 # Operators that draw a path or a form; a page without one has neither rules nor bars.
 _DRAWS = re.compile(rb"[\d.]\s+(?:re|l|c|v|y)\s|/\S+\s+(?:Do|sh)\s")
@@ -95,8 +97,12 @@ class PageInk:
 
     @cached_property
     def _drawings(self) -> list[dict[str, Any]]:
-        is_bare = not self._page.first_annot and not _DRAWS.search(self._page.read_contents())
-        return [] if is_bare else list(self._page.get_cdrawings())
+        contents = self._page.read_contents()
+        if not self._page.first_annot and not _DRAWS.search(contents):
+            return []
+        forms = (form[0] for form in self._page.get_xobjects())
+        size = len(contents) + sum(len(self._page.parent.xref_stream_raw(form) or b"") for form in forms)
+        return list(self._page.get_cdrawings()) if size <= MAX_CONTENTS else []
 
     @cached_property
     def rules(self) -> list[Rect]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
-from storage.pdf.child.glyphs.page_ink import PageInk
+from storage.pdf.child.glyphs.line_ink import with_raised_digits
+from storage.pdf.child.glyphs.page_ink import MAX_CONTENTS, PageInk
 from storage.pdf.child.glyphs.rows import read_page
 from storage.pdf.child.mupdf import pymupdf
 from storage.pdf.child.page_text import PageText, PageTransform
@@ -130,6 +133,16 @@ def test_what_is_struck_out_is_left_out_and_counted() -> None:
     assert text.struck == 5
 
 
+def test_drawings_of_a_plan_are_not_looked_at() -> None:
+    """Each path takes a kilobyte of memory: a page with very many is read without them, strikes and all."""
+    page = printed("at least eight fourteen")
+    x0, y0, x1, y1 = page.search_for("eight")[0]
+    page.draw_line((x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2))
+    contents = page.get_contents()[0]
+    page.document.update_stream(contents, page.document.xref_stream(contents) + b"\n%" + MAX_CONTENTS * b" ")
+    assert lines(page) == ["at least eight fourteen"]
+
+
 def test_struck_words_are_found_in_text_that_runs_upwards() -> None:
     page = empty_page()
     page.insert_text((172, 300), "sideways gone kept", fontsize=11, rotate=90)
@@ -189,6 +202,33 @@ def test_values_of_a_form_stand_beside_their_labels() -> None:
     assert (policy, telephone) == ("Policy number:  ZK-448", "Telephone:  010 555")
     assert (labels.split(), names) == ("First name Last name".split(), "Ada  Lovelace")
     assert agreed in ("✓  I agree  typed here", "✔  I agree  typed here")
+
+
+@pytest.mark.parametrize(
+    ("parts", "read_as", "meant"),
+    [
+        ((("after 14", 0, 22), ("12", 8, 13), (" days.", 0, 22)), "after 1412 days.", "after 14¹² days."),
+        ((("m", 0, 22), ("2", 8, 13), (", 2024", 0, 22)), "m2, 2024", "m², 2024"),
+        (
+            (("1", 8, 13), (" Counted in Q4 of 24.", 0, 22)),
+            "1 Counted in Q4 of 24.",
+            "¹ Counted in Q4 of 24.",
+        ),
+        ((("Price", 0, 30), (" net 30", 6, 18)), "Price net 30", "Price net 30"),
+    ],
+)
+def test_digits_that_stand_above_a_scanned_line_are_raised(
+    parts: Sequence[tuple[str, float, float]], read_as: str, meant: str
+) -> None:
+    """OCR's models write them as digits of the number before them; smaller words are no marks."""
+    page = put(empty_page(), 100, *parts)
+    words = page.get_text("words")
+    right = words[-1][2] + 10
+    picture = page.get_pixmap(dpi=150, clip=(60, 65, right, 115), colorspace=pymupdf.csGRAY)
+    ink = np.frombuffer(picture.samples, np.uint8).reshape(picture.height, picture.stride) < 128
+    gaps = [(before[2] + after[0]) / 2 for before, after in pairwise(words)]
+    sides = [(side - 60) / (right - 60) for side in (60, *gaps, right)]
+    assert " ".join(with_raised_digits(read_as.split(), list(pairwise(sides)), ink)) == meant
 
 
 def test_words_in_pieces_around_ligatures_are_whole() -> None:
