@@ -64,6 +64,7 @@ class PageInk:
         samples, stride, width = picture.samples, picture.stride, picture.width
         return b"".join(samples[row * stride + left : row * stride + min(right, width)] for row in rows)
 
+    @cached_property
     def is_scan(self) -> bool:
         """A picture covers four fifths of the page."""
         whole = self._page.rect * self._page.derotation_matrix

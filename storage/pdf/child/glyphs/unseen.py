@@ -40,14 +40,15 @@ class Ink(Protocol):
     def late_bars(self) -> Sequence[Rect]:
         """Those that are drawn after a text that they touch."""
 
+    @property
+    def is_scan(self) -> bool:
+        """One picture covers the page: unseen text over it is what OCR read there."""
+
     def is_white(self, box: Rect) -> bool:
         """Nothing but white is printed in this box."""
 
     def is_plain(self, box: Rect) -> bool:
         """Nothing is seen in this box, whatever its colour is."""
-
-    def is_scan(self) -> bool:
-        """One picture covers the page: unseen text over it is what OCR read there."""
 
     def is_dash(self, box: Rect) -> bool | None:
         """True if a level bar is all that is printed in this box, None if nothing is."""
@@ -62,7 +63,7 @@ class Unseen:
         spans = [(line["dir"], span) for line in lines for span in line["spans"]]
         self._hidden = {number for number, (_, span) in enumerate(spans) if _is_hidden(span, ink)}
         self._bars = self._covering(spans)
-        self._strikes = _strikes(spans, ink.rules)
+        self._strikes = _strikes([one for one in spans if not _is_typed(one[1], ink)], ink.rules)
 
     def __bool__(self) -> bool:
         return bool(self._hidden or self._bars or self._strikes)
@@ -70,7 +71,7 @@ class Unseen:
     def _covering(self, spans: Sequence[tuple[Any, Span]]) -> list[Rect]:
         bars = self._ink.bars
         is_touched = bars and any(touches(bar, span["bbox"]) for bar in bars for _, span in spans)
-        if not is_touched or self._ink.is_scan():
+        if not is_touched or self._ink.is_scan:
             return []
         return list(self._ink.late_bars)
 
@@ -101,10 +102,15 @@ def _is_hidden(span: Span, ink: Ink) -> bool:
     if span["size"] < MIN_FONT_SIZE:
         return True
     if span["alpha"] < MIN_ALPHA:
-        return not ink.is_scan()
+        return not ink.is_scan
     color = span["color"]
     is_pale = min(color >> 16 & 255, color >> 8 & 255, color & 255) >= PALE
     return is_pale and ink.is_white(span["bbox"])
+
+
+def _is_typed(span: Span, ink: Ink) -> bool:
+    """It is the value of a form, which may lie across a line that was meant to be written on."""
+    return any(_holds_middle(field, span["bbox"]) for field in ink.fields)
 
 
 def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[Rect]:

@@ -231,6 +231,13 @@ def test_digits_that_stand_above_a_scanned_line_are_raised(
     assert " ".join(with_raised_digits(read_as.split(), list(pairwise(sides)), ink)) == meant
 
 
+def test_a_value_that_lies_across_its_line_is_not_struck_out() -> None:
+    page = printed("Name:")
+    page.draw_line((110, 70), (180, 70))
+    page.add_freetext_annot((115, 60, 210, 80), "Ada Lovelace")
+    assert lines(page) == ["Name:  Ada Lovelace"]
+
+
 def test_words_in_pieces_around_ligatures_are_whole() -> None:
     pieces = "The con fi guration fi le of the sta ff and the o ffi ce is certi fi ed".split()
     page = put(empty_page(), 72, *((piece, 0, 11) for piece in pieces), gap=3)

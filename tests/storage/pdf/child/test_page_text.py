@@ -25,15 +25,13 @@ class WhitePaper:
 
     rules: tuple[Rect, ...] = ()
     fields = bars = late_bars = rules
+    is_scan = False
 
     def is_white(self, box: Rect) -> bool:
         return True
 
     def is_plain(self, box: Rect) -> bool:
         return True
-
-    def is_scan(self) -> bool:
-        return False
 
     def is_dash(self, box: Rect) -> bool | None:
         return None
