@@ -23,7 +23,7 @@ from bot.core.models import AnalyzedQuestion, Evidence
 from bot.core.retrieval.reranking import SentenceVectors
 from bot.core.understanding.answer_types import RequiredAnswer
 from bot.core.understanding.question_terms import QuestionTerms, bare_code, code_words
-from bot.core.verification.table_rows import find_header, labels_above
+from bot.core.verification.table_rows import names_of_row
 from storage.embeddings.base import QueryEmbedder
 from storage.embeddings.cosine_scale import CosineScale
 from storage.queues.reading_repair import SentenceVectorStore
@@ -177,9 +177,9 @@ def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
     """
     found = []
     for unit in quotables(text):
-        above = unit.lead or (unit.is_row and find_header(text, unit.start)) or (0, 0)
-        labels = " ".join(labels_above(text, unit.start))
-        found.append((unit, frozenset(analyze(f"{text[slice(*above)]} {labels} {unit.text}"))))
+        names = names_of_row(text, unit.start) if unit.is_row else ""
+        lead = text[slice(*unit.lead)] if unit.lead else ""
+        found.append((unit, frozenset(analyze(f"{lead} {names} {unit.text}"))))
     return tuple(found)
 
 

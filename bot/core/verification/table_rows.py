@@ -65,6 +65,12 @@ def _readable_row(text: str, start: int, end: int) -> str:
     return " · ".join(filter(None, (group, *shown)))
 
 
+def names_of_row(text: str, at: int) -> str:
+    """All that names the row at an offset: its table's caption, its columns' names, its group, its label."""
+    header = find_header(text, at)
+    return " ".join((find_caption(text, at), text[slice(*header)] if header else "", *labels_above(text, at)))
+
+
 def labels_above(text: str, at: int) -> tuple[str, str]:
     """Names that the row at an offset stands under: its group's, and the label it repeats; '' for none."""
     row = _row_at(text, at)

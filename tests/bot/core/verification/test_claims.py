@@ -10,6 +10,7 @@ from harness.tables import for_each
 
 from bot.core.models import Claim, Draft, Quote
 from bot.core.verification.claims import number_quotes, place_of, plain_quote, plain_sentence, verify
+from bot.core.verification.table_rows import names_of_row
 
 EVIDENCE = make_evidence(
     make_passage("Backups run daily at 2:00 AM. Reports are kept for two years. See SOP-IT-04 [3]."),
@@ -113,6 +114,15 @@ REPEATS = (
 )
 PLAIN = "| Oslo ||\n| Rain | 12 mm |\n| ^^ | 3 days |"
 STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
+
+
+def test_a_row_is_found_by_all_that_names_it() -> None:
+    """Its table's caption, its columns' names, its group and the label that it repeats."""
+    text = "Table 2: Hire\n\n| Tool | Size |\n| --- | --- |\n| Drills ||\n| Hilti | 8 mm |\n| ^^ | 9 mm |"
+    assert (
+        names_of_row(text, text.index("9 mm")).split() == "Table 2: Hire | Tool | Size | Drills Hilti".split()
+    )
+    assert names_of_row("No table.", 3).strip() == ""
 
 
 @for_each(
