@@ -6,6 +6,7 @@ is lost or changed, and each keeps its place on paper. Words stand in a block wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
@@ -15,7 +16,10 @@ from ingestion.layout.row_labels import ABOVE
 from ingestion.layout.tables import Grid, Table
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
+from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import WordMap
+
+_MARKER = re.compile(LIST_MARKER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +188,21 @@ class _Writer:
             for table in grid.tables(self._old_lines):
                 self._write_table(table)
             return
-        start, first_line = self._begin()
-        self._run(_down_the_page(owned.words), "\n")
         kind = owned.region.kind if owned.region else BlockKind.TEXT
         kind = BlockKind.TEXT if kind is BlockKind.TABLE else kind
+        start, first_line = self._begin(goes_on=self._continues_list(kind, owned.words))
+        self._run(_down_the_page(owned.words), "\n")
         is_seen = owned.region is not None
         self.blocks.append(Block(kind, first_line, len(self.lines), start, self._length, is_seen=is_seen))
 
-    def _begin(self) -> tuple[int, int]:
+    def _continues_list(self, kind: BlockKind, words: Sequence[PlacedWord]) -> bool:
+        """True for an item whose place alone tells that it is one: it stays with what introduces the list."""
+        is_item = kind is BlockKind.ITEM and bool(self.blocks) and self.blocks[-1].kind is kind
+        return is_item and not _MARKER.match(self._page.text, words[0].start)
+
+    def _begin(self, *, goes_on: bool = False) -> tuple[int, int]:
         """Part a block from the last one; returns its start and the number of its first line."""
-        self._put("\n\n" if self._parts else "")
+        self._put("\n" if goes_on else "\n\n" if self._parts else "")
         return self._length, len(self.lines)
 
     def _write_table(self, table: Table) -> None:

@@ -14,6 +14,7 @@ from ingestion.chunking.chunker import ChunkedDocument, chunk_document
 from ingestion.layout.reading_order import ArrangedPdf, arrange
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Layout, Line, ReadPdf, Region
+from storage.text.sentences import split_units
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
 
@@ -109,6 +110,15 @@ def test_columns_are_read_in_the_order_of_the_layout() -> None:
     pdf = read_pdf([[body("Second it says."), body("First it says.")]])
     arranged = laid(pdf, (BlockKind.TEXT, 1, 1), (BlockKind.TEXT, 0, 0))
     assert arranged.pdf.pages[0].text == "First it says.\n\nSecond it says."
+
+
+def test_items_that_have_no_marker_stay_with_what_introduces_them() -> None:
+    """Items known by their place alone are one list, as in the quick reading; marked ones are blocks."""
+    items = ["Refunded for meals:", "Up to $25 for breakfast", "Up to $35 for lunch", "7.2 Drinks are not."]
+    parts = [(BlockKind.ITEM, row, row) for row in range(len(items))]
+    text = laid(read_pdf([[body(item) for item in items]]), *parts).pdf.pages[0].text
+    assert text == "\n".join(items[:3]) + "\n\n" + items[3]
+    assert [text[unit.start : unit.end] for unit in split_units(text) if unit.lead] == ["\n".join(items[1:3])]
 
 
 def test_a_table_is_markdown_and_its_header_is_repeated_where_it_is_cut() -> None:

@@ -119,9 +119,8 @@ STEPS = "To restore:\n1. Stop the job\nof the night.\n2. Copy the tape."
 def test_a_row_is_found_by_all_that_names_it() -> None:
     """Its table's caption, its columns' names, its group and the label that it repeats."""
     text = "Table 2: Hire\n\n| Tool | Size |\n| --- | --- |\n| Drills ||\n| Hilti | 8 mm |\n| ^^ | 9 mm |"
-    assert (
-        names_of_row(text, text.index("9 mm")).split() == "Table 2: Hire | Tool | Size | Drills Hilti".split()
-    )
+    names = names_of_row(text, text.index("9 mm"))
+    assert names.split() == "Table 2: Hire | Tool | Size | Drills Hilti".split()
     assert names_of_row("No table.", 3).strip() == ""
 
 
