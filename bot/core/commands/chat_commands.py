@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
 
 from bot.core.commands.admin_commands import ADMINS_ONLY, AdminCommands
 from bot.core.commands.chat_intents import BY_DATE, ChatCommand, ChatIntent
@@ -18,7 +19,7 @@ from bot.core.commands.document_outline import DocumentOutlines
 from bot.core.commands.thread_commands import ThreadCommands
 from bot.core.commands.upload_commands import UploadCommands
 from bot.core.models import Answer, AnsweredFrom, AnswerState, Language, Question
-from bot.core.plaintext import shorten
+from bot.core.plaintext import inert, shorten
 from bot.core.understanding.channel_documents import (
     ChannelView,
     document_day,
@@ -177,7 +178,7 @@ class ChatCommands:
         at_hand = [one for one in live if one.document in cited] if len(cited) == 1 else live
         meant = documents_meant(command.name, live) if command.name else at_hand
         if len(meant) == 1:
-            name = DocumentList(words, documents).name_of(meant[0])
+            name = inert(meant[0].title or PurePosixPath(meant[0].file).name)
             return await outlines.write(question.channel, meant[0].document, name, words)
         if not (meant and command.is_certain):
             return None

@@ -30,7 +30,7 @@ class DocumentList:
         self._live = [one for one in documents if one.state == "live"]
         self._reading = [one for one in documents if one.state in {"waiting", "reading"}]
         self._unread = [one for one in documents if one.state == "quarantined"]
-        self._titles = Counter(one.title for one in documents)
+        self._files = Counter(PurePosixPath(one.file).name for one in documents)
 
     def write(self) -> str:
         """All that answer by title, then what is still being read and what could not be read."""
@@ -92,11 +92,10 @@ class DocumentList:
             yield self._words.more_documents(count=rest)
 
     def name_of(self, document: DocumentStatus) -> str:
-        """Its title, with the file's name where others share it; what looks like a mark [n] is none."""
-        file = PurePosixPath(document.file).name
-        title = document.title or file
-        is_shared = self._titles[document.title] > 1 and title != file
-        return inert(f"{shorten(title, TITLE_CHARS)} ({file})" if is_shared else title)
+        """Its title and its file, by its path where others share the name; what looks like [n] is no mark."""
+        path = PurePosixPath(document.file)
+        file = str(path) if self._files[path.name] > 1 else path.name
+        return inert(f"{shorten(document.title, TITLE_CHARS)} ({file})" if document.title else file)
 
     def _facts(self, document: DocumentStatus) -> Iterator[str]:
         said = {name: shorten(one.day or one.value, TITLE_CHARS) for name, one in document.metadata.items()}

@@ -88,7 +88,7 @@ async def test_documents_are_listed_with_what_they_say_of_themselves(world: Worl
     check_bare(answer)
     assert answer.text.splitlines() == [
         "I know 2 documents of this channel:",
-        "• Backup (1) · 2 pages · SOP-IT-04 · version 2.1 · IT · effective 2024-01-15",
+        "• Backup (1) (sop.pdf) · 2 pages · SOP-IT-04 · version 2.1 · IT · effective 2024-01-15",
         "• z.pdf · 2 pages",
         "Still being read: new.pdf.",
         "I could not read:",
@@ -97,12 +97,19 @@ async def test_documents_are_listed_with_what_they_say_of_themselves(world: Worl
 
 
 async def test_a_long_list_names_fifteen_and_counts_the_others(world: World) -> None:
-    """Shows it with 27, and that equal titles carry their files' names."""
+    """Shows it with 27, each with its file."""
     world.register.statuses = [document(f"{number:02}.pdf", "Contoso") for number in range(27)]
     lines = (await say(world, "list documents")).text.splitlines()
     assert len(lines) == 17
     assert lines[1] == "• Contoso (00.pdf) · 2 pages"
     assert lines[-1] == "… and 12 more"
+
+
+async def test_files_of_one_name_are_told_by_their_folders(world: World) -> None:
+    """Shows the path where the name of a file says too little, with a title and without one."""
+    world.register.statuses = [document("2023/plan.pdf", "Fire plan"), document("2024/plan.pdf")]
+    lines = (await say(world, "list documents")).text.splitlines()
+    assert lines[1:] == ["• 2024/plan.pdf · 2 pages", "• Fire plan (2023/plan.pdf) · 2 pages"]
 
 
 async def test_only_the_documents_that_a_question_may_ask_are_listed(world: World) -> None:
@@ -171,7 +178,7 @@ async def test_a_document_is_found_by_title_file_and_id(world: World, text: str,
     check_bare(answer)
     lead, *listed = answer.text.splitlines()
     assert lead == WORDS.document_here(len(files))
-    assert [line.split(" · ")[0] for line in listed] == [f"• {titles[file]}" for file in files]
+    assert [line.split(" · ")[0] for line in listed] == [f"• {titles[file]} ({file})" for file in files]
 
 
 async def test_a_document_that_is_not_there_is_said_not_to_be(world: World) -> None:

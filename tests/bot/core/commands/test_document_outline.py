@@ -81,8 +81,8 @@ async def test_who_may_mean_several_documents_is_asked_which(world: World) -> No
         answer = await ask(world, text)
         assert answer.state is AnswerState.CHAT
         assert answer.text.startswith(WORDS.which_document)
-        assert "• Travel Policy ·" in answer.text
-        assert "• Travel Policy Rome ·" in answer.text
+        assert "• Travel Policy (travel.pdf) ·" in answer.text
+        assert "• Travel Policy Rome (travel-rome.pdf) ·" in answer.text
     rome = await ask(world, "What is the travel policy rome about?")
     assert rome.text.startswith("What “Travel Policy Rome”")
     assert not (await ask(world, "Summarise travel")).text.startswith(WORDS.which_document)
