@@ -61,7 +61,8 @@ def test_what_needs_no_search_is_answered_without_sources(with_samples: Program)
     """The list, what is new, whether one is there, and a closing, of one channel and in two languages."""
     listed = with_samples.ask("Which documents do you know?", "it")
     assert listed["text"].startswith("I know 2 documents of this channel:\n• ")
-    assert "Backup and Restore · 2 pages · version 2.1 · IT · effective 2024-01-15" in listed["text"]
+    name = "Backup and Restore (SOP-IT-04-Backup-and-Restore.pdf)"
+    assert f"{name} · 2 pages · version 2.1 · IT · effective 2024-01-15" in listed["text"]
     news = with_samples.ask("Was ist neu?", "it")
     assert news["text"].startswith("Neu oder geändert in den letzten 14 Tagen:\n• ")
     found = with_samples.ask("Is SOP-IT-04 in here?", "it")
