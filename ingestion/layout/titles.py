@@ -62,7 +62,7 @@ _JUNK = re.compile(
     rf"|(?:new|neue[sr]?|nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]|nieuwe?|blank)?\s*(?:{_GENERIC})[\s_-]*\d*"
     rf"|(?:{_GENERIC})?[\s-]*(?:de|di|do|da|von|van)?\s*(?:{_PROGRAM})"
     rf"(?:[\s-]+(?:{_GENERIC}|viewer|designer))?[\s-]*\d*"
-    r"|.*\\.*|/\S+/.*"
+    r"|.*\\.*|/\S+/.*|\[.*\]|<.*>|\{.*\}"
     rf"|(?:microsoft (?:word|powerpoint|excel)|word|print)\s*-.*|.*\.(?:{_EXTENSION})"
     r"|(?:https?|file):.*|about:blank"
     r"|\W?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\W?",

@@ -33,6 +33,7 @@ Sans titre
 Microsoft Word - policy final v3.docx
 Document Title
 [Title]
+[Company name]
 <Insert title here>
 Click to edit Master title style
 Titel des Dokuments
