@@ -23,7 +23,7 @@ from ingestion.extraction import dates, metadata_patterns
 from ingestion.extraction.metadata_labels import IGNORED, NUMBER
 from ingestion.extraction.metadata_patterns import Labelled, labelled, name_of
 from ingestion.layout.running_lines import is_at_edge
-from ingestion.layout.titles import is_organisation
+from ingestion.layout.titles import is_organisation, looks_like_title
 from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 from storage.text.word_boxes import rectangles
@@ -96,6 +96,11 @@ def _text(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
         yield raw
 
 
+def _title(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
+    if looks_like_title(raw.value):
+        yield raw
+
+
 def _date(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
     if printed := dates.find_date(raw.value):
         yield raw._replace(value=printed.text, end=raw.start + len(printed.text))
@@ -115,7 +120,7 @@ def _id(raw: MetadataCandidate) -> Iterator[MetadataCandidate]:
         yield _sub_value(raw, version, "version", name="version")
 
 
-_CHECKS = {"sop_id": _id, "version": _version, "effective": _date, "last_updated": _date}
+_CHECKS = {"title": _title, "sop_id": _id, "version": _version, "effective": _date, "last_updated": _date}
 
 
 def _sub_value(

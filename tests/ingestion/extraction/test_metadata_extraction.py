@@ -214,6 +214,12 @@ def test_a_department_stands_behind_its_label_or_before_its_word(line: str, depa
     assert read(*BLOCK, line).get("department") == department
 
 
+def test_a_labelled_title_looks_like_one() -> None:
+    """Shows that a template's leftover behind the label is no title."""
+    assert read("Title: Using Balances")["title"] == "Using Balances"
+    assert "title" not in read("Title: Document1")
+
+
 def test_two_fields_on_one_line_are_two_values() -> None:
     """Shows that a value ends where the next label begins."""
     found = read(*BLOCK, "Department: IT Version: 2.0 Effective Date: 15 January 2024")
