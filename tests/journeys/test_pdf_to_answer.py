@@ -129,7 +129,7 @@ def check_answer(answer: dict[str, Any], file: str) -> None:
     assert set(answer) == CONSOLE_NAMES
     assert answer["state"] == "passages"
     citation = answer["citations"][0]
-    assert set(citation) == {"number", "kind", "title", "file", "page", "quote", "boxes", "url"}
+    assert set(citation) == {"number", "kind", "title", "file", "page", "section", "quote", "boxes", "url"}
     assert (citation["number"], citation["page"], citation["file"]) == (1, 1, file)
     assert "2:00 AM" in citation["quote"]
     assert "[1]" in answer["text"]

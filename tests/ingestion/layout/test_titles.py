@@ -10,7 +10,7 @@ LEFTOVERS = """
 10811.exe
 untitled
 C:\\wp\\FILE94\\MT_r1.wpd [PFP#1181003885]
-/home/anna/plan 3
+/srv/anna/plan 3
 report.PDF
 Document1
 12/2020
