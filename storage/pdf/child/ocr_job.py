@@ -74,9 +74,14 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
 
 
 def printed_part(document: pymupdf.Document, number: int) -> tuple[int, ...]:
-    """The part of a page with all that is printed: a receipt on a sheet of paper is small."""
+    """The part of a page with all that is printed, as a receipt on a sheet of paper; without a picture, all.
+
+    What is printed is only known from running the page, which takes long where forms draw forms.
+    """
     try:
         page = document[number - 1]
+        if not page.get_images():
+            return WHOLE
         ink = pymupdf.Rect(pymupdf.EMPTY_RECT())
         for _, box in page.get_bboxlog():
             ink |= pymupdf.Rect(box)
@@ -112,6 +117,8 @@ def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[
 
 def _own_dpi(page: pymupdf.Page, part: pymupdf.Rect) -> float:
     """Dots an inch of the largest picture in a part of the page."""
+    if not page.get_images():
+        return MIN_DPI
     shown = part * page.derotation_matrix
     pictures = [(abs(pymupdf.Rect(one["bbox"]) & shown), one) for one in page.get_image_info()]
     area, largest = max(pictures, key=itemgetter(0), default=(0, None))
