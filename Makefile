@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?= 8765
 JOBS ?= 3
+LONG_JOBS ?= 4
 SEED ?= $(shell date +%s)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,7 +43,7 @@ test-all: $(VENV)/.developing ## also random kills, hostile files, many examples
 	@echo "SEED=$(SEED)"
 	@$(BIN)/python tests/fetch.py --all $(REQUIRED)
 	@$(MAKE) --no-print-directory -j2 lint types collect
-	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest -n $(JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
+	@$(EVENLY) $(BIN)/python tests/isolated.py $(BIN)/pytest -n $(LONG_JOBS) --durations=15 --all --seed $(SEED) $(IN_CI)
 
 coverage: $(VENV)/.developing ## run the tests, or TESTS, and print what lines of the product they reach; fails below the floor of pyproject.toml
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { echo "lines are counted by Python 3.12 or newer: make clean coverage PYTHON=python3.12"; exit 2; }
