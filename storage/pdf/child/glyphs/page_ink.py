@@ -19,6 +19,9 @@ MIN_BAR = 4.0
 # Colours whose parts are all lighter are seen by nobody on white paper.
 PALE = 0.94
 
+# Of 255: what differs less from the ground that it stands on is not seen.
+MIN_CONTRAST = 8
+
 # Bytes of what draws a page: maps and plans have more, and each of their paths takes a kilobyte of memory.
 MAX_CONTENTS = 1_000_000
 FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
@@ -53,8 +56,11 @@ class PageInk:
         """Nothing is seen in the middle of the box, whatever its colour is."""
         x0, y0, x1, y1 = box
         height, edge = y1 - y0, min((x1 - x0) / 4, 1.5 / self._zoom)
-        ink = self._samples((x0 + edge, y0 + 0.3 * height, x1 - edge, y0 + 0.75 * height))
-        return max(ink, default=0) - min(ink, default=0) < 8
+        middle = (x0 + edge, y0 + 0.3 * height, x1 - edge, y0 + 0.75 * height)
+        # Small pale print is lost in the small picture: only what looks plain there is drawn large.
+        if _contrast(self._samples(middle)) >= MIN_CONTRAST:
+            return False
+        return _contrast(self._large(middle).samples) < MIN_CONTRAST
 
     def _samples(self, box: Rect) -> bytes:
         picture = self._picture
@@ -74,20 +80,24 @@ class PageInk:
     def is_dash(self, box: Rect) -> bool | None:
         """True if a level bar is all that is printed in the box, None if nothing is."""
         x0, y0, x1, y1 = box
-        zoom = self.GLYPH_DOTS / max(y1 - y0, 1)
-        x0, x1 = x0 + 1 / zoom, x1 - 1 / zoom  # the clip is rounded outwards, to the ink of neighbours
-        picture = self._page.get_pixmap(
-            matrix=pymupdf.Matrix(zoom, zoom),
-            clip=pymupdf.Rect(x0, y0, x1, y1) * self._page.rotation_matrix,
-            colorspace=pymupdf.csGRAY,
-            alpha=False,
-        )
+        inset = (y1 - y0) / self.GLYPH_DOTS  # a picture is rounded outwards, to the ink of neighbours
+        picture = self._large((x0 + inset, y0, x1 - inset, y1))
         width = picture.width
         inked = [at for at, value in enumerate(picture.samples) if value < 0xA0]
         if not inked:
             return None
         rows, columns = {at // width for at in inked}, {at % width for at in inked}
         return max(rows) - min(rows) + 1 <= self.GLYPH_DOTS / 5 and len(columns) > len(rows)
+
+    def _large(self, box: Rect) -> pymupdf.Pixmap:
+        """Draw a part of the page GLYPH_DOTS high."""
+        zoom = self.GLYPH_DOTS / max(box[3] - box[1], 1)
+        return self._page.get_pixmap(
+            matrix=pymupdf.Matrix(zoom, zoom),
+            clip=pymupdf.Rect(box) * self._page.rotation_matrix,
+            colorspace=pymupdf.csGRAY,
+            alpha=False,
+        )
 
     @cached_property
     def fields(self) -> list[Rect]:
@@ -130,6 +140,10 @@ class PageInk:
             elif kind == "fill-path" and _is_large(box) and any(touches(box, text) for text in texts):
                 found.append(box)
         return found
+
+
+def _contrast(samples: bytes) -> int:
+    return max(samples, default=0) - min(samples, default=0)
 
 
 def _is_large(box: Rect) -> bool:

@@ -19,6 +19,7 @@ CMAP = (
     b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap"
     b" 1 begincodespacerange <00> <FF> endcodespacerange %b endcmap end end"
 )
+LETTERS = b"1 beginbfrange <20> <7D> <0020> endbfrange"  # all but ~ are themselves
 
 
 def empty_page() -> pymupdf.Page:
@@ -84,14 +85,16 @@ def test_a_dash_is_what_is_drawn_as_one_whatever_its_code(code: bytes) -> None:
 def test_a_soft_hyphen_without_ink_is_none() -> None:
     """One that the font prints as a blank leaves its word whole."""
     page = printed("Over~time pay")
-    names = b"1 beginbfrange <20> <7D> <0020> endbfrange", b"1 beginbfchar <7E> <00AD> endbfchar"
+    hyphen = b"1 beginbfchar <7E> <00AD> endbfchar"
     page.document.xref_set_key(page.get_fonts()[0][0], "Encoding", "<</Differences [126 /space]>>")
-    assert lines(renamed(page, *names)) == ["Overtime pay"]
+    assert lines(renamed(page, LETTERS, hyphen)) == ["Overtime pay"]
 
 
 def test_a_word_cut_at_a_line_end_is_whole_however_wide_the_lines_are_spaced() -> None:
     page = printed("See the docu-", "mentation of SOP-IT-", "04 before.", step=30)
     assert lines(page) == ["See the documentation of SOP-IT-04 before."]
+
+
 
 
 @pytest.mark.parametrize("up", [4, 5])
@@ -274,3 +277,19 @@ def test_columns_of_single_signs_in_a_table_stay_rows() -> None:
         for column, sign in enumerate("是否有"):
             page.insert_text((72 + 90 * column, 100 + 20 * row), sign, fontsize=12, fontname="china-s")
     assert lines(page) == ["是  否  有"] * 5
+
+
+
+
+
+
+
+def test_small_pale_digits_under_a_veil_are_read() -> None:
+    """A page drawn small does not show them, and a bar that lets them through hides nothing."""
+    page = empty_page()
+    x = 72.0
+    for text, down, size, grey in (("C", 0, 7, 0), ("3", 1, 3.5, 0.8), ("H", 0, 7, 0), ("8", 1, 3.5, 0.8)):
+        page.insert_text((x, 72 + down), text, fontsize=size, color=(grey, grey, grey))
+        x += pymupdf.get_text_length(text, fontsize=size)
+    page.draw_rect((70, 60, 200, 80), fill=(1, 1, 0), fill_opacity=0.3, color=None)
+    assert lines(page) == ["C₃H₈"]
