@@ -21,6 +21,9 @@ MAX_TITLE_CHARS = 200
 # Font sizes from one line of a paragraph to the next, at most.
 MAX_LINE_STEP = 3.2
 
+# Font sizes by which the first line of a paragraph is set in or out, at most.
+MAX_INDENT = 3
+
 COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
 _PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
@@ -198,10 +201,12 @@ class _TextWriter:
 def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
     """How a row's last word goes on in the next: 'drop' its hyphen, 'keep' it, or '' for not at all."""
     head = row.words[-1][0]
-    if following is None or head[-1] not in _HYPHENS or row.gaps or following.gaps:
+    if following is None or head[-1] not in _HYPHENS:
         return ""
     tail = following.words[0][0]
-    if len(head) < 2 or not head[-2].isalnum() or not tail[0].isalnum() or not _is_below(row, following):
+    if len(head) < 2 or not head[-2].isalnum() or not tail[0].isalnum():
+        return ""
+    if not _is_below(row, following) or not _continues_cell(row, following):
         return ""
     before, after = _PART_BEFORE.fullmatch(head[:-1]), _PART_AFTER.match(tail)
     if not before or not after or not _is_part(before[1]) or not after[1].islower():
@@ -218,6 +223,23 @@ def _is_below(row: Row, following: Row) -> bool:
     is_same_print = size == following.size and row.is_level and following.is_level
     begins_there = following.words[0][1] <= row.words[0][1] + size
     return is_same_print and begins_there and 0 < down <= MAX_LINE_STEP * size
+
+
+def _continues_cell(row: Row, following: Row) -> bool:
+    """True if the next row begins where the last cell of a row goes on.
+
+    A justified line in a narrow column has gaps as wide as those between cells: there the next row begins
+    below the whole row, with nothing below the last cell.
+    """
+    if not row.gaps and not following.gaps:
+        return True
+    size, begin = row.size, following.words[0][1]
+    last = row.words[max(row.gaps, default=0)][1]
+    if abs(begin - last) <= size:
+        return True
+    is_one_column = not any(abs(following.words[gap][1] - last) <= size for gap in following.gaps)
+    is_word = not row.gaps or following.words[0][0].islower()
+    return is_one_column and is_word and bool(abs(begin - row.words[0][1]) <= MAX_INDENT * size)
 
 
 def _is_part(text: str) -> bool:

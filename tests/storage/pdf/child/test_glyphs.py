@@ -95,6 +95,23 @@ def test_a_word_cut_at_a_line_end_is_whole_however_wide_the_lines_are_spaced() -
     assert lines(page) == ["See the documentation of SOP-IT-04 before."]
 
 
+@pytest.mark.parametrize("below", [72, 250])
+def test_a_word_cut_in_a_cell_goes_on_below_it(below: float) -> None:
+    """Under the start of its cell, or under the row where wide spaces of a narrow column look like cells."""
+    page = empty_page()
+    for x, text in ((72, "Lyme disease"), (250, "Tick check in suspected re-")):
+        page.insert_text((x, 72), text)
+    for x, text in ((below, "gions, insect"), (below + 120, "repellent")):
+        page.insert_text((x, 86), text)
+    assert lines(page) == ["Lyme disease  Tick check in suspected regions, insect  repellent"]
+
+
+def test_a_word_cut_in_the_right_column_does_not_go_on_in_the_left_one() -> None:
+    page = empty_page()
+    for y, left, right in ((72, "Walk in the", "Check for suspected re-"), (86, "open.", "gions.")):
+        page.insert_text((72, y), left)
+        page.insert_text((250, y), right)
+    assert lines(page) == ["Walk in the  Check for suspected re-", "open.  gions."]
 
 
 @pytest.mark.parametrize("up", [4, 5])
