@@ -27,8 +27,13 @@ MAX_INDENT = 3
 COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
 _PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
-# What NFKC would turn into plain digits: 10⁵ into 105, 2½ into 21⁄2. It stays as it is printed.
-_CHANGEABLE = re.compile("[^\u00aa\u00b2\u00b3\u00b9-\u00be\u2070-\u209f\u2120\u2122\u2150-\u215f\u2189]+")
+# What NFKC would turn into plain digits (10⁵ into 105, 2½ into 21⁄2), or move as an accent to the letter
+# before: 5´. It stays as it is printed.
+_CHANGEABLE = re.compile(
+    "[^\u00aa\u00b2\u00b3\u00b9-\u00be\u2070-\u209f\u2120\u2122\u2150-\u215f\u2189"
+    "\u00a8\u00af\u00b4\u00b8\u02d8-\u02dd\u037a\u0384\u0385\u1fbd\u1fbf-\u1fc1\u1fcd-\u1fcf\u1fdd-\u1fdf"
+    "\u1fed-\u1fef\u1ffd\u1ffe\u2017\u203e\u309b\u309c\uffe3]+"
+)
 _CELL_GAP = "  "
 _HYPHENS = "-\u2010\u2011\u2212\xad"
 _CLEANED = str.maketrans(

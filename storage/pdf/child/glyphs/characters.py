@@ -1,4 +1,4 @@
-"""Corrects characters by how they are printed: raised and lowered digits, dashes, and Arabic ligatures."""
+"""Corrects characters by how they are printed: raised digits, dashes, accents, gaps, Arabic ligatures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from storage.pdf.child.glyphs import accents, printed_gaps
 from storage.pdf.child.glyphs.unseen import Ink, Rect, lines_of
 
 Char = dict[str, Any]
@@ -32,6 +33,7 @@ _VEILED = re.compile(
 _NEVER_PRINTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _ALEFS, _LAM = "\u0622\u0623\u0625\u0627\u0671", "\u0644"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_ODD = re.compile(f"{_VEILED.pattern}|{_RIGHT_TO_LEFT.pattern}|{accents.PARTS.pattern}")
 _DINGBATS = "Dingbats"
 _MARKS = str.maketrans("345678lmnuH", "✓✔✕✖✗✘●❍■◆★")
 _NO_CHARACTER = "\ufffd"
@@ -42,7 +44,7 @@ def needs_characters(shown: dict[str, Any]) -> bool:
     last: Line | None = None
     for line in lines_of(shown):
         spans = line["spans"]
-        if any(_is_odd(span) for span in spans) or (len(spans) > 1 and _may_be_shifted(spans)):
+        if any(_is_odd(span) for span in spans) or (len(spans) > 1 and _is_of_parts(spans, line["dir"])):
             return True
         if last is not None and _goes_on(last, line):
             return True
@@ -52,9 +54,16 @@ def needs_characters(shown: dict[str, Any]) -> bool:
 
 def _is_odd(span: dict[str, Any]) -> bool:
     text = span["text"]
+    if printed_gaps.has_doubtful_gaps(text):
+        return True
     if text.isascii() and text.isprintable():
-        return _DINGBATS in span["font"]
-    return bool(_VEILED.search(text) or _RIGHT_TO_LEFT.search(text))
+        return "`" in text or _DINGBATS in span["font"]
+    return _ODD.search(text) is not None
+
+
+def _is_of_parts(spans: Sequence[dict[str, Any]], direction: tuple[float, float]) -> bool:
+    """Spans of a line are raised or lowered, or stand apart without a space."""
+    return _may_be_shifted(spans) or printed_gaps.has_overlooked_gaps(spans, direction)
 
 
 def _may_be_shifted(spans: Sequence[dict[str, Any]]) -> bool:
@@ -79,6 +88,8 @@ def correct(raw: dict[str, Any], ink: Ink) -> None:
                 _unveil(span, ink, dashes)
             if _LAM in text:
                 _turn_ligatures(span["chars"])
+        accents.compose(line)
+        printed_gaps.correct_gaps(line)
 
 
 def _join_marks(raw: dict[str, Any]) -> None:

@@ -167,8 +167,10 @@ def _beside_each_other(rows: Sequence[Row]) -> Iterator[Row]:
 def _is_beside(row: Row, new: Row) -> bool:
     """The new line goes on to the right, on the same baseline."""
     _, _, top, right, bottom = row.words[-1]
-    _, left, y0, _, y1 = new.words[0]
-    return row.is_level and new.is_level and left >= right - 1 and top < (y0 + y1) / 2 < bottom
+    if not (row.is_level and new.is_level and new.words[0][1] >= right - 1):
+        return False
+    y0, y1 = min([word[2] for word in new.words]), max([word[4] for word in new.words])
+    return bool(top < (y0 + y1) / 2 < bottom)
 
 
 def _extend(row: Row, new: Row) -> None:

@@ -296,9 +296,50 @@ def test_columns_of_single_signs_in_a_table_stay_rows() -> None:
     assert lines(page) == ["是  否  有"] * 5
 
 
+@pytest.mark.parametrize("code", ["−", "℃", "\u2126", "⇒", "\uf0b7", "क", "ệ", "한", "ジ"])
+def test_a_printed_gap_is_a_space_whatever_stands_before_it(code: str) -> None:
+    """MuPDF sees none behind symbols and many scripts: a list's dash became the sign of a number."""
+    page = empty_page()
+    put(page, 72, ("~", 0, 11), ("12 apart", 0, 11), gap=3)
+    put(page, 96, ("~12 close", 0, 11))
+    char = b"1 beginbfchar <7E> <%04X> endbfchar" % ord(code)
+    sign = {"℃": "°C", "\u2126": "Ω", "\uf0b7": "•"}.get(code, code)
+    assert lines(renamed(page, LETTERS, char)) == [f"{sign} 12 apart", f"{sign}12 close"]
 
 
+@pytest.mark.parametrize(("gap", "meant"), [(3.5, "CHAPTER 4"), (0.5, "CHAPTER4")])
+def test_a_gap_is_measured_by_the_smaller_print(gap: float, meant: str) -> None:
+    page = put(empty_page(), 72, ("CHAPTER", 0, 14), ("4", 0, 25), gap=gap)
+    assert lines(page) == [meant]
 
+
+def test_a_point_without_width_parts_no_number() -> None:
+    """MuPDF takes a point for a gap where the font gives it no width."""
+    page = printed("Sum")
+    for y, gap in ((90, 0.0), (108, 5.0)):
+        put(page, y, ("11,062.", 0, 11), ("6 tons", 0, 11), gap=gap)
+    lengths = {char: pymupdf.get_text_length(char, fontsize=1000) for char in map(chr, range(32, 127))}
+    widths = " ".join(str(round(length)) for length in ({**lengths, ".": 0}).values())
+    font = page.get_fonts()[0][0]
+    for key, value in (("FirstChar", "32"), ("LastChar", "126"), ("Widths", f"[{widths}]")):
+        page.document.xref_set_key(font, key, value)
+    assert lines(page) == ["Sum", "11,062.6 tons", "11,062. 6 tons"]
+
+
+@pytest.mark.parametrize(("text", "meant"), [("a~ = 0", "a ≠ 0"), ("a =~ 0", "a ≠ 0"), ("x ~< 5", "x ≮ 5")])
+def test_a_slash_through_a_sign_negates_it(text: str, meant: str) -> None:
+    slash = b"1 beginbfchar <7E> <0338> endbfchar"
+    assert lines(renamed(printed(text), LETTERS, slash)) == [meant]
+
+
+def test_an_accent_is_one_with_the_letter_that_it_stands_over_and_else_itself() -> None:
+    """TeX prints it before its letter in the file and over it on the page; apart it is a minute or a foot."""
+    page = printed("Depth 5´, Algal¯DNA¯v03")
+    for number, (accent, letter) in enumerate(("¨o", "´e", "`a")):
+        y, left = 100 + 20 * number, 72 + pymupdf.get_text_length("Sch", fontsize=11)
+        for x, text in ((72, "Sch"), (left, accent), (left, letter + "gl")):
+            page.insert_text((x, y), text, fontsize=11)
+    assert lines(page) == ["Depth 5´, Algal¯DNA¯v03", "Schögl", "Schégl", "Schàgl"]
 
 
 def test_small_pale_digits_under_a_veil_are_read() -> None:

@@ -1,0 +1,62 @@
+"""Composes what is printed in two parts: an accent and its letter, a slash and the sign that it negates."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from storage.pdf.child.glyphs.unseen import Rect
+
+Char = dict[str, Any]
+
+_ACCENTS = {
+    "`": "\u0300", "¨": "\u0308", "¯": "\u0304", "´": "\u0301", "¸": "\u0327", "ˆ": "\u0302", "ˇ": "\u030c",
+    "˘": "\u0306", "˙": "\u0307", "˚": "\u030a", "˛": "\u0328", "˜": "\u0303", "˝": "\u030b",
+}  # fmt: skip
+SLASH = "\u0338"
+_DOTLESS = {"ı": "i", "ȷ": "j"}
+PARTS = re.compile(f"[{SLASH}{''.join(_ACCENTS)}]")
+
+
+def compose(line: dict[str, Any]) -> None:
+    """Write each accent over a letter as one with it, and each slash through a sign.
+
+    An accent that stands apart is printed by itself and stays what it is: ``5´``.
+    """
+    chars = [char for span in line["spans"] for char in span["chars"] if char["c"] != " "]
+    gone: set[int] = set()
+    for number, char in enumerate(chars):
+        if PARTS.match(char["c"]):
+            for base in _beside(chars, number):
+                whole = _composed(base["c"], _ACCENTS.get(char["c"], SLASH))
+                if whole:
+                    base["c"], base["bbox"] = whole, _around(base["bbox"], char["bbox"])
+                    gone.add(id(char))
+                    break
+    if gone:
+        for span in line["spans"]:
+            span["chars"] = [char for char in span["chars"] if id(char) not in gone]
+        line["spans"] = [span for span in line["spans"] if span["chars"]]
+
+
+def _beside(chars: Sequence[Char], number: int) -> Sequence[Char]:
+    """The characters that an accent or a slash may belong to, the likeliest first."""
+    mark = chars[number]
+    following, before = chars[number + 1 : number + 2], chars[max(0, number - 1) : number]
+    if mark["c"] == SLASH:  # MuPDF puts it behind what stands before it, wherever it is printed
+        return [*before, *following]
+    left, _, right, _ = mark["bbox"]
+    return [one for one in (*following, *before) if one["bbox"][0] < (left + right) / 2 < one["bbox"][2]]
+
+
+def _around(*boxes: Rect) -> Rect:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _composed(base: str, mark: str) -> str:
+    """One character for both, or "" where there is none."""
+    whole = unicodedata.normalize("NFC", _DOTLESS.get(base, base) + mark)
+    return whole if len(whole) == 1 else ""
