@@ -14,6 +14,7 @@ from bot.core.generation.step_lists import asked_list
 from bot.core.models import AnalyzedQuestion, Claim, Draft, Evidence, Quote
 from bot.core.retrieval.ranking import day_of
 from bot.core.understanding.answer_types import spans_documents, wants_table, wants_whole_list
+from bot.core.understanding.question_terms import lookup_terms
 from bot.core.verification.claims import page_at, reduce_text
 from bot.core.verification.number_lexicon import UNITS
 from bot.core.verification.table_rows import find_table
@@ -49,7 +50,9 @@ FRAGMENT_WORDS, MIN_WORDS = 5, 3
 TEXTS_KEPT = 256
 
 _HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # below the row that names a table's columns
-_NAMED = re.compile(r"\w+")
+# Words; each sign of a script that sets none apart (Thai, Khmer, Chinese, Japanese) counts as one.
+_NAMED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+")
+_ENDS = tuple(".!?;:。؟؛।۔")
 _ITEM = re.compile(LIST_MARKER)
 # A line whose number stands apart, as "4.  Required Materials": no row, though it looks like two cells.
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
@@ -99,7 +102,7 @@ class QuoteCandidate:
         is_row = self.unit.is_row and not _NUMBERED_LINE.fullmatch(self.unit.text)
         if not (is_row or marker or words.endswith(":")) and len(_NAMED.findall(words)) < MIN_WORDS:
             return True
-        is_closed = words.rstrip("\"'”’)]").endswith((".", "!", "?", ";", ":"))
+        is_closed = words.rstrip("\"'”’)]」』").endswith(_ENDS)
         is_list = _LIST.search(self.unit.text) is not None
         return not (is_row or is_item or is_closed or is_list)
 
@@ -141,6 +144,7 @@ class RankedQuotes:
         whole = map(_with_introduced, self.candidates)
         ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
         chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
+        chosen = chosen or _naming(ranked, lookup_terms(question.text))[:1]
         if chosen and wants_table(question.text) and (table := self._table()):
             chosen = [table]
         return chosen
@@ -162,6 +166,11 @@ class RankedQuotes:
             if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
                 return replace(one, unit=Quotable(*span, text[slice(*span)], is_row=True))
         return None
+
+
+def _naming(ranked: Sequence[QuoteCandidate], terms: frozenset[str]) -> list[QuoteCandidate]:
+    """What says all of these terms, if any: a label is enough for who only names a thing."""
+    return [one for one in ranked if terms and terms <= terms_of((one.unit.text,)) and not one.is_unasked]
 
 
 def draft_of(chosen: Iterable[QuoteCandidate]) -> Draft:

@@ -76,6 +76,25 @@ def test_a_scrap_is_no_passage() -> None:
     assert [one.unit.text for one in ranked.chosen(ask("How large may it be?"))] == [NEAR]
 
 
+def test_a_sentence_is_none_the_less_one_in_another_script() -> None:
+    """Shows that it ends with its script's mark, and that words without spaces between them are counted."""
+    for text in ("休暇は年二十日です。", "عدد الأيام في السنة عشرون؟", "अवकाश बीस दिन है।"):
+        assert chosen(part(text, 9.0), part("Mats", 8.0)) == [text]
+
+
+def test_a_label_answers_who_only_names_a_thing_that_no_sentence_tells_of() -> None:
+    """Shows a page of short lines, in a script that has no capitals, too."""
+    for text, name, question in (
+        ("عدد الأصوات", "الأصوات", "كم عدد الأصوات؟"),
+        ("Zubrowka ledger", "Zubrowka", "What does the Zubrowka ledger cost?"),
+    ):
+        ranked = RankedQuotes([part(text, 9.0), part("مصر", 8.0)])
+        assert [one.unit.text for one in ranked.chosen(ask(name))] == [text]
+        assert ranked.chosen(ask(question)) == []
+    told = RankedQuotes([part("Zubrowka ledger", 9.0), part(NEAR, 8.0)])
+    assert [one.unit.text for one in told.chosen(ask("Zubrowka"))] == [NEAR]
+
+
 def sentences(text: str, **scores: float) -> list[QuoteCandidate]:
     """Sentences of one passage, each named by its first word, the best first."""
     [item] = make_evidence(make_passage(text))
