@@ -17,7 +17,8 @@ _ACCENTS = {
 }  # fmt: skip
 SLASH = "\u0338"
 _DOTLESS = {"ı": "i", "ȷ": "j"}
-PARTS = re.compile(f"[{SLASH}{''.join(_ACCENTS)}]")
+_PARTS = frozenset((SLASH, *_ACCENTS))
+PARTS = re.compile(f"[{''.join(sorted(_PARTS))}]")
 
 
 def compose(line: dict[str, Any]) -> None:
@@ -26,19 +27,22 @@ def compose(line: dict[str, Any]) -> None:
     An accent that stands apart is printed by itself and stays what it is: ``5´``.
     """
     chars = [char for span in line["spans"] for char in span["chars"] if char["c"] != " "]
-    gone: set[int] = set()
-    for number, char in enumerate(chars):
-        if PARTS.match(char["c"]):
-            for base in _beside(chars, number):
-                whole = _composed(base["c"], _ACCENTS.get(char["c"], SLASH))
-                if whole:
-                    base["c"], base["bbox"] = whole, _around(base["bbox"], char["bbox"])
-                    gone.add(id(char))
-                    break
+    marks = [number for number, char in enumerate(chars) if char["c"] in _PARTS]
+    gone = {id(chars[number]) for number in marks if _join(chars[number], _beside(chars, number))}
     if gone:
         for span in line["spans"]:
             span["chars"] = [char for char in span["chars"] if id(char) not in gone]
         line["spans"] = [span for span in line["spans"] if span["chars"]]
+
+
+def _join(mark: Char, bases: Sequence[Char]) -> bool:
+    """Write a mark as one with the first of these characters that has such a form; False if none has."""
+    accent = _ACCENTS.get(mark["c"], SLASH)
+    for base in bases:
+        if whole := _composed(base["c"], accent):
+            base["c"], base["bbox"] = whole, _around(base["bbox"], mark["bbox"])
+            return True
+    return False
 
 
 def _beside(chars: Sequence[Char], number: int) -> Sequence[Char]:
