@@ -11,14 +11,21 @@ from storage.pdf.child.glyphs.unseen import Rect
 
 Char = dict[str, Any]
 
+SLASH = "\u0338"
 _ACCENTS = {
     "`": "\u0300", "¨": "\u0308", "¯": "\u0304", "´": "\u0301", "¸": "\u0327", "ˆ": "\u0302", "ˇ": "\u030c",
-    "˘": "\u0306", "˙": "\u0307", "˚": "\u030a", "˛": "\u0328", "˜": "\u0303", "˝": "\u030b",
+    "˘": "\u0306", "˙": "\u0307", "˚": "\u030a", "˛": "\u0328", "˜": "\u0303", "˝": "\u030b", "/": SLASH,
 }  # fmt: skip
-SLASH = "\u0338"
 _DOTLESS = {"ı": "i", "ȷ": "j"}
 _PARTS = frozenset((SLASH, *_ACCENTS))
-PARTS = re.compile(f"[{''.join(sorted(_PARTS))}]")
+_UNUSUAL_PARTS = re.compile(f"[{''.join(sorted(part for part in _PARTS if not part.isascii()))}]")
+
+
+def has_parts(text: str) -> bool:
+    """True if a text may hold an accent or a slash that belongs to the character beside it."""
+    if "`" in text or "/=" in text or "=/" in text:
+        return True
+    return not text.isascii() and _UNUSUAL_PARTS.search(text) is not None
 
 
 def compose(line: dict[str, Any]) -> None:

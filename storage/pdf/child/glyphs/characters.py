@@ -33,7 +33,6 @@ _VEILED = re.compile(
 _NEVER_PRINTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _ALEFS, _LAM = "\u0622\u0623\u0625\u0627\u0671", "\u0644"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_ODD = re.compile(f"{_VEILED.pattern}|{_RIGHT_TO_LEFT.pattern}|{accents.PARTS.pattern}")
 _DINGBATS = "Dingbats"
 _MARKS = str.maketrans("345678lmnuH", "✓✔✕✖✗✘●❍■◆★")
 _NO_CHARACTER = "\ufffd"
@@ -54,11 +53,11 @@ def needs_characters(shown: dict[str, Any]) -> bool:
 
 def _is_odd(span: dict[str, Any]) -> bool:
     text = span["text"]
-    if printed_gaps.has_doubtful_gaps(text):
+    if printed_gaps.has_doubtful_gaps(text) or accents.has_parts(text):
         return True
     if text.isascii() and text.isprintable():
-        return "`" in text or _DINGBATS in span["font"]
-    return _ODD.search(text) is not None
+        return _DINGBATS in span["font"]
+    return bool(_VEILED.search(text) or _RIGHT_TO_LEFT.search(text))
 
 
 def _is_of_parts(spans: Sequence[dict[str, Any]], direction: tuple[float, float]) -> bool:

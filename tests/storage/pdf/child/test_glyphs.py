@@ -332,6 +332,15 @@ def test_a_slash_through_a_sign_negates_it(text: str, meant: str) -> None:
     assert lines(renamed(printed(text), LETTERS, slash)) == [meant]
 
 
+@pytest.mark.parametrize("order", ["=/", "/="])
+def test_an_equals_sign_that_a_slash_is_printed_over_is_unequal(order: str) -> None:
+    page = printed("x /= 5")
+    for char in order:
+        page.insert_text((74 if char == "/" else 72, 90), char, fontsize=11)
+    page.insert_text((82, 90), "0", fontsize=11)
+    assert lines(page) == ["x /= 5", "≠ 0"]
+
+
 def test_an_accent_is_one_with_the_letter_that_it_stands_over_and_else_itself() -> None:
     """TeX prints it before its letter in the file and over it on the page; apart it is a minute or a foot."""
     page = printed("Depth 5´, Algal¯DNA¯v03")
