@@ -254,6 +254,8 @@ def _is_part(text: str) -> bool:
 
 def _clean(word: str) -> str:
     """NFKC (ligatures, presentation forms, wide letters) but for raised digits; without what has no width."""
+    if word.isascii() and word.isprintable():
+        return word
     bare = word.translate(_CLEANED)
     normal = _CHANGEABLE.sub(lambda part: unicodedata.normalize("NFKC", part[0]), bare).translate(_CLEANED)
     return "".join(normal.split())
