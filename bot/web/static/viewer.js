@@ -17,7 +17,10 @@
   };
   const picture = document.querySelector(".paper img");
   if (target()) {
-    const open = () => { if (isHidden(target())) showMark(); };
+    const open = () => { // until the picture is there, another view may have been chosen
+      const mark = target();
+      if (mark && isHidden(mark)) showMark();
+    };
     if (picture.complete || !picture.getClientRects().length) open();
     else picture.addEventListener("load", open, { once: true });
   }
