@@ -89,6 +89,7 @@ class Playground:
         """
         window: ViewportSize = {"width": width, "height": height}
         page = await browser.new_page(viewport=window, device_scale_factor=scale)
+        page.set_default_timeout(120_000)  # milliseconds: it draws itself slowly beside other work
         await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
         await page.goto(self.url)
         await page.get_by_text("installationUpdate").first.wait_for()
