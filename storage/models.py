@@ -200,7 +200,7 @@ class Chunk:
     page_starts: tuple[tuple[int, int], ...]
     """(offset, page) wherever a page begins in ``text``; the first offset is 0."""
     sections: Sections = ()
-    """Of ``text``; where none are given, ``heading_path`` stands above all of it."""
+    """(offset, headings) of each section of ``text``; without any, ``heading_path`` is above all of it."""
 
     def __post_init__(self) -> None:
         if not self.sections:

@@ -320,7 +320,7 @@ class Evidence:
     words: Sequence[PlacedWord] = ()
     """The text's offset -> box map: for citations only, never part of a prompt."""
     sections: Sections = ()
-    """As of a chunk."""
+    """(offset, headings) of each section, as in a chunk."""
 
     def __post_init__(self) -> None:
         if not self.sections:
@@ -569,7 +569,7 @@ class LocatedQuote:
     section: tuple[str, ...]
     """The headings above its end: what comes before may only introduce it."""
     parts: tuple[LocatedQuote, ...] = ()
-    """Of one that runs over a page's end: what stands on each page, each cited there, the main one first."""
+    """Parts of a quote that runs over a page's end, one for each page, the main one first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,7 +272,7 @@ def _line_ends(units: Sequence[_Unit], numbers: Collection[int]) -> dict[int, li
 
 
 class _Unit(NamedTuple):
-    """What is never torn apart: a character, the mark of a source, or a heading."""
+    """Character, mark of a source, or heading: never torn apart."""
 
     text: str
     shown: str

@@ -41,7 +41,7 @@ class Segment(NamedTuple):
     binds: bool = False
     """It stays with the piece after it."""
     headers: tuple[PageSpan, ...] = ()
-    """Of a table row: the rows that name its columns, its group and its label."""
+    """Rows that name the columns, the group and the label of a table row."""
     is_aside: bool = False
     """A caption, a footnote or a word in a figure: the text around it goes on without it."""
 

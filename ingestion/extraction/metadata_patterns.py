@@ -172,7 +172,7 @@ def _has_mark(line: str, label: re.Match[str], *, is_first: bool) -> bool:
 
 
 def _bare_end(line: str, label: re.Match[str]) -> int:
-    """Where a value ends that stands behind a label without a mark; 0: there is none."""
+    """Return the offset at which a value behind a label without a mark ends; 0 if there is none."""
     shape = _BARE.get(_name(label))
     found = shape.match(line, label.end()) if shape and not label["mark"].strip() else None
     if found is None:

@@ -61,7 +61,7 @@ class HeadingDetector:
             yield line, None if is_none else self._rank(text, line)
 
     def largest_print(self) -> Iterator[str]:
-        """What the first page prints larger than the body, or before it, largest first: running or not.
+        """Yield what page 1 prints larger than the body, or before it, running or not, the largest first.
 
         Print of several places is that of sections: it counts only where nothing is larger.
         """

@@ -129,7 +129,7 @@ def _names_nothing(text: str) -> bool:
 
 
 def is_organisation(text: str) -> bool:
-    """Whether it is a name of capitalised words that ends, or begins, as organisations' names do."""
+    """True for a name of capitalised words that ends, or begins, as organisations' names do."""
     words = text.split()
     is_name = all(word[:1].isupper() or word in _SMALL_WORDS for word in words)
     return is_name and 2 <= len(words) <= 9 and _ORGANISATION.search(text) is not None

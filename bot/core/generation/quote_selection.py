@@ -169,7 +169,7 @@ class RankedQuotes:
 
 
 def _naming(ranked: Sequence[QuoteCandidate], terms: frozenset[str]) -> list[QuoteCandidate]:
-    """What says all of these terms, if any: a label is enough for who only names a thing."""
+    """Filter the candidates that say all of these terms, if any: a bare name is answered by its label."""
     return [one for one in ranked if terms and terms <= terms_of((one.unit.text,)) and not one.is_unasked]
 
 

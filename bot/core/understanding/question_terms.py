@@ -119,7 +119,7 @@ def lookup_terms(question: str) -> frozenset[str]:
 
 
 def subject_words(text: str, words: Iterable[str], language: Language) -> list[str]:
-    """Those of a question's words that may say what it is about: its names, codes and nouns.
+    """Select the words of a question that may say what it is about: its names, codes and nouns.
 
     Small words and words of the form are none; nor is what stands like a verb: before an article with its
     noun, or behind the person who does it. German writes nouns in capitals.
@@ -140,7 +140,7 @@ def subject_words(text: str, words: Iterable[str], language: Language) -> list[s
 
 
 def _small_words(language: Language) -> set[str]:
-    """Of a language; of English without those that only other languages have beside a noun of it: "door"."""
+    """Return a language's small words; English ones without those that are small elsewhere alone: "door"."""
     small = set(SMALL_WORDS[language].split())
     if language is Language.ENGLISH:
         small -= set[str]().union(*(SMALL_WORDS[one].split() for one in SMALL_WORDS if one is not language))
@@ -148,7 +148,7 @@ def _small_words(language: Language) -> set[str]:
 
 
 def _verbs(tokens: Sequence[str], small: Container[str], language: Language) -> set[str]:
-    """What stands like a verb; "trips a year" is none, as its article leads to no content word."""
+    """Find the words that stand like a verb; "trips a year" has none: no content word follows its article."""
     determiners, subjects = (some.get(language, "").split() for some in (DETERMINERS, SUBJECTS))
     triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
     verbs = {

@@ -58,7 +58,7 @@ _MODELS = {
 
 
 def _ink(line: Picture) -> Ink:
-    """Whether something is printed in each pixel, on paper of any colour."""
+    """True for each pixel with something printed, on paper of any colour."""
     grey = cv2.cvtColor(line, cv2.COLOR_BGR2GRAY)
     _, light = cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
     is_light_paper = np.mean(light) > 127

@@ -156,7 +156,7 @@ class _TextWriter:
     def __init__(self, page: PageText) -> None:
         self.parts: list[str] = []
         self.gap = ""
-        """What stands before the next word."""
+        """Return the text before the next word."""
         self._page, self._position = page, 0
         self._starts: list[int] = []
         self._ends: list[int] = []

@@ -101,7 +101,7 @@ class PageInk:
 
     @cached_property
     def fields(self) -> list[Rect]:
-        """Where values of a form are printed, and notes that were typed on the page."""
+        """Boxes of a form's values, and of notes that were typed on the page."""
         fields = self._page.widgets() if self._page.first_widget else ()
         typed = self._page.annots(types=[FREE_TEXT]) if self._page.first_annot else ()
         return [tuple(one.rect) for one in (*fields, *typed)]
@@ -131,7 +131,7 @@ class PageInk:
 
     @cached_property
     def late_bars(self) -> list[Rect]:
-        """Those that follow a text that they touch."""
+        """Drawn boxes that follow a text that they touch."""
         texts: list[Rect] = []
         found: list[Rect] = []
         for kind, box in self._page.get_bboxlog():

@@ -91,7 +91,7 @@ def _is_overlooked(before: str, size: float, after: str, next_size: float) -> bo
 
 
 def _along(box: Sequence[float], direction: Direction) -> tuple[float, float]:
-    """Where a box starts and ends, in the direction in which its text runs."""
+    """Return where a box starts and ends, in the direction in which its text runs."""
     across, down = direction
     start, end = (box[0], box[2]) if abs(across) >= abs(down) else (box[1], box[3])
     return (start, end) if across + down > 0 else (-end, -start)

@@ -202,7 +202,7 @@ def _insert_value(rows: list[Row], value: Row) -> None:
 
 
 def _distance(row: Row, left: float) -> tuple[bool, float]:
-    """How far the label of a value is that begins at ``left``: to its left, or else to its right."""
+    """Return how far a label is from the value that begins at ``left``: to its left, or else to its right."""
     ends = [word[3] for word in row.words if word[1] <= left]
     return (False, left - max(ends)) if ends else (True, row.words[0][1] - left)
 

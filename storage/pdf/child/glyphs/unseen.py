@@ -22,11 +22,11 @@ MIN_STRUCK = 0.4
 
 
 class Ink(Protocol):
-    """What has to be asked of the page itself, and only when a text looks odd."""
+    """Questions to the page itself, asked only when a text looks odd."""
 
     @property
     def fields(self) -> Sequence[Rect]:
-        """Where values of a form are printed."""
+        """Boxes of a form's values."""
 
     @property
     def rules(self) -> Sequence[Rect]:
@@ -38,7 +38,7 @@ class Ink(Protocol):
 
     @property
     def late_bars(self) -> Sequence[Rect]:
-        """Those that are drawn after a text that they touch."""
+        """Boxes that are drawn after a text that they touch."""
 
     @property
     def is_scan(self) -> bool:
@@ -55,7 +55,7 @@ class Ink(Protocol):
 
 
 class Unseen:
-    """What of one page's text is not seen, or seen with a line through it."""
+    """Text of one page that is not seen, or is struck out."""
 
     def __init__(self, lines: Sequence[dict[str, Any]], ink: Ink) -> None:
         """``lines`` as MuPDF's dictionary of the page has them, with or without their characters."""
@@ -114,7 +114,7 @@ def _is_typed(span: Span, ink: Ink) -> bool:
 
 
 def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[Rect]:
-    """Those rules that cross text and little else."""
+    """Filter the rules that cross text and little else."""
     if not rules:
         return []
     places: defaultdict[tuple[bool, int], list[Rect]] = defaultdict(list)
@@ -132,7 +132,7 @@ def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[R
 
 
 def _band(direction: tuple[float, float], span: Span) -> tuple[bool, float, float]:
-    """Whether the span is level, and from where to where a line through it would be."""
+    """Return whether a span is level, and from where to where a line through it would be."""
     across, down = direction
     x, y = span["origin"]
     is_level = abs(across) > abs(down)

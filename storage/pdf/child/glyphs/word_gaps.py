@@ -116,7 +116,7 @@ def _merge(row: Row, spans: Sequence[tuple[int, int]]) -> None:
 
 
 def _spaced_letters(row: Row) -> Iterator[tuple[int, int]]:
-    """Where words are that are set letter by letter."""
+    """Find the words that are set letter by letter."""
     for first, end in _letter_runs(row.words):
         letters = row.words[first:end]
         gaps = [after[1] - before[3] for before, after in pairwise(letters)]
@@ -151,7 +151,7 @@ def _are_words(letters: Sequence[Word]) -> bool:
 
 
 def _torn_words(words: Sequence[Word], whole: Set[str]) -> Iterator[tuple[int, int]]:
-    """Where a word is in pieces: what goes before a ligature, the ligature, and what follows it."""
+    """Find a word in pieces: what goes before a ligature, the ligature, and what follows it."""
     gaps = [after[1] - before[3] for before, after in pairwise(words)]
     narrow = NARROW * median(gaps) if gaps else 0.0
     found: list[tuple[int, int]] = []
