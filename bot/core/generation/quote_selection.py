@@ -170,7 +170,12 @@ class RankedQuotes:
 
 def _naming(ranked: Sequence[QuoteCandidate], terms: frozenset[str]) -> list[QuoteCandidate]:
     """Filter the candidates that say all of these terms, if any: a bare name is answered by its label."""
-    return [one for one in ranked if terms and terms <= terms_of((one.unit.text,)) and not one.is_unasked]
+    return [
+        one
+        for one in ranked
+        if terms and terms <= terms_of((one.unit.text,)) and not one.is_unasked
+        if len(_NAMED.findall(one.unit.text)) > len(terms)  # "(NPRM)." says nothing of it
+    ]
 
 
 def draft_of(chosen: Iterable[QuoteCandidate]) -> Draft:

@@ -187,3 +187,8 @@ def test_an_introduction_is_quoted_with_the_command_behind_it() -> None:
     text = "To restore it, use the command line:\n\n$ rdiff-backup -r now /home"
     ranked = RankedQuotes(sentences(text, To=9.0))
     assert [one.unit.text for one in ranked.chosen(ask("Can it be restored?"))] == [text]
+
+
+def test_a_bare_name_is_answered_by_no_scrap() -> None:
+    """Shows that a label which says nothing but the name is not shown for it."""
+    assert RankedQuotes([part("(NPRM).", 9.0)]).chosen(ask("What is NPRM?")) == []
