@@ -182,7 +182,7 @@ class _Writer:
         self.blocks: list[Block] = []
 
     def write(self, owned: _Owned) -> None:
-        """One block, or one for each table of a region; two newlines after the last."""
+        """Yield one block, or one for each table of a region; two newlines after the last."""
         grid = Grid.of(owned.region, owned.words, self._page) if owned.region else None
         if grid:
             for table in grid.tables(self._old_lines):

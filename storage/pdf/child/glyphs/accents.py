@@ -68,6 +68,6 @@ def _around(*boxes: Rect) -> Rect:
 
 
 def _composed(base: str, mark: str) -> str:
-    """One character for both, or "" where there is none."""
+    """Compose both into one character; "" where there is none."""
     whole = unicodedata.normalize("NFC", _DOTLESS.get(base, base) + mark)
     return whole if len(whole) == 1 else ""

@@ -21,7 +21,7 @@ _UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\
 
 
 class TextPage(Protocol):
-    """One page as MuPDF read it, in growing detail; see PyMuPDF's class of this name."""
+    """Page as MuPDF read it, in growing detail; see PyMuPDF's class of this name."""
 
     def extractDICT(self) -> dict[str, Any]:
         """Blocks, lines and spans."""
@@ -54,7 +54,7 @@ def read_page(
 
 
 def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
-    """One row for each of MuPDF's lines that says something."""
+    """Build a row of each of MuPDF's lines that says something."""
     shown = printed.extractDICT()
     unseen = Unseen(list(lines_of(shown)), ink)
     if not unseen and not needs_characters(shown):
@@ -97,7 +97,7 @@ def _is_level(line: dict[str, Any]) -> bool:
 
 
 def _row(line: dict[str, Any], block: int, page: PageText) -> Row:
-    """One of MuPDF's lines; words go on from span to span unless a space stands between."""
+    """Read one of MuPDF's lines; words go on from span to span unless a space stands between."""
     row = Row(block, is_level=_is_level(line))
     is_open = False
     for span in line["spans"]:

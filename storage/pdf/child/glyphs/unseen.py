@@ -42,7 +42,7 @@ class Ink(Protocol):
 
     @property
     def is_scan(self) -> bool:
-        """One picture covers the page: unseen text over it is what OCR read there."""
+        """True if one picture covers the page: unseen text over it is what OCR read there."""
 
     def is_white(self, box: Rect) -> bool:
         """Nothing but white is printed in this box."""
