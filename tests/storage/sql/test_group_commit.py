@@ -218,8 +218,11 @@ async def test_a_timeout_inside_a_transaction_is_a_timeout(database: Database) -
     assert await names_in(database) == {"next"}
 
 
-async def test_a_full_disk_is_everybodys_who_was_not_committed(database: Database) -> None:
+async def test_a_full_disk_is_everybodys_who_was_not_committed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Shows that a fault which makes SQLite drop the group is told to all of it; the next group is new."""
+    monkeypatch.setattr("storage.sql.group_commit.MAX_SECONDS", PATIENCE)  # one group on a slow machine, too
 
     async def write(name: str, limit: int | None = None) -> None:
         async with database.transaction() as session:
