@@ -66,8 +66,8 @@ from storage.stores import Stores, open_embedder, open_index, open_pdf_process, 
 from storage.task_group import cancel_and_wait
 
 DRAIN_SECONDS = 10.0
+# OpenTelemetry's own variables, either of which has traces sent.
 TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""OpenTelemetry's own variables, either of which has traces sent."""
 
 _log = logging.getLogger(__name__)
 
@@ -77,8 +77,8 @@ class Service:
     """A running ``serve``."""
 
     stores: Stores
+    # Its first words, line by line.
     greeting: tuple[str, str, str]
-    """Its first words, line by line."""
 
 
 @asynccontextmanager

@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from storage.errors import SettingsError
 
+# In the query of the console's address.
 QUERY_NAME = "secret"
-"""In the query of the console's address."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{32,100}", re.ASCII)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from storage.errors import SettingsError
 from storage.index.weaviate.process import process_start_time
 
+# Connections that the kernel holds until they are taken up.
 BACKLOG = 128
-"""Connections that the kernel holds until they are taken up."""
 
 
 def base_url(host: str, port: int) -> str:

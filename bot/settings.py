@@ -414,8 +414,8 @@ class BotSettings(FootnoteSettings):
         return value
 
 
+# Every class of settings there is.
 ROOMS = (StorageSettings, BotSettings, SignInSettings, IngestionSettings, ShareSettings)
-"""Every class of settings there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,8 +425,8 @@ class Settings:
     storage: StorageSettings
     bot: BotSettings
     ingestion: IngestionSettings
+    # None: nobody signs in to the console.
     sign_in: SignInSettings | None = None
-    """None: nobody signs in to the console."""
 
     @property
     def home(self) -> Path:

@@ -14,8 +14,8 @@ from bot.loopback import is_loopback_host
 from storage.errors import SettingsError
 from storage.settings import Address, FootnoteSettings
 
+# Begins an entry that is a value of the groups claim, not an e-mail address.
 GROUP = "group:"
-"""Begins an entry that is a value of the groups claim, not an e-mail address."""
 _GROUP = re.compile(r"group:[^\r\n]{1,200}")
 # A dot-atom of RFC 5322: no colon, so that none reads like group:NAME, and no letter that folds into another.
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,189}")
@@ -24,10 +24,10 @@ _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,18
 class Role(IntEnum):
     """What a person may do in the console; a higher one may all that a lower one may."""
 
+    # See its pages, ask questions and say what was wrong with the answers.
     READER = 1
-    """See its pages, ask questions and say what was wrong with the answers."""
+    # Change things, too.
     ADMIN = 2
-    """Change things, too."""
 
 
 class SignInSettings(FootnoteSettings):

@@ -15,15 +15,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "licences.md"
+# Each contains the one before, so a package is of the first that names it.
 LOCKS = {
     "requirements.txt": "everybody",
     "requirements-shares.txt": "shares",
     "requirements-otel.txt": "traces",
     "requirements-dev.txt": "development",
 }
-"""Each contains the one before, so a package is of the first that names it."""
 NPM_LOCK = ROOT / "tests" / "engines" / "support" / "slack_schemas" / "package-lock.json"
 
+# How packages say it, and how SPDX does.
 WORDS = {
     "Apache 2.0": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
@@ -44,29 +45,28 @@ WORDS = {
     "Dual Licensed - GNU AFFERO GPL 3.0 or Artifex Commercial License": "AGPL-3.0-only OR LicenseRef-Artifex",
     "LGPL-2.1": "LGPL-2.1-only",
 }
-"""How packages say it, and how SPDX does."""
 
+# Whose metadata does not say it: empty packages that bring PyMuPDF along, and one of a "Dual License".
 READ_BY_HAND = {
     "pypdfium2": "Apache-2.0 AND BSD-3-Clause",
     "pymupdf4llm": "AGPL-3.0-only OR LicenseRef-Artifex",
     "pymupdf-layout": "AGPL-3.0-only OR LicenseRef-Artifex",
     "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
 }
-"""Whose metadata does not say it: empty packages that bring PyMuPDF along, and one of a "Dual License"."""
 
+# What may be part of a program under the AGPL-3.0.
 COMPATIBLE = {
     "0BSD", "AGPL-3.0-only", "AGPL-3.0-or-later", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause",
     "BSD-3-Clause", "CC0-1.0", "GPL-3.0-only", "GPL-3.0-or-later", "ISC", "LGPL-2.1-only",
     "LGPL-2.1-or-later", "LGPL-3.0-only", "LGPL-3.0-or-later", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0",
     "PSF-2.0", "Unlicense", "Zlib",
 }  # fmt: skip
-"""What may be part of a program under the AGPL-3.0."""
 
+# What the rule refuses and a person has looked at.
 EXPLAINED = {
     "regex": "it names CNRI's licence of Python 1.6 for lines of CPython 2.6 and 3.1, which the Python "
     "Software Foundation distributes under its own licence, a compatible one. tiktoken needs it.",
 }
-"""What the rule refuses and a person has looked at."""
 
 HEAD = """\
 # Licences of what is installed

@@ -69,8 +69,8 @@ VERIFY_SECONDS = 15.0
 WEB_SECONDS = 60.0
 REBUILD_SECONDS = 0.2
 WEB_SOURCES_SECONDS = 2.0
+# How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is.
 RECONCILE_SECONDS = 60.0
-"""How often it is asked whether a comparison is due; ``reconciler.py`` says how often one is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,16 @@ class IngestResult:
     """What became of an ingestion."""
 
     files: int
+    # Files that answer.
     live: int
-    """Files that answer."""
+    # Pages that answer.
     pages: int
-    """Pages that answer."""
+    # (file, sentence for an admin) of every file that could not be read.
     quarantined: tuple[tuple[str, str], ...]
-    """(file, sentence for an admin) of every file that could not be read."""
+    # Files that answer once OCR has read them.
     waiting_for_ocr: tuple[str, ...] = ()
-    """Files that answer once OCR has read them."""
+    # Loose PDFs that no channel was named for.
     skipped: tuple[str, ...] = ()
-    """Loose PDFs that no channel was named for."""
 
 
 def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
@@ -104,12 +104,12 @@ def result_of(statuses: Sequence[IngestStatus]) -> IngestResult:
 class Ingestion:
     """Keeps the index equal to the folders; several may share a home. ``on_step`` gets steps that ended."""
 
+    # The readings that are wanted.
     generations: Generations
-    """The readings that are wanted."""
     on_step: OnStep | None = None
     _schedule: Scheduler | None = None
+    # Both only between ``start`` and ``stop``.
     _worker: Worker[Any] | None = None
-    """Both only between ``start`` and ``stop``."""
 
     def __init__(
         self,

@@ -32,11 +32,11 @@ from storage.text.analyzer import index_terms
 from storage.text.token_counts import PieceCounter, count_tokens
 
 NICENESS = 10
+# Address space in bytes: the largest result of a child that reads needs 2.3 GB.
 MEMORY = 3 * 1024**3
-"""Address space in bytes: the largest result of a child that reads needs 2.3 GB."""
 
+# Words of a figure that it is found by: more would make its texts long beside those of chunks.
 SEARCHED_LABELS = 40
-"""Words of a figure that it is found by: more would make its texts long beside those of chunks."""
 
 _NO_MEMORY = "the file holds more text than fits into memory; split it"
 

@@ -13,8 +13,8 @@ from ingestion.reading.quick import QuickReader
 from storage.models import Rung
 from storage.queues.reading_queue import ReadingClaim
 
+# Documents that take turns at the embedder, so that a short one need not wait for a long one.
 EMBED_CONCURRENCY = 4
-"""Documents that take turns at the embedder, so that a short one need not wait for a long one."""
 
 
 def lanes(

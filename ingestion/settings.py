@@ -8,8 +8,8 @@ from pydantic import Field, SecretStr
 
 from storage.settings import Address, FootnoteSettings
 
+# How long a scan trusts what it remembers of SQL, which another process may have mended.
 REMEMBERED_SECONDS = 900.0
-"""How long a scan trusts what it remembers of SQL, which another process may have mended."""
 
 
 class IngestionSettings(FootnoteSettings):

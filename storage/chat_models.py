@@ -20,12 +20,12 @@ from storage.models import Platform, Shown, TenantName
 class GlossaryEntry:
     """One line of a glossary."""
 
+    # As people say it: ``PTO``.
     term: str
-    """As people say it: ``PTO``."""
+    # As documents say it: ``paid time off``, ``vacation``.
     words: tuple[str, ...]
-    """As documents say it: ``paid time off``, ``vacation``."""
+    # Term and words stand for one another; else the words for the term only.
     is_mutual: bool = False
-    """Term and words stand for one another; else the words for the term only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +33,34 @@ class InboxItem:
     """A received question as one worker holds it."""
 
     id: int
+    # How often it was taken up. Its holder shows it at every step: one who lost it holds an older one.
     fence: int
-    """How often it was taken up. Its holder shows it at every step: one who lost it holds an older one."""
+    # Tries that ended by its own fault, or with their worker.
     attempts: int
-    """Tries that ended by its own fault, or with their worker."""
     platform: Platform
     channel_id: int
     thread: str
     text: str
     address: dict[str, Any]
     received_at: datetime
+    # An earlier try began to post the placeholder and nobody knows whether it arrived.
     is_posting: bool
-    """An earlier try began to post the placeholder and nobody knows whether it arrived."""
+    # What names the placeholder, once it is known.
     message: dict[str, Any] | None
-    """What names the placeholder, once it is known."""
+    # The answer, once it is known.
     answer: dict[str, Any] | None
-    """The answer, once it is known."""
+    # Its asker asked too much: others are served first.
     is_late: bool = False
-    """Its asker asked too much: others are served first."""
+    # Questions that wait and are served before it, where they were counted.
     ahead: int = 0
-    """Questions that wait and are served before it, where they were counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentQuestion:
     """A question that somebody asked not long ago."""
 
+    # Of the channel whose documents were asked.
     tenant: TenantName
-    """Of the channel whose documents were asked."""
     text: str
 
 
@@ -69,12 +69,12 @@ class WithdrawnItem:
     """A question whose author deleted it."""
 
     address: dict[str, Any]
+    # What names its answer, or its placeholder; None while that is not known.
     message: dict[str, Any] | None
-    """What names its answer, or its placeholder; None while that is not known."""
+    # The placeholder may have been posted all the same.
     is_posting: bool
-    """The placeholder may have been posted all the same."""
+    # What names the messages of the other questions of its thread.
     others: Sequence[dict[str, Any]] = ()
-    """What names the messages of the other questions of its thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +82,28 @@ class PostedAnswer:
     """An answer in a chat of which a source may have changed, as one worker holds it."""
 
     inbox_id: int
+    # Until then nobody else takes it.
     claimed_until: datetime
-    """Until then nobody else takes it."""
     platform: Platform
     address: dict[str, Any]
+    # What names it.
     message: dict[str, Any] | None
-    """What names it."""
+    # None: it was erased.
     answer: dict[str, Any] | None
-    """None: it was erased."""
+    # What the message says: cited version -> the newer one, 0 of a withdrawn document.
     shown: Mapping[int, int]
-    """What the message says: cited version -> the newer one, 0 of a withdrawn document."""
+    # It was erased on purpose: the language in which its message is to say so.
     removed_in: str | None = None
-    """It was erased on purpose: the language in which its message is to say so."""
 
 
+# Key of an address: beside the question, or in its place, stands a file, as its platform names it.
 UPLOAD = "upload"
-"""Key of an address: beside the question, or in its place, stands a file, as its platform names it."""
+# Key of a library's upload's address: the id of the direct chat that its receipt is posted in.
 CHAT = "chat"
-"""Key of a library's upload's address: the id of the direct chat that its receipt is posted in."""
+# Key of a message: it grows, and nothing in it names its question as long as it does.
 STREAM = "is_stream"
-"""Key of a message: it grows, and nothing in it names its question as long as it does."""
+# What an address may hold of a question's words, those of a button, its file, and of whoever asked it.
 WORDS = {"asked", "asker", "user", UPLOAD}
-"""What an address may hold of a question's words, those of a button, its file, and of whoever asked it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ class Upload:
 
     id: int
     channel_id: int
+    # As FOOTNOTE_ADMINS names people.
     uploader: str
-    """As FOOTNOTE_ADMINS names people."""
+    # Of the file in the channel's folder of uploads.
     name: str
-    """Of the file in the channel's folder of uploads."""
     sha256: str
+    # In bytes.
     size: int
-    """In bytes."""
     created_at: datetime
 
 
@@ -127,13 +127,13 @@ class NewUpload:
     """A PDF that was fetched and is to be kept."""
 
     channel_id: int
+    # Of the message and the file in it: one that arrives again is the same.
     key: str
-    """Of the message and the file in it: one that arrives again is the same."""
     uploader: str
     sha256: str
     size: int
+    # Where its receipt is posted.
     address: dict[str, Any]
-    """Where its receipt is posted."""
 
 
 # Strangers may install an app for many workspaces, make any number of channels there and fill each.
@@ -145,8 +145,8 @@ class UploadQuota:
     """The most that is uploaded in one channel; an installation gets that of ``FULL_CHANNELS``."""
 
     files: int
+    # In bytes.
     size: int
-    """In bytes."""
 
     @property
     def of_installation(self) -> UploadQuota:
@@ -157,8 +157,8 @@ class UploadQuota:
 class UploadRefusal(StrEnum):
     """Why a PDF that was fetched is not kept."""
 
+    # A document of the channel has the same bytes.
     KNOWN = "known"
-    """A document of the channel has the same bytes."""
     TOO_MANY = "too many"
     TOO_LARGE = "too large"
     INSTALLATION_FULL = "installation full"
@@ -169,11 +169,11 @@ class Subscription:
     """A thread follows a page."""
 
     id: int
+    # Of the version that the thread was told of last.
     shown: Shown
-    """Of the version that the thread was told of last."""
     language: str
+    # What its platform called the page's channel, in a direct chat that asks several; else ''.
     channel_name: str
-    """What its platform called the page's channel, in a direct chat that asks several; else ''."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +182,13 @@ class SourceState:
 
     version_id: int
     document: UUID
+    # The channel of the document: a direct chat cites those of a library.
     channel_id: int
-    """The channel of the document: a direct chat cites those of a library."""
     is_withdrawn: bool
+    # The version that answers in its place, with another content.
     newer: int | None
-    """The version that answers in its place, with another content."""
+    # When that came into use.
     since: datetime | None
-    """When that came into use."""
 
     @property
     def change(self) -> int | None:
@@ -201,8 +201,8 @@ class ShownWeb:
     """A quote of an approved web page that an answer shows."""
 
     url: str
+    # Of the text it came from.
     sha256: str
-    """Of the text it came from."""
     quote: str
 
 
@@ -211,27 +211,27 @@ class Turn:
     """A question of a thread with its answer, as the questions after it may lean on them."""
 
     question: str
+    # What was searched for: the question itself, unless it leaned on the turns before it.
     standalone: str
-    """What was searched for: the question itself, unless it leaned on the turns before it."""
     answer: str
+    # Those that the answer cited.
     documents: frozenset[UUID] = frozenset()
-    """Those that the answer cited."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
     """A turn that is to be remembered."""
 
+    # Id of its question, which is remembered once, however often it is answered.
     key: str
-    """Id of its question, which is remembered once, however often it is answered."""
     channel_id: int
+    # Within its channel; '' is the channel's running conversation.
     thread: str
-    """Within its channel; '' is the channel's running conversation."""
     question: str
     standalone: str
     answer: str
+    # Versions that the answer cited.
     versions: tuple[int, ...]
-    """Versions that the answer cited."""
     asked_at: datetime
 
 
@@ -239,13 +239,13 @@ class NewTurn:
 class Outage:
     """A part of the service that does not work, or did not."""
 
+    # As /readyz names it.
     part: str
-    """As /readyz names it."""
+    # A sentence for an admin, as /readyz gives it.
     reason: str
-    """A sentence for an admin, as /readyz gives it."""
     since: datetime
+    # None while it lasts.
     until: datetime | None = None
-    """None while it lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,52 +253,51 @@ class Notice:
     """An event that people are notified of, with what it is about; what does not apply is empty."""
 
     id: int
+    # live, failed, folder, source failed, source changed, outage, welcome or digest.
     kind: str
-    """live, failed, folder, source failed, source changed, outage, welcome or digest."""
     created_at: datetime
     channel_id: int
+    # What people call the channel.
     channel: str
-    """What people call the channel."""
+    # Why a file cannot be read, or what is wrong with a folder; None when the folder is well again.
+    #
+    # Of a web page why it cannot be fetched, or a quote that stands on it no more.
     text: str | None
-    """Why a file cannot be read, or what is wrong with a folder; None when the folder is well again.
-
-    Of a web page why it cannot be fetched, or a quote that stands on it no more.
-    """
     file: str = ""
     title: str = ""
     version_id: int | None = None
+    # Of the version; above 1 it replaced another one.
     number: int = 0
-    """Of the version; above 1 it replaced another one."""
+    # An earlier version of a failed file goes on answering.
     has_live: bool = False
-    """An earlier version of a failed file goes on answering."""
     reading_id: UUID | None = None
     pages: int = 0
     chunks: int = 0
     unread_pages: tuple[int, ...] = ()
     pages_without_text: tuple[int, ...] = ()
+    # Pages without usable text that OCR has read, or is to read.
     ocr_pages: tuple[int, ...] = ()
-    """Pages without usable text that OCR has read, or is to read."""
     is_repaired: bool = False
+    # Of the folder.
     location: str = ""
-    """Of the folder."""
+    # Of the web page.
     url: str = ""
-    """Of the web page."""
+    # Questions that were tried and that the version answers; None when none were tried yet.
     questions: tuple[str, ...] | None = None
-    """Questions that were tried and that the version answers; None when none were tried yet."""
     outage: Outage | None = None
 
 
 class NoticeAudience(StrEnum):
     """Who is told of an event."""
 
+    # Of documents: the channel that has them.
     CHANNEL = "channel"
-    """Of documents: the channel that has them."""
+    # Of folders, web pages and outages.
     ADMINS = "admins"
-    """Of folders, web pages and outages."""
+    # The channel that we joined.
     NEWCOMERS = "newcomers"
-    """The channel that we joined."""
+    # Whoever looks after the documents of a channel.
     OWNERS = "owners"
-    """Whoever looks after the documents of a channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +309,8 @@ class NoticeGroup:
     count: int
     oldest: datetime
     newest: datetime
+    # All of it is about this upload.
     upload: int | None = None
-    """All of it is about this upload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +318,9 @@ class NoticeBatch:
     """Notices that one message announces."""
 
     id: str
+    # The channel it is announced in.
     told_in: int
-    """The channel it is announced in."""
+    # When its oldest notice was made: nothing of the message is older.
     began_at: datetime
-    """When its oldest notice was made: nothing of the message is older."""
+    # As of the group that it was made of.
     upload: int | None = None
-    """As of the group that it was made of."""

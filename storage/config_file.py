@@ -18,19 +18,19 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+# Keys and numbers that lead to a value: ``("folder", 1, "channel")``.
 KeyPath = tuple[str | int, ...]
-"""Keys and numbers that lead to a value: ``("folder", 1, "channel")``."""
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
+# Which folders feed which channels, and which channels a library has.
 MAP_NAME = "folders.toml"
-"""Which folders feed which channels, and which channels a library has."""
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
 _FENCES = ('"""', "'''")
 _SENTENCES = {"extra_forbidden": "is not known here; check its spelling", "missing": "is missing"}
+# How pydantic says that a key itself is wrong.
 _KEY_MARK = "[key]"
-"""How pydantic says that a key itself is wrong."""
 _Stamp = tuple[int, int, int, int]
 _MISSING: _Stamp = (0, 0, 0, 0)
 _log = logging.getLogger(__name__)
@@ -42,8 +42,8 @@ class Mistake:
 
     line: int
     sentence: str
+    # The file's name, without its folder.
     file: str
-    """The file's name, without its folder."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.sentence}"
@@ -124,13 +124,13 @@ class AdminFile(Generic[T]):
         self._named_by = named_by
         self._equal_scans = equal_scans
         self._lock = threading.Lock()
+        # The stat of the file at the last scan, and how many scans in a row had it.
         self._last: tuple[_Stamp | None, int] = (None, 0)
-        """The stat of the file at the last scan, and how many scans in a row had it."""
         self._followed: _Stamp | None = None
+        # What it said when it was last valid; None when it never was.
         self.in_force: T | None = None
-        """What it said when it was last valid; None when it never was."""
+        # Why the file as it is now is not in force.
         self.mistakes: list[Mistake] = []
-        """Why the file as it is now is not in force."""
 
     def follow(self) -> T | None:
         """What the file says when it says something new; None when it does not, or is not valid.

@@ -41,10 +41,10 @@ AnswerPoint = Literal[
     "after-card",  # the outbox names it
     "before-delivered",  # the chat has all of it; the outbox does not say so
 ]
+# Those of a PDF.
 POINTS: tuple[str, ...] = get_args(Point)
-"""Those of a PDF."""
+# Those of an answer in a chat; cards are Teams' alone.
 ANSWER_POINTS: tuple[str, ...] = get_args(AnswerPoint)
-"""Those of an answer in a chat; cards are Teams' alone."""
 
 _observers: list[Callable[[str], None]] = []
 

@@ -55,8 +55,8 @@ class StorageError(Exception):
 class InfrastructureError(StorageError):
     """An engine failed, not a document: the caller retries and no file's attempts are used up."""
 
+    # Seconds that the engine asked to be left alone.
     retry_after = 0.0
-    """Seconds that the engine asked to be left alone."""
 
 
 class IndexUnavailable(InfrastructureError):

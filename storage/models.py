@@ -20,8 +20,8 @@ from storage.errors import InvalidTenant
 
 _TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
 
+# Under which a reading's details hold it.
 KEY = "metadata"
-"""Under which a reading's details hold it."""
 
 FIELDS = (
     "sop_id", "version", "department", "effective", "last_updated", "title", "author", "organisation",
@@ -37,8 +37,8 @@ _PHRASES = {
 }
 
 
+# Begins the name of a library's own channel: no folder, and so no other local channel, has a slash in it.
 LIBRARY = "library/"
-"""Begins the name of a library's own channel: no folder, and so no other local channel, has a slash in it."""
 
 
 class TenantName(str):
@@ -73,10 +73,10 @@ class ChannelKey(NamedTuple):
     """One conversation scope, taken only from a verified envelope."""
 
     platform: Platform
+    # Slack: the enterprise id of an org-wide install, else the team id. Teams: the AAD tenant.
     installation: str
-    """Slack: the enterprise id of an org-wide install, else the team id. Teams: the AAD tenant."""
+    # Slack: the channel id. Teams: the conversation id without ``;messageid=``. Local: the name.
     conversation: str
-    """Slack: the channel id. Teams: the conversation id without ``;messageid=``. Local: the name."""
 
     @property
     def tenant(self) -> TenantName:
@@ -109,14 +109,14 @@ class Channel:
     id: int
     tenant: TenantName
     platform: Platform
+    # What people call it; for a chat channel nobody named, its tenant name.
     name: str
-    """What people call it; for a chat channel nobody named, its tenant name."""
+    # Raising it ends every link of the channel.
     epoch: int
-    """Raising it ends every link of the channel."""
+    # It is a chat between one person and the bot.
     is_direct: bool = False
-    """It is a chat between one person and the bot."""
+    # The workspace of Slack or tenant of Teams that it is in; empty: of a local one.
     installation: str = ""
-    """The workspace of Slack or tenant of Teams that it is in; empty: of a local one."""
 
     @property
     def is_library(self) -> bool:
@@ -138,17 +138,17 @@ class PageImage:
     """A page, or a part of one, as a picture."""
 
     data: bytes
+    # image/png or image/jpeg.
     media_type: str
-    """image/png or image/jpeg."""
 
 
 class Rung(StrEnum):
     """How far a reading climbed."""
 
+    # Text, boxes and font-size headings; found by words.
     QUICK = "quick"
-    """Text, boxes and font-size headings; found by words."""
+    # By the layout of the pages, with tables, figures, OCR where text is missing, and vectors.
     FULL = "full"
-    """By the layout of the pages, with tables, figures, OCR where text is missing, and vectors."""
 
 
 class PlacedWord(NamedTuple):
@@ -157,8 +157,8 @@ class PlacedWord(NamedTuple):
     start: int
     end: int
     page: int
+    # Number of the line within its page: boxes of one line are shown as one rectangle.
     line: int
-    """Number of the line within its page: boxes of one line are shown as one rectangle."""
     box: Box
 
 
@@ -167,11 +167,11 @@ class Page:
     """One page as read: its text, and where every word of it stands."""
 
     number: int
+    # The printed page number, or '' when the file states none.
     label: str
-    """The printed page number, or '' when the file states none."""
     width: float
+    # Displayed size in points.
     height: float
-    """Displayed size in points."""
     text: str
     words: Sequence[PlacedWord]
 
@@ -191,16 +191,16 @@ class Chunk:
 
     ordinal: int
     text: str
+    # cl100k_base tokens of ``text``.
     tokens: int
-    """cl100k_base tokens of ``text``."""
+    # The headings above its first text, by which it is found.
     heading_path: tuple[str, ...]
-    """The headings above its first text, by which it is found."""
+    # The offset -> box map of ``text``.
     words: Sequence[PlacedWord]
-    """The offset -> box map of ``text``."""
+    # (offset, page) wherever a page begins in ``text``; the first offset is 0.
     page_starts: tuple[tuple[int, int], ...]
-    """(offset, page) wherever a page begins in ``text``; the first offset is 0."""
+    # (offset, headings) of each section of ``text``; without any, ``heading_path`` is above all of it.
     sections: Sections = ()
-    """(offset, headings) of each section of ``text``; without any, ``heading_path`` is above all of it."""
 
     def __post_init__(self) -> None:
         if not self.sections:
@@ -235,8 +235,8 @@ class Reading:
     pages: int
     chunks: int
     figures: int = 0
+    # What else was found out about the file.
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """What else was found out about the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +244,12 @@ class WebOrigin:
     """Where a text comes from that is no PDF: an approved web page, whose address is its ``file``."""
 
     host: str
+    # When its server last said that this is its text.
     fetched_at: datetime | None
-    """When its server last said that this is its text."""
+    # Of each chunk: by which a link reaches its heading; '' where none does.
     anchors: tuple[str, ...] = ()
-    """Of each chunk: by which a link reaches its heading; '' where none does."""
+    # The address is a PDF's, which has pages.
     is_pdf: bool = False
-    """The address is a PDF's, which has pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,23 +263,23 @@ class LivePublication:
     reading_id: UUID
     sha256: str
     rung: Rung
+    # Path inside the watched folder, with ``/``.
     file: str
-    """Path inside the watched folder, with ``/``."""
     title: str
     pages: int
     chunks: int
+    # Where its vectors lie; None when it has none.
     space: str | None = None
-    """Where its vectors lie; None when it has none."""
+    # The index has them behind the chunks.
     figures: int = 0
-    """The index has them behind the chunks."""
+    # What its document says of itself, by field.
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
-    """What its document says of itself, by field."""
+    # Pages whose text OCR read from their picture.
     ocr_pages: frozenset[int] = frozenset()
-    """Pages whose text OCR read from their picture."""
+    # When its version was found in its folder.
     arrived_at: datetime | None = None
-    """When its version was found in its folder."""
+    # Set for an approved web page: one page, no version, no reading, no boxes.
     web: WebOrigin | None = field(default=None, compare=False)
-    """Set for an approved web page: one page, no version, no reading, no boxes."""
 
     @property
     def file_name(self) -> str:
@@ -294,12 +294,12 @@ class Shown:
     version_id: int
     page: int
     quote: str = ""
+    # Rectangles of its words, as shares of the displayed page.
     boxes: Collection[Sequence[float]] = ()
-    """Rectangles of its words, as shares of the displayed page."""
+    # Its [n] in an answer; None: it is no quote of one.
     number: int | None = None
-    """Its [n] in an answer; None: it is no quote of one."""
+    # Id of the citation that it was cited by before; None: it was not.
     origin: int | None = None
-    """Id of the citation that it was cited by before; None: it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,17 +311,17 @@ class CitationRecord:
     version_id: int
     page: int
     quote: str
+    # The boxes of the quote on ``page``; empty when nothing could be located.
     boxes: tuple[Box, ...]
-    """The boxes of the quote on ``page``; empty when nothing could be located."""
     created_at: datetime
+    # The same of all quotes of one answer; None: it is no quote of one, or older than such ids.
     answer_id: int | None = None
-    """The same of all quotes of one answer; None: it is no quote of one, or older than such ids."""
+    # Its [n] in that answer.
     number: int | None = None
-    """Its [n] in that answer."""
+    # The citation of another version that it was made from; None: it was made for an answer.
     origin_id: int | None = None
-    """The citation of another version that it was made from; None: it was made for an answer."""
+    # Since when its links open nothing; None: they do.
     revoked_at: datetime | None = None
-    """Since when its links open nothing; None: they do."""
 
     @property
     def shown(self) -> Shown:
@@ -335,24 +335,24 @@ class DocumentStatus:
 
     channel: str
     document: UUID
+    # sha256 of the version that answers, else of the newest one.
     version: str
-    """sha256 of the version that answers, else of the newest one."""
     file: str
     title: str
     pages: int
+    # live, waiting, reading, quarantined or deleted.
     state: str
-    """live, waiting, reading, quarantined or deleted."""
+    # None while nothing of it is live.
     rung: Rung | None
-    """None while nothing of it is live."""
     reason: str | None
+    # What the version that answers says of itself, by field.
     metadata: Mapping[str, MetadataField] = field(default_factory=dict)
-    """What the version that answers says of itself, by field."""
+    # Of the version that answers; above 1 it replaced another one.
     number: int = 0
-    """Of the version that answers; above 1 it replaced another one."""
+    # When that version was found in its folder; None while nothing of the document is live.
     arrived_at: datetime | None = None
-    """When that version was found in its folder; None while nothing of the document is live."""
+    # Its newest file could not be read or its copy is lost, whether a version answers meanwhile or not.
     can_retry: bool = False
-    """Its newest file could not be read or its copy is lost, whether a version answers meanwhile or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,16 +366,16 @@ class VersionSource:
     file: str
     title: str
     pages: int
+    # Newest done reading of this content; None when it was never read.
     reading_id: UUID | None
-    """Newest done reading of this content; None when it was never read."""
     number: int
+    # Number of the document's newest live version.
     newest_number: int
-    """Number of the document's newest live version."""
     is_deleted: bool
+    # What the version says of itself, by field.
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
-    """What the version says of itself, by field."""
+    # Pages whose text OCR read from their picture.
     ocr_pages: frozenset[int] = frozenset()
-    """Pages whose text OCR read from their picture."""
 
 
 class FigureKind(StrEnum):
@@ -384,11 +384,11 @@ class FigureKind(StrEnum):
     BAR = "bar"
     LINE = "line"
     PIE = "pie"
+    # A flow chart, map, photograph or diagram: surely none of the three.
     OTHER = "other"
-    """A flow chart, map, photograph or diagram: surely none of the three."""
     UNKNOWN = "unknown"
+    # Of a reading no figure is one: an answer shows the table that it quotes as a picture.
     TABLE = "table"
-    """Of a reading no figure is one: an answer shows the table that it quotes as a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,19 +398,19 @@ class Figure:
     page: int
     box: Box
     kind: FigureKind
+    # It shows numbers, not only things.
     holds_data: bool
-    """It shows numbers, not only things."""
+    # Ordinal of the chunk it stands in; None on a page without text.
     chunk: int | None
-    """Ordinal of the chunk it stands in; None on a page without text."""
     heading_path: tuple[str, ...]
+    # The document's own words for it, '' when it gives none.
     caption: str
-    """The document's own words for it, '' when it gives none."""
+    # Sentences of its chunk that name it, or that stand around it.
     context: str
-    """Sentences of its chunk that name it, or that stand around it."""
+    # What is printed in it, or what OCR reads there; never to be quoted.
     text: str
-    """What is printed in it, or what OCR reads there; never to be quoted."""
+    # What a vision model says of it, '' where none was asked; never to be quoted.
     description: str = ""
-    """What a vision model says of it, '' where none was asked; never to be quoted."""
 
     @property
     def said(self) -> str:
@@ -423,13 +423,13 @@ class MetadataField:
     """One value of a document's metadata and where it is printed."""
 
     name: str
+    # As printed, or as an admin says.
     value: str
-    """As printed, or as an admin says."""
+    # Counted from 1; None: it is an admin's word.
     page: int | None
-    """Counted from 1; None: it is an admin's word."""
     boxes: tuple[Box, ...]
+    # Of a date that can be read in one way, as in 2024-03-01.
     day: str | None = None
-    """Of a date that can be read in one way, as in 2024-03-01."""
 
 
 def self_description(metadata: Mapping[str, MetadataField]) -> str:

@@ -10,8 +10,8 @@ MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = re.compile(
     r"nfs\d*|cifs|smb\d*|smbfs|afs|ncpfs|ceph|lustre|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone)"
 )
+# File systems that another program or machine serves; those that only rearrange local disks left out.
 _SERVED = re.compile(r"fuse(\.(?!fuse-overlayfs|mergerfs|ntfs|exfat).*)?|9p|virtiofs|davfs|autofs")
-"""File systems that another program or machine serves; those that only rearrange local disks left out."""
 
 
 def may_hang(path: Path, mounts: str | None = None) -> bool:

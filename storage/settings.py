@@ -23,13 +23,13 @@ from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSo
 from storage.errors import SettingsError
 
 _FORM = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
+# Variables of our own settings, however they are spelled.
 _OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|MicrosoftApp", re.IGNORECASE)
-"""Variables of our own settings, however they are spelled."""
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
+# Where models and embeddings are asked for unless another endpoint is set.
 OPENAI = "https://api.openai.com/v1"
-"""Where models and embeddings are asked for unless another endpoint is set."""
 
 
 def fault_of(reference: str) -> str | None:
@@ -59,8 +59,8 @@ def _without_credentials(address: str) -> str:
     return address
 
 
+# An address that may be said to anybody.
 Address = Annotated[str, AfterValidator(_without_credentials)]
-"""An address that may be said to anybody."""
 
 
 def home_of() -> Path:
@@ -102,8 +102,8 @@ class FootnoteSettings(BaseSettings):
         env_ignore_empty=True,
     )
 
+    # Secrets that are no keys: they may hold any letter.
     spoken: ClassVar[frozenset[str]] = frozenset({"blobs", "database_url", "pdf_passwords"})
-    """Secrets that are no keys: they may hold any letter."""
 
     @model_validator(mode="after")
     def _refuse_damaged_keys(self) -> Self:

@@ -53,12 +53,12 @@ from storage.web_pages.web_sources import WebSourcesFile
 if TYPE_CHECKING:
     from storage.index.weaviate.index import WeaviateIndex
 
+# Longest pause between two tries to reach an engine.
 MAX_REST_SECONDS = 30.0
-"""Longest pause between two tries to reach an engine."""
 _INDEX = "index"
 _ADDRESS = "index address"
+# Which index a home is held to: facts that no other home may take over.
 INDEX_FACTS = frozenset({_INDEX, _ADDRESS})
-"""Which index a home is held to: facts that no other home may take over."""
 _ANOTHER_INDEX = (
     "this home's documents are in another index than the one WEAVIATE_URL chooses now: set "
     "WEAVIATE_URL back, or start with an empty FOOTNOTE_HOME and the same inbox"
@@ -133,8 +133,8 @@ class Stores:
     records: QuestionRecords
     feedback: FeedbackStore
     retention: Retention
+    # Where blobs and readings lie, if not in the home.
     store: ObjectStore | None
-    """Where blobs and readings lie, if not in the home."""
     blobs: Blobs
     files: ReadingFiles
     readings: RepairingReadings

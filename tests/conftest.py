@@ -30,8 +30,8 @@ hypothesis.settings.register_profile("same", deadline=None, derandomize=True, ma
 hypothesis.settings.register_profile("many", deadline=None, database=None, max_examples=300, print_blob=True)
 
 NOT_RUN = "not run without"
+# Folders whose files take longest, in the order in which they begin.
 LONGEST = ("soak", "machine", "child", "deploy", "journeys")
-"""Folders whose files take longest, in the order in which they begin."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,8 +14,8 @@ from harness.tables import for_each
 from sources import Module, modules
 
 PROGRAMS = ("bot", "ingestion", "storage")
+# The composition root and the command line in front of it: they know every concrete class.
 ROOTS = ("bot.app", "bot.bootstrap", "bot.cli")
-"""The composition root and the command line in front of it: they know every concrete class."""
 
 HOMES = {
     "slack_bolt": ("bot.slack",),
@@ -87,6 +87,7 @@ HOMES = {
     "dotenv": ("storage.settings",),
 }
 
+# The rooms of a package from the ground up: a room sees itself and the layers before its own.
 LAYERS = {
     "bot.core": (
         ("models", "targets"),
@@ -136,8 +137,8 @@ LAYERS = {
         ("backup",),
     ),
 }
-"""The rooms of a package from the ground up: a room sees itself and the layers before its own."""
 
+# What a room sees; where a module stands in two rows, the narrower one counts.
 MAY_IMPORT = {
     "storage": ("storage",),
     "ingestion": ("ingestion", "storage"),
@@ -248,7 +249,6 @@ MAY_IMPORT = {
         "storage.text",
     ),
 }
-"""What a room sees; where a module stands in two rows, the narrower one counts."""
 
 PURE = ("ingestion.layout", "ingestion.chunking", "ingestion.extraction", "ingestion.compute_program")
 IMPURE = ("aiosqlite", "alembic", "asyncio", "psycopg", "sqlalchemy", "sqlite3", "sqlmodel")

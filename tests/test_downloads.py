@@ -32,10 +32,10 @@ NEVER = re.compile(
     r"|\b(?:docker|podman) pull\b|\bplaywright install\b|\b(?:hf_hub|snapshot)_download\b|\btorch\.hub\b"
     r"|\bfrom_pretrained\b"
 )
+# A Python file without one of these words is not looked at any further.
 TOOLS = re.compile(
     r'"(?:pip|go|mod|clone|pull)"|_npm|"npm|npx|apt-get|mmdebstrap|curl|wget|urlretrieve|_download|_pretrained|torch'
 )
-"""A Python file without one of these words is not looked at any further."""
 CHECKED, WHEELS_ONLY, OURS = "--require-hashes", "--only-binary=:all:", "--no-build-isolation -e ."
 
 

@@ -21,6 +21,7 @@ SHORT_MODULE = 60
 BODY_LINES = 60
 SHORT_BODY = 20
 
+# Modules over 400 lines, and why each is one.
 LONG_MODULES = {
     "bot/bootstrap.py": "the one place that knows every concrete class",
     "bot/core/conversation/conversation.py": "the loop that sees each question through, in one state",
@@ -36,8 +37,8 @@ LONG_MODULES = {
     "storage/models.py": "the values that all rooms share",
     "storage/sql/tables.py": "all tables in one picture",
 }
-"""Modules over 400 lines, and why each is one."""
 
+# Modules under 60 lines that fewer than two others import, and why each stands alone.
 SHORT_MODULES = {
     "bot/core/conversation/repeated_events.py": "a defence with a test of its own",
     "storage/index/embedded/tenant_check.py": "asked by readiness, apart from what answers questions",
@@ -54,8 +55,8 @@ SHORT_MODULES = {
     "storage/sql/migrations/shape.py": "called by each migration that changes its indexes",
     "storage/sql/migrations/upgrade.py": "imports Alembic, and is imported only to upgrade",
 }
-"""Modules under 60 lines that fewer than two others import, and why each stands alone."""
 
+# Names ending in -ing that are the field's own, of modules and of folders.
 FIELD_TERMS = {
     "answering",
     "captioning",
@@ -69,8 +70,8 @@ FIELD_TERMS = {
     "understanding",
     "wording",
 }
-"""Names ending in -ing that are the field's own, of modules and of folders."""
 
+# Names that several modules of a package may have, each for one role.
 SAME_NAMES = {
     "adapter": "one a platform",
     "app": "the bot's, and the web side's",
@@ -81,11 +82,11 @@ SAME_NAMES = {
     "passwords": "of folders, and on their way to the child that tries them",
     "settings": "of a room",
 }
-"""Names that several modules of a package may have, each for one role."""
 
 VAGUE_NAMES = re.compile(r"(^|_)(utils?|helpers?|manager|common|misc)(_|$)|(Utils?|Helper|Manager)$")
 UNPICKLERS = {"pickle", "marshal", "shelve", "jsonpickle", "dill", "joblib", "cloudpickle"}
 
+# Where ``except Exception`` may stand, and what it keeps going.
 BROAD_EXCEPTS = {
     "bot/app.py": "one round of many",
     "bot/diagnostics/report.py": "one check of many",
@@ -104,7 +105,6 @@ BROAD_EXCEPTS = {
     "ingestion/sources/watchdog.py": "carried from one thread to the other",
     "ingestion/jobs/worker.py": "one document of many",
 }
-"""Where ``except Exception`` may stand, and what it keeps going."""
 
 
 def body_lines(function: Function) -> int:

@@ -17,8 +17,8 @@ from storage.errors import docs_url
 
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# Each contains the one before.
 LOCKS = ("requirements.txt", "requirements-shares.txt", "requirements-otel.txt", "requirements-dev.txt")
-"""Each contains the one before."""
 
 
 def needs(lines: list[str]) -> list[Requirement]:

@@ -12,16 +12,16 @@ from sources import ROOT, committed
 LOCKS = [*ROOT.glob("requirements*.txt"), ROOT / "deploy" / "go.txt", ROOT / "deploy" / "data.txt"]
 SAMPLE_BYTES = 200_000
 MARKERS = ("__init__.py", "py.typed")  # these say something by being there
+# Samples, the README's screenshot and the icons that a Teams package must hold.
 SMALL_BINARIES = (".pdf", ".png")
-"""Samples, the README's screenshot and the icons that a Teams package must hold."""
 SECRETS = re.compile(
     rb"xox[bpas]-\d{9,}-\w{10,}|xapp-\d-[A-Z0-9]{9,}-\d{9,}-\w{20,}|sk-(?:proj-)?[A-Za-z0-9]{32,}"
     rb"|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----"
 )
 MACHINE_PATHS = re.compile(rb"(?<![\w.<>})])/(?:(?:home|Users)/\w+|root|work|opt/wheels)/[a-z]")
 NEWLINE = b"\n"
+# SHA-256 of the text as the Free Software Foundation publishes it.
 AGPL_3 = "0d96a4ff68ad6d4b6f1f30f713b18d5184912ba8dd389f86aa7710db079abcb0"
-"""SHA-256 of the text as the Free Software Foundation publishes it."""
 
 
 def is_binary(path: Path) -> bool:

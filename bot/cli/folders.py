@@ -34,10 +34,10 @@ from storage.installations.slack_installations import SlackInstallation, SlackIn
 from storage.models import Platform
 from storage.sql.audit import AuditedAction
 
+# Of each kind, in what a dry run prints.
 MAX_FILES_LISTED = 50
-"""Of each kind, in what a dry run prints."""
+# Of those that an approval would delete, and of those that are not read.
 MAX_FILES_NAMED = 20
-"""Of those that an approval would delete, and of those that are not read."""
 
 
 async def preview_ingest(options: argparse.Namespace) -> int:

@@ -25,11 +25,11 @@ QUIET = (
     "slack_bolt",
     "slack_sdk",
 )
+# Logs how each file ended, by ids; on a terminal the progress says it, by the file's name.
 TOLD_BY_PROGRESS = "ingestion.reading"
-"""Logs how each file ended, by ids; on a terminal the progress says it, by the file's name."""
 
+# Of one kind: a flood of requests is no flood of lines.
 LINES_PER_SECOND = 100
-"""Of one kind: a flood of requests is no flood of lines."""
 
 
 class LimitedLines(logging.StreamHandler[TextIO]):

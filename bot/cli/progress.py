@@ -15,8 +15,8 @@ from storage.documents.progress import Progress, RungProgress
 from storage.models import DocumentStatus, Rung
 
 LOG_INTERVAL_SECONDS = 5.0
+# Unreadable files that one report names; the others are counted.
 MAX_FILES_NAMED = 10
-"""Unreadable files that one report names; the others are counted."""
 
 _log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from storage.sql.changes import PollGate
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow
 
 FOREIGN_PROGRESS_SECONDS = 60.0
+# As glibc's malloc.h names it.
 M_ARENA_MAX = -8
-"""As glibc's malloc.h names it."""
 
 
 async def serve(options: argparse.Namespace) -> int:

@@ -47,10 +47,10 @@ from storage.task_group import gather_or_cancel
 
 log = logging.getLogger(__name__)
 
+# Passages at least that are read of each document that a question compares.
 PASSAGES_COMPARED = 2
-"""Passages at least that are read of each document that a question compares."""
+# Of the channels that a direct chat asks, those that are searched at the same time.
 CHANNELS_AT_ONCE = 4
-"""Of the channels that a direct chat asks, those that are searched at the same time."""
 
 T = TypeVar("T")
 

@@ -31,8 +31,8 @@ class BotError(Exception):
 class ModelError(BotError):
     """The language model gave nothing that can be used."""
 
+    # All that it was sent.
     prompts: tuple[Prompt, ...] = ()
-    """All that it was sent."""
 
 
 class ModelUnavailable(ModelError):

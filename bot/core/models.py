@@ -22,8 +22,8 @@ from storage.models import (
     section_at,
 )
 
+# Whoever uses this machine itself: its console, which strangers cannot reach, or its command line.
 LOCAL_ASKER = "local"
-"""Whoever uses this machine itself: its console, which strangers cannot reach, or its command line."""
 
 
 class Language(StrEnum):
@@ -52,8 +52,8 @@ class Prompt:
 
     system: str
     user: str
+    # A JSON schema of the reply was sent along.
     with_schema: bool
-    """A JSON schema of the reply was sent along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,15 @@ class AuxiliaryCall:
     """A call to a model that writes no answer, but helps one: it words a question, or judges passages."""
 
     purpose: str
+    # All that were sent, in order.
     prompts: list[Prompt] = field(default_factory=list)
-    """All that were sent, in order."""
     usage: Usage | None = None
+    # What came instead of a reply that is of use.
     error: str | None = None
-    """What came instead of a reply that is of use."""
 
 
+# Those made for the question at hand: by whatever implements a port, far from where its trace is.
 COLLECTED_CALLS: ContextVar[list[AuxiliaryCall]] = ContextVar("auxiliary_calls")
-"""Those made for the question at hand: by whatever implements a port, far from where its trace is."""
 
 
 @contextmanager
@@ -96,12 +96,12 @@ def auxiliary_call(purpose: str) -> Iterator[AuxiliaryCall]:
 class Synonym:
     """Words of a question, and others that say the same in its channel."""
 
+    # Terms of the question.
     asked: tuple[str, ...]
-    """Terms of the question."""
+    # Terms that a document may have instead.
     said: tuple[str, ...]
-    """Terms that a document may have instead."""
+    # The same as it was written.
     text: str
-    """The same as it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ class AppliedFilter:
     """What a question says, in the words of its reply, of the documents that may answer; how many fit."""
 
     conditions: tuple[str, ...]
+    # Documents that were searched; 0: none fits, and all were searched.
     kept: int
-    """Documents that were searched; 0: none fits, and all were searched."""
+    # Of them, those that are undated and fit by the day on which they arrived.
     by_arrival: int = 0
-    """Of them, those that are undated and fit by the day on which they arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +128,18 @@ class MemberChannel:
     """A channel of which a platform said, when a question was asked, that its asker is a member."""
 
     channel: Channel
+    # What the direct chat said before of this channel's documents, newest last.
     history: tuple[Turn, ...] = ()
-    """What the direct chat said before of this channel's documents, newest last."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredFrom:
     """What a direct chat is shown of the channels that its person is a member of."""
 
+    # All that something is said of: who has left one of them is not shown it again.
     tenants: tuple[TenantName, ...]
-    """All that something is said of: who has left one of them is not shown it again."""
+    # What people call the channel, where it is one.
     name: str = ""
-    """What people call the channel, where it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,41 +148,41 @@ class Question:
 
     id: str
     text: str
+    # Whose documents are searched.
     channel: Channel
-    """Whose documents are searched."""
     asked_at: datetime
+    # Only these may answer; None: every one of the channel.
     documents: frozenset[UUID] | None = None
-    """Only these may answer; None: every one of the channel."""
+    # ``documents`` are all but those of kinds that it excludes: what is no document may answer, too.
     is_exclusion: bool = False
-    """``documents`` are all but those of kinds that it excludes: what is no document may answer, too."""
     filter: AppliedFilter | None = None
+    # Its text with these words, where they were taken out.
     unfiltered: str = ""
-    """Its text with these words, where they were taken out."""
     # As its person wrote it: no rewording or correction of ``text`` replaces it. '' where text is that.
     typed: str = ""
     # The whole message where it is one of several questions in it: what opens domains of web pages.
     message: str = ""
+    # Several documents that it names and asks about: each is searched by itself, in this order.
     compared: tuple[UUID, ...] = ()
-    """Several documents that it names and asks about: each is searched by itself, in this order."""
+    # What its thread said before, newest last.
     history: tuple[Turn, ...] = ()
-    """What its thread said before, newest last."""
+    # What else its words are called here.
     synonyms: tuple[Synonym, ...] = ()
-    """What else its words are called here."""
+    # A second search after one that found too little: only what a person set narrows it.
     is_wide: bool = False
-    """A second search after one that found too little: only what a person set narrows it."""
+    # What its reply is written in.
     language: Language = Language.ENGLISH
-    """What its reply is written in."""
+    # Nobody asked it: it was made up to see whether a document answers.
     is_trial: bool = False
-    """Nobody asked it: it was made up to see whether a document answers."""
+    # The direct chat in which it was asked, where the documents are a library's or a channel's.
     chat: Channel | None = None
-    """The direct chat in which it was asked, where the documents are a library's or a channel's."""
+    # The channels that a direct chat asks, where these are its asker's own: each is searched by itself, and
+    # ``channel`` is one of them.
     members: tuple[MemberChannel, ...] = ()
-    """The channels that a direct chat asks, where these are its asker's own: each is searched by itself, and
-    ``channel`` is one of them."""
+    # Within the channel; None: it stands alone.
     thread: str | None = None
-    """Within the channel; None: it stands alone."""
+    # Who asks, as FOOTNOTE_ADMINS names people, from a verified envelope; '' where that is not known.
     asker: str = ""
-    """Who asks, as FOOTNOTE_ADMINS names people, from a verified envelope; '' where that is not known."""
 
     @property
     def asked_in(self) -> Channel:
@@ -210,16 +210,16 @@ class Passage:
     first_page: int
     last_page: int
     heading_path: tuple[str, ...]
+    # Final relevance, 0-1.
     score: float
-    """Final relevance, 0-1."""
+    # Raw BM25, higher is better; None when the words leg did not find it.
     bm25: float | None
-    """Raw BM25, higher is better; None when the words leg did not find it."""
+    # Cosine; None when the vector leg did not find it.
     vector: float | None
-    """Cosine; None when the vector leg did not find it."""
+    # The analyzer's, of title, headings and text.
     terms: Container[str] = frozenset()
-    """The analyzer's, of title, headings and text."""
+    # What its score is made of, each part 0-1 and by its name, before weights.
     parts: tuple[tuple[str, float], ...] = ()
-    """What its score is made of, each part 0-1 and by its name, before weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,24 +227,24 @@ class AnalyzedQuestion:
     """A question's text with what the search knows of it in its channel."""
 
     text: str
+    # The analyzer's terms, repeated as they occur.
     terms: tuple[str, ...]
-    """The analyzer's terms, repeated as they occur."""
+    # How rare each term that weighs something is in the channel: 0 for one that every chunk holds.
     idf: Mapping[str, float]
-    """How rare each term that weighs something is in the channel: 0 for one that every chunk holds."""
+    # L2-normalised embedding; None when the channel was searched by words alone.
     vector: Sequence[float] | None
-    """L2-normalised embedding; None when the channel was searched by words alone."""
+    # What else its words are called here.
     synonyms: tuple[Synonym, ...] = ()
-    """What else its words are called here."""
+    # The same question in a model's words, each searched for beside it.
     wordings: tuple[AnalyzedQuestion, ...] = ()
-    """The same question in a model's words, each searched for beside it."""
+    # What was misspelt; ``text`` has the first word of each.
     corrections: tuple[Correction, ...] = ()
-    """What was misspelt; ``text`` has the first word of each."""
     # As its person wrote it: what a model is asked, beside what was searched for. '' where text is that.
     typed: str = ""
+    # Its content words, as typed, that stand in no document of the channel.
     unknown: tuple[str, ...] = ()
-    """Its content words, as typed, that stand in no document of the channel."""
+    # What its reply is written in.
     language: Language = Language.ENGLISH
-    """What its reply is written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +252,11 @@ class FoundFigure:
     """A figure that a search came upon."""
 
     publication: LivePublication
+    # Counted from 0 among the figures of its reading.
     number: int
-    """Counted from 0 among the figures of its reading."""
     bm25: float | None
+    # Scores as of a passage.
     vector: float | None
-    """Scores as of a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +265,8 @@ class ChosenFigure:
 
     publication: LivePublication
     figure: Figure
+    # Counted from 0 among the figures of its reading.
     number: int
-    """Counted from 0 among the figures of its reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +274,8 @@ class Rejected:
     """A passage that was found and is no candidate."""
 
     passage: Passage
+    # The candidate that says the same; None: it ranked too low.
     repeats: Passage | None = None
-    """The candidate that says the same; None: it ranked too low."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,12 +283,12 @@ class OpenedWeb:
     """A domain of approved web pages that a question opened."""
 
     domain: str
+    # Those that the question holds.
     keywords: tuple[str, ...]
-    """Those that the question holds."""
+    # The approved pages that were searched.
     pages: tuple[str, ...] = ()
-    """The approved pages that were searched."""
+    # Those of which no text was there yet.
     missing: tuple[str, ...] = ()
-    """Those of which no text was there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,17 +296,17 @@ class Retrieval:
     """What a retriever found."""
 
     question: AnalyzedQuestion
+    # Candidates in final order, at least 20 when there are that many.
     passages: tuple[Passage, ...]
-    """Candidates in final order, at least 20 when there are that many."""
+    # Those found beside them, the best first.
     figures: tuple[FoundFigure, ...] = ()
-    """Those found beside them, the best first."""
     rejected: tuple[Rejected, ...] = ()
+    # Hits that fell, because their publication was not live after the search.
     not_live: int = 0
-    """Hits that fell, because their publication was not live after the search."""
+    # Tokens of what was embedded for it.
     embedded: int = 0
-    """Tokens of what was embedded for it."""
+    # Domains of web pages that it was looked for in, too.
     web: tuple[OpenedWeb, ...] = ()
-    """Domains of web pages that it was looked for in, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,12 +315,12 @@ class Evidence:
 
     number: int
     passage: Passage
+    # (offset, page) wherever a page begins in the passage's text; the first offset is 0.
     page_starts: tuple[tuple[int, int], ...]
-    """(offset, page) wherever a page begins in the passage's text; the first offset is 0."""
+    # The text's offset -> box map: for citations only, never part of a prompt.
     words: Sequence[PlacedWord] = ()
-    """The text's offset -> box map: for citations only, never part of a prompt."""
+    # (offset, headings) of each section, as in a chunk.
     sections: Sections = ()
-    """(offset, headings) of each section, as in a chunk."""
 
     def __post_init__(self) -> None:
         if not self.sections:
@@ -335,11 +335,11 @@ class Evidence:
 class Quote:
     """Words that an answerer says stand in one passage; believed only when they are located."""
 
+    # The number of the passage the answerer named: a hint, never the truth.
     passage: int
-    """The number of the passage the answerer named: a hint, never the truth."""
     text: str
+    # Offset in that passage's text, from an answerer that copied the words itself.
     start: int | None = None
-    """Offset in that passage's text, from an answerer that copied the words itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +348,8 @@ class Claim:
 
     text: str
     quotes: tuple[Quote, ...]
+    # Of a verbatim draft: its text tells where its quotes stand, and is shown in their place.
     is_reference: bool = False
-    """Of a verbatim draft: its text tells where its quotes stand, and is shown in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,16 +357,16 @@ class Draft:
     """What an answerer wrote before anybody checked it. No claims: it found no answer."""
 
     claims: tuple[Claim, ...]
+    # The claims are quotes from the documents, not sentences about them.
     verbatim: bool = False
-    """The claims are quotes from the documents, not sentences about them."""
+    # False where its model says that the evidence does not answer the question.
     is_sufficient: bool = True
-    """False where its model says that the evidence does not answer the question."""
     # What of the question has no answer in the evidence, as its model says; '' where all of it has.
     missing: str = ""
+    # None: no model wrote it, or its endpoint does not say.
     usage: Usage | None = None
-    """None: no model wrote it, or its endpoint does not say."""
+    # All that a model was sent for it.
     prompts: tuple[Prompt, ...] = ()
-    """All that a model was sent for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,28 +421,28 @@ class Citation:
     number: int
     title: str
     file: str
+    # Where most of the quote lies; 0: it is a web page, which has none.
     page: int
-    """Where most of the quote lies; 0: it is a web page, which has none."""
     quote: str
+    # The quote's rectangles on ``page``; empty when nothing could be located.
     boxes: tuple[Box, ...]
-    """The quote's rectangles on ``page``; empty when nothing could be located."""
     url: str
+    # The version that holds it; no two documents share one, though their paths may be equal.
     version_id: int = 0
-    """The version that holds it; no two documents share one, though their paths may be equal."""
+    # What the document is called in its channel, where no other one is called so; with its version.
     name: str = ""
-    """What the document is called in its channel, where no other one is called so; with its version."""
+    # The headings that the quote stands under, from the top.
     section: tuple[str, ...] = ()
-    """The headings that the quote stands under, from the top."""
+    # What the document says of itself beside its name: SOP id, department, day.
     details: tuple[str, ...] = ()
-    """What the document says of itself beside its name: SOP id, department, day."""
+    # The page's text was read from its picture, and may be wrong in a letter or a digit.
     is_ocr: bool = False
-    """The page's text was read from its picture, and may be wrong in a letter or a digit."""
+    # Of an approved web page, whose address is ``file``; '' of a PDF.
     host: str = ""
-    """Of an approved web page, whose address is ``file``; '' of a PDF."""
+    # When a web page was fetched, in ISO 8601 and UTC.
     fetched: str = ""
-    """When a web page was fetched, in ISO 8601 and UTC."""
+    # By which it is kept, and openings of its link are counted; 0 of a web page.
     citation_id: int = 0
-    """By which it is kept, and openings of its link are counted; 0 of a web page."""
 
     @property
     def kind(self) -> str:
@@ -456,17 +456,17 @@ class AnswerFigure:
 
     file: str
     page: int
+    # The document's own words for it, else what a model says of it; '' where neither is known.
     caption: str
-    """The document's own words for it, else what a model says of it; '' where neither is known."""
     box: Box
+    # Opens its page with the figure marked.
     url: str
-    """Opens its page with the figure marked."""
+    # URL of its picture.
     image: str
-    """URL of its picture."""
+    # The [n] of the sentence that speaks of it; 0: there is none.
     number: int = 0
-    """The [n] of the sentence that speaks of it; 0: there is none."""
+    # It is the picture of a table.
     is_table: bool = False
-    """It is the picture of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,8 +476,8 @@ class NearestPage:
     file: str
     page: int
     url: str
+    # Of its document, as sources call it in its channel.
     name: str
-    """Of its document, as sources call it in its channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,8 +495,8 @@ class Milliseconds:
     retrieve: int = 0
     answer: int = 0
     total: int = 0
+    # Until the first words were shown: as the total, where nothing was shown before all of it.
     first: int = 0
-    """Until the first words were shown: as the total, where nothing was shown before all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,8 +504,8 @@ class StageTime:
     """When a stage of answering was gone through."""
 
     name: str
+    # By ``time.perf_counter``.
     began: float
-    """By ``time.perf_counter``."""
     seconds: float
 
 
@@ -514,27 +514,27 @@ class Answer:
     """What a person gets, whatever the platform."""
 
     state: AnswerState
+    # With [n] marks; never a link, mention or image.
     text: str
-    """With [n] marks; never a link, mention or image."""
     citations: tuple[Citation, ...] = ()
     figures: tuple[AnswerFigure, ...] = ()
     passages: tuple[Passage, ...] = ()
     nearest: NearestPage | None = None
     unread: tuple[UnreadFile, ...] = ()
     milliseconds: Milliseconds = field(default_factory=Milliseconds)
+    # What was searched for, when it is not what was typed.
     standalone: str = ""
-    """What was searched for, when it is not what was typed."""
+    # Words that were taken for misspelt, and what was searched for in their place.
     corrections: tuple[Correction, ...] = ()
-    """Words that were taken for misspelt, and what was searched for in their place."""
+    # Words of the question that stand in no document of the channel.
     unknown: tuple[str, ...] = ()
-    """Words of the question that stand in no document of the channel."""
     filter: AppliedFilter | None = None
+    # What is said beside the documents' own words.
     language: Language = Language.ENGLISH
-    """What is said beside the documents' own words."""
+    # A model worded some of it; else all that answers is quoted word for word.
     is_generated: bool = False
-    """A model worded some of it; else all that answers is quoted word for word."""
+    # The channels that it shows something of, where it is not asked in one of them.
     answered_from: AnsweredFrom | None = None
-    """The channels that it shows something of, where it is not asked in one of them."""
     # Whom it names to ask, as FOOTNOTE_ADMINS names people.
     people: tuple[str, ...] = ()
     # Lines of its text that name the places of the passages below them.
@@ -551,8 +551,8 @@ class SourceChange:
     """What a posted answer says of a cited document that was replaced or withdrawn since."""
 
     line: str
+    # Opens the same passage in the newer version; None: there is none.
     page: CitedPage | None
-    """Opens the same passage in the newer version; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -563,13 +563,13 @@ class LocatedQuote:
     start: int
     end: int
     page: int
+    # The passage's own words, as they stand there; a dotted gap between an item's lead and the item.
     quote: str
-    """The passage's own words, as they stand there; a dotted gap between an item's lead and the item."""
     boxes: tuple[Box, ...]
+    # The headings above its end: what comes before may only introduce it.
     section: tuple[str, ...]
-    """The headings above its end: what comes before may only introduce it."""
+    # Parts of a quote that runs over a page's end, one for each page, the main one first.
     parts: tuple[LocatedQuote, ...] = ()
-    """Parts of a quote that runs over a page's end, one for each page, the main one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,8 +577,8 @@ class CitedPage:
     """One source button: all citations of an answer that stand on one page of one document."""
 
     numbers: tuple[int, ...]
+    # ``p. N · name · section``, without the numbers.
     label: str
-    """``p. N · name · section``, without the numbers."""
+    # ``Page N of file.pdf``, where a button cannot be shown.
     fallback: str
-    """``Page N of file.pdf``, where a button cannot be shown."""
     url: str

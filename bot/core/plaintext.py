@@ -25,8 +25,8 @@ BOLD_BEGINS, BOLD_ENDS = "\x02", "\x03"
 
 _NAME = re.compile(r"\w[^\s<>]*[\w/]")
 
+# Follows the first sentences of an answer while the others are written: in any language.
 MORE_TO_COME = "…"
-"""Follows the first sentences of an answer while the others are written: in any language."""
 
 
 def mend(text: str) -> str:

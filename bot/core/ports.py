@@ -26,44 +26,43 @@ from bot.core.models import (
 from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 
+# After so long a platform that has had no answer yet is asked to send again: Slack gives up after three.
 ACK_SECONDS = 2.5
-"""After so long a platform that has had no answer yet is asked to send again: Slack gives up after three."""
 
+# Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``.
 Hold = Callable[[], Awaitable[None]]
-"""Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``."""
 
+# Keeps for good what names our message in a chat, in place of what was kept of it before.
+#
+# It raises ``storage.errors.LeaseLost`` where the question is not ours any more.
 Keep = Callable[[dict[str, Any]], Awaitable[None]]
-"""Keeps for good what names our message in a chat, in place of what was kept of it before.
 
-It raises ``storage.errors.LeaseLost`` where the question is not ours any more.
-"""
-
+# Called with each sentence of a draft as soon as it and its quotes are complete.
 OnClaim = Callable[[Claim], None]
-"""Called with each sentence of a draft as soon as it and its quotes are complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """A verified platform event that asks something."""
 
+    # From the verified envelope only.
     key: ChannelKey
-    """From the verified envelope only."""
     channel_name: str | None
+    # The platform's event id with its installation: the same event may be delivered again.
     event_key: str
-    """The platform's event id with its installation: the same event may be delivered again."""
+    # The message with its installation and conversation: it may arrive as several events.
     message_key: str
-    """The message with its installation and conversation: it may arrive as several events."""
+    # Within the channel; '' where all that is said there is one running conversation.
     thread: str
-    """Within the channel; '' where all that is said there is one running conversation."""
+    # Without the bot's mention.
     text: str
-    """Without the bot's mention."""
+    # Where to reply, as the platform's own messenger wants it; stored as JSON.
     address: dict[str, Any]
-    """Where to reply, as the platform's own messenger wants it; stored as JSON."""
+    # Whether it is a chat between one person of the installation and the bot; None: the envelope does not
+    # say, and what an earlier one said holds.
     is_direct: bool | None = None
-    """Whether it is a chat between one person of the installation and the bot; None: the envelope does not
-    say, and what an earlier one said holds."""
+    # Nobody mentioned us: it asks us only in a thread in which we answer already.
     is_unaddressed: bool = False
-    """Nobody mentioned us: it asks us only in a thread in which we answer already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,33 +70,33 @@ class AnnouncementEntry:
     """One file or folder of an announcement."""
 
     headline: str
+    # What could not be read and why, or what to do.
     notes: tuple[str, ...] = ()
-    """What could not be read and why, or what to do."""
+    # Questions that were tried and that this file answers.
     questions: tuple[str, ...] = ()
-    """Questions that were tried and that this file answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
     """What one message says."""
 
+    # Names the message, so that it can be found again.
     id: str
-    """Names the message, so that it can be found again."""
     lead: str
     entries: tuple[AnnouncementEntry, ...]
+    # How many files there are beside the named ones.
     more: tuple[str, ...] = ()
-    """How many files there are beside the named ones."""
+    # Buttons that open the files' first pages.
     sources: tuple[CitedPage, ...] = ()
-    """Buttons that open the files' first pages."""
+    # Tried questions of the channel that a button each asks, where the platform can.
     questions: tuple[str, ...] = ()
-    """Tried questions of the channel that a button each asks, where the platform can."""
 
 
+# Commits a message of a chat platform for good; False when it was known already, or asks others.
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
-"""Commits a message of a chat platform for good; False when it was known already, or asks others."""
 
+# Keeps what people call a channel.
 NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
-"""Keeps what people call a channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +105,23 @@ class ChannelOverview:
 
     tenant: TenantName
     name: str
+    # All of them with what they say of themselves, a line each, and those that cannot be read.
     documents: str
-    """All of them with what they say of themselves, a line each, and those that cannot be read."""
+    # The new and changed ones, a line each; '' where there are none.
     news: str
-    """The new and changed ones, a line each; '' where there are none."""
+    # Tried questions.
     questions: tuple[str, ...]
-    """Tried questions."""
 
 
+# Reads channels that may be shown; those without documents are left out.
 ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOverview]]]
-"""Reads channels that may be shown; those without documents are left out."""
 
 
+# Reads tried questions of what the direct chats of a platform's installation are asked about.
 ReadQuestions = Callable[[Platform, str], Awaitable[Sequence[str]]]
-"""Reads tried questions of what the direct chats of a platform's installation are asked about."""
 
+# Reads what a person asked of channels that may be shown, newest first: at most so many.
 ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
-"""Reads what a person asked of channels that may be shown, newest first: at most so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +136,16 @@ class GivenAnswer:
 class LinkPreview:
     """What a link of ours opens."""
 
+    # Of the channel that it belongs to: nobody else is shown this.
     tenant: TenantName
-    """Of the channel that it belongs to: nobody else is shown this."""
+    # Page and document, as on a source's button.
     label: str
-    """Page and document, as on a source's button."""
+    # The passage that is marked; '' where nothing is.
     quote: str
-    """The passage that is marked; '' where nothing is."""
 
 
+# Reads a URL; None when it is no link of ours that holds right now.
 PreviewLink = Callable[[str], Awaitable[LinkPreview | None]]
-"""Reads a URL; None when it is no link of ours that holds right now."""
 
 
 class SetShared(Protocol):
@@ -156,17 +155,16 @@ class SetShared(Protocol):
         """False when that is known already, or nothing is known of the question."""
 
 
+# The sources of the answer to a question (channel, question) with new links, for who may have them.
+#
+# It raises ``storage.errors.InfrastructureError``.
 RenewLinks = Callable[[int, str, Language], Awaitable[Answer]]
-"""The sources of the answer to a question (channel, question) with new links, for who may have them.
-
-It raises ``storage.errors.InfrastructureError``.
-"""
+# Keeps that a channel is gone, or that we are no more in it.
 LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
-"""Keeps that a channel is gone, or that we are no more in it."""
+# Keeps that a channel is called otherwise by its platform from now on.
 MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
-"""Keeps that a channel is called otherwise by its platform from now on."""
+# (a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``.
 ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
-"""(a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +173,16 @@ class StopRequest:
 
     key: ChannelKey
     thread: str
+    # Of the message that the thread would hang on, where what is said runs on in the chat itself.
     message_key: str
-    """Of the message that the thread would hang on, where what is said runs on in the chat itself."""
+    # Whether the question of an address was asked before.
     covers: Callable[[dict[str, Any]], bool]
-    """Whether the question of an address was asked before."""
 
 
+# Keeps that a message is that of a certain question; False when it is another one's.
 TakeMessage = Callable[[dict[str, Any]], Awaitable[bool]]
-"""Keeps that a message is that of a certain question; False when it is another one's."""
+# Keeps that questions are not to be answered; False when none is in work.
 StopQuestions = Callable[[StopRequest], Awaitable[bool]]
-"""Keeps that questions are not to be answered; False when none is in work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +190,15 @@ class ChatIntake:
     """What Slack hands to us: what it is given is kept for good before a call returns."""
 
     receive: Receive
+    # A known question was asked in other words: it is answered anew. False: it is unknown, or the same.
     edit: Receive
-    """A known question was asked in other words: it is answered anew. False: it is unknown, or the same."""
+    # A message was deleted: if it asked us, its words and its answer are erased.
     withdraw: Callable[[Platform, str], Awaitable[WithdrawnItem | None]]
-    """A message was deleted: if it asked us, its words and its answer are erased."""
+    # The answer to the question of a message key, as long as it is kept.
     given: Callable[[Platform, str], Awaitable[GivenAnswer | None]]
-    """The answer to the question of a message key, as long as it is kept."""
     set_shared: SetShared
+    # We joined a channel.
     join: Callable[[ChannelKey], Awaitable[None]]
-    """We joined a channel."""
     leave: LeaveChannel
     name_channel: NameChannel
     overviews: ReadOverviews
@@ -211,8 +209,8 @@ class ChatIntake:
     move: MoveChannel
     moves: ReadMoves
     stop: StopQuestions
+    # A stream is that of the question of a message key; False: of another one.
     take: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
-    """A stream is that of the question of a message key; False: of another one."""
 
 
 class JoinAt(Protocol):
@@ -224,12 +222,11 @@ class JoinAt(Protocol):
         """Keep it; ``address`` is as of a message, and ``name`` and ``is_direct`` are, too."""
 
 
+# Draws what a figure's ``image`` link opens.
+#
+# It raises ``LinkError`` where that opens nothing any more, ``storage.errors.DocumentError`` where the page
+# cannot be drawn, and ``storage.errors.InfrastructureError`` or OSError where nobody can draw it just now.
 DrawFigure = Callable[[AnswerFigure], Awaitable[PageImage]]
-"""Draws what a figure's ``image`` link opens.
-
-It raises ``LinkError`` where that opens nothing any more, ``storage.errors.DocumentError`` where the page
-cannot be drawn, and ``storage.errors.InfrastructureError`` or OSError where nobody can draw it just now.
-"""
 
 
 class Announcer(Protocol):
@@ -358,11 +355,10 @@ class NoteWriter(Protocol):
         """
 
 
+# Takes the file of a message, once; None: it is read, and the words beside it can be asked.
+#
+# It raises ``FileBeingRead`` until then.
 TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
-"""Takes the file of a message, once; None: it is read, and the words beside it can be asked.
-
-It raises ``FileBeingRead`` until then.
-"""
 
 
 class Messenger(Protocol):

@@ -20,8 +20,8 @@ from storage.clock import utc_now
 Json = dict[str, Any]
 
 MAX_WEEKS = 12
+# A document is called recent when its day lies no further before the question.
 RECENT_DAYS = 365
-"""A document is called recent when its day lies no further before the question."""
 
 ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
 WITH_SOURCES = {*ANSWERED, AnswerState.PASSAGES}
@@ -36,10 +36,10 @@ class QualityFigure:
     """One figure of a week."""
 
     label: str
+    # ``share`` (0-1), ``ms``, ``tokens``, or ``''``: a number.
     unit: str
-    """``share`` (0-1), ``ms``, ``tokens``, or ``''``: a number."""
+    # Of the questions that were searched for; None: nothing to measure it by is kept.
     of: Callable[[Facts], float | None]
-    """Of the questions that were searched for; None: nothing to measure it by is kept."""
 
 
 def _mean(values: Iterable[float]) -> float | None:
@@ -120,6 +120,7 @@ def _milliseconds(part: str) -> Callable[[Facts], float | None]:
     return lambda facts: _median(one.milliseconds[part] for one in facts if part in one.milliseconds)
 
 
+# By name. Times are medians, tokens means of the questions for which a model was asked.
 FIGURES: dict[str, QualityFigure] = {
     "answered": QualityFigure("answered", "share", _share_of(*ANSWERED)),
     "passages": QualityFigure("passages shown", "share", _share_of(AnswerState.PASSAGES)),
@@ -139,19 +140,18 @@ FIGURES: dict[str, QualityFigure] = {
     "prompt_tokens": QualityFigure("tokens read by a model", "tokens", _tokens("prompt")),
     "completion_tokens": QualityFigure("tokens written by it", "tokens", _tokens("completion")),
 }
-"""By name. Times are medians, tokens means of the questions for which a model was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Week:
     """The questions of one week of a channel."""
 
+    # Its Monday.
     begins: date
-    """Its Monday."""
     questions: int
     figures: Mapping[str, float | None]
+    # False: retention has removed some of its records, or all.
     is_whole: bool
-    """False: retention has removed some of its records, or all."""
 
     @property
     def is_kept(self) -> bool:
@@ -165,13 +165,13 @@ class ChannelQuality:
 
     channel_id: int
     kept_since: datetime
+    # Oldest first, without a gap, up to the present one.
     weeks: Sequence[Week]
-    """Oldest first, without a gap, up to the present one."""
     questions: int
+    # Of all these weeks.
     figures: Mapping[str, float | None]
-    """Of all these weeks."""
+    # What was kept of an earlier time to hold them to.
     baseline: Mapping[str, float | None] | None
-    """What was kept of an earlier time to hold them to."""
 
     def as_json(self, channel: str) -> Json:
         """As ``footnote quality --json`` prints it."""

@@ -17,8 +17,8 @@ _HOLDS = {">=": operator.ge, "<=": operator.le}
 class Limit:
     """What is asked of one figure."""
 
+    # ``>=`` or ``<=``.
     sign: str
-    """``>=`` or ``<=``."""
     value: float
 
     def is_met(self, value: float) -> bool:
@@ -40,14 +40,15 @@ def at_most(value: float) -> Limit:
     return Limit("<=", value)
 
 
+# Figure of ``bot.core.quality`` -> what is asked of it: first guesses, no channel's weeks were measured.
 FIGURE_TARGETS: Mapping[str, Limit] = {
     "documents": at_least(1.2),
     "fitting": at_least(0.80),
     "first_ms": at_most(3000),
     "total_ms": at_most(10000),
 }
-"""Figure of ``bot.core.quality`` -> what is asked of it: first guesses, no channel's weeks were measured."""
 
+# Measure of labelled questions -> what is asked where quotes answer.
 QUOTE_TARGETS: Mapping[str, Limit] = {
     "off subject, plain no": at_least(0.85),
     "absent here, plain no": at_least(0.50),
@@ -58,14 +59,13 @@ QUOTE_TARGETS: Mapping[str, Limit] = {
     "characters a reply": at_most(600),
     "misspelt: hit@5 lost": at_most(0.05),
 }
-"""Measure of labelled questions -> what is asked where quotes answer."""
+# The same where a model answers.
 MODEL_TARGETS: Mapping[str, Limit] = {
     "answerable claimed": at_least(0.95),
     "off subject claimed": at_most(0.05),
     "absent here claimed": at_most(0.15),
 }
-"""The same where a model answers."""
+# Share of the quoted words that are marked on their page.
 MARKED_WORDS = at_least(0.98)
-"""Share of the quoted words that are marked on their page."""
+# Marks that lie on other words.
 MISPLACED_MARKS = at_most(0)
-"""Marks that lie on other words."""

@@ -41,17 +41,17 @@ from storage.text.token_counts import count_tokens
 
 Json = dict[str, Any]
 
+# Of all prompts of a record together; what goes beyond is cut off, and the record says so.
 MAX_PROMPT_CHARS = 400_000
-"""Of all prompts of a record together; what goes beyond is cut off, and the record says so."""
+# Characters kept of a question, however long it was.
 MAX_QUESTION_CHARS = 10_000
-"""Characters kept of a question, however long it was."""
+# First candidates that say how varied and how recent an answer's sources are.
 LEADING = 5
-"""First candidates that say how varied and how recent an answer's sources are."""
+# Characters kept of a passage that was found.
 PREVIEW_CHARS = 160
-"""Characters kept of a passage that was found."""
 
+# Scores that order candidates, in turn: both legs, fused, with document and words, with age, reranked.
 STAGES = ("bm25", "vector", "mix", "relevance", "ranked", "reranked")
-"""Scores that order candidates, in turn: both legs, fused, with document and words, with age, reranked."""
 
 NOWHERE = "stands in no passage word for word"
 AMBIGUOUS = "too short: stands at several places"
@@ -62,8 +62,8 @@ class TimedListener:
 
     def __init__(self, listener: AnswerListener) -> None:
         self._listener = listener
+        # By ``time.perf_counter``; None while nothing was shown.
         self.began: float | None = None
-        """By ``time.perf_counter``; None while nothing was shown."""
 
     def show(self, text: str) -> None:
         """Show it."""
@@ -80,16 +80,16 @@ class SearchAttempt:
 
     question: Question
     retrieval: Retrieval
+    # How many of the first candidates were read.
     read: int = 0
-    """How many of the first candidates were read."""
+    # These, and the text around them; None where a figure alone may answer.
     evidence: Sequence[Evidence] | None = None
-    """These, and the text around them; None where a figure alone may answer."""
+    # What may be quoted of the evidence, best first.
     quotes: RankedQuotes | None = None
-    """What may be quoted of the evidence, best first."""
+    # Whether the evidence answers; None: it was not judged.
     verdict: Verdict | None = None
-    """Whether the evidence answers; None: it was not judged."""
+    # Of the documents that the question compares those that answer, or come near.
     answering: tuple[UUID, ...] = ()
-    """Of the documents that the question compares those that answer, or come near."""
 
     @property
     def found_nothing(self) -> bool:
@@ -103,8 +103,8 @@ class Trace:
 
     most_read: int
     searches: list[SearchAttempt] = field(default_factory=list)
+    # The one of them that the answer is made of.
     judged: SearchAttempt | None = None
-    """The one of them that the answer is made of."""
     attempts: Sequence[Attempt] = ()
     calls: list[AuxiliaryCall] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)

@@ -12,10 +12,10 @@ from storage.chat.traces import QuestionRecords
 from storage.errors import StorageError
 from storage.task_group import cancel_and_wait
 
+# Records that wait to be kept; further ones are let go.
 MAX_QUEUED = 200
-"""Records that wait to be kept; further ones are let go."""
+# How long the end waits for those that are not kept yet.
 DRAIN_SECONDS = 5.0
-"""How long the end waits for those that are not kept yet."""
 
 CountQuestion = Callable[[QuestionRecord], None]
 

@@ -17,12 +17,12 @@ from typing import Any
 from bot.core.models import Answer, AnswerState, AppliedFilter, Language
 from storage.models import Channel, Platform
 
+# Files that are named before the others are only counted.
 FILES_NAMED = 3
-"""Files that are named before the others are only counted."""
+# Words of a question that are named for standing in no document.
 WORDS_NAMED = 3
-"""Words of a question that are named for standing in no document."""
+# Languages that say "0 document" (Unicode CLDR, plural rules).
 ZERO_IS_ONE = {Language.FRENCH, Language.PORTUGUESE}
-"""Languages that say "0 document" (Unicode CLDR, plural rules)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,15 +25,15 @@ from storage.installations.slack_installations import SlackInstallation, SlackIn
 from storage.settings import OPENAI
 from storage.stores import open_embedder
 
+# A model of one's own may be loaded first.
 MODEL_SECONDS = 15.0
-"""A model of one's own may be loaded first."""
 REPLY_TOKENS = 16
 TOKEN_SECONDS = 4.0
 TEAMS_MEND = (
     f"see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: {docs_url('teams.md')}"
 )
+# Workspaces that are asked for, newest installations or not.
 MAX_WORKSPACES = 20
-"""Workspaces that are asked for, newest installations or not."""
 
 PAGES = docs_url("troubleshooting.md")
 TOKEN_PAGE = f"{PAGES}#slack-refuses-the-token"

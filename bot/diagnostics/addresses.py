@@ -22,8 +22,8 @@ from storage.installations.link_keys import LinkKeyStore
 
 REQUEST_SECONDS = 4.0
 CERTIFICATE_WARN = timedelta(days=14)
+# Slack and Microsoft refuse, and are refused, when clocks differ by five minutes.
 CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
-"""Slack and Microsoft refuse, and are refused, when clocks differ by five minutes."""
 
 PAGES = docs_url("troubleshooting.md")
 MACHINES_PAGE, PROXY_PAGE = docs_url("machines.md"), docs_url("proxy.md")

@@ -14,8 +14,8 @@ from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok
 from storage.errors import docs_url
 from storage.settings import StorageSettings
 
+# For what loads a model, or lists whole channels.
 LONG_SECONDS = 15.0
-"""For what loads a model, or lists whole channels."""
 
 PAGES = docs_url("troubleshooting.md")
 SETTINGS_PAGE = f"{PAGES}#a-setting-is-refused"

@@ -20,18 +20,18 @@ from storage.queues.inventory import Inventory
 from storage.sql.database import Database
 from storage.threads import run_in_thread
 
+# Folders and channels that are named; a report is read by a person.
 MAX_NAMED = 10
-"""Folders and channels that are named; a report is read by a person."""
+# After so long no further channel is compared: the reconciler compares all of them.
 COMPARE_SECONDS = 8.0
-"""After so long no further channel is compared: the reconciler compares all of them."""
 FOLDER_SECONDS = 3.0
 
 PAGES = docs_url("troubleshooting.md")
 
+# Every mistake of the folder map.
 MapMistakes = Callable[[], Sequence[object]]
-"""Every mistake of the folder map."""
+# The locations that a sound folder map names.
 MapLocations = Callable[[], Sequence[str]]
-"""The locations that a sound folder map names."""
 
 
 async def check_folders(

@@ -18,8 +18,8 @@ from storage.files.store_owner import store_fault
 from storage.stores import open_blob_store, weaviate_address
 from storage.threads import run_in_thread
 
+# How long an engine may take for one answer.
 SECONDS = 3.0
-"""How long an engine may take for one answer."""
 PAGES = docs_url("troubleshooting.md")
 START = "start `footnote serve`"
 

@@ -18,13 +18,13 @@ from storage.settings import StorageSettings
 from storage.threads import run_in_thread
 
 GIGABYTE = 1 << 30
+# Free room: a PDF needs some times its size while it is read, and a full disk stops everything.
 DISK_WARN_BYTES, DISK_FAIL_BYTES = 5 * GIGABYTE, GIGABYTE // 2
-"""Free room: a PDF needs some times its size while it is read, and a full disk stops everything."""
+# What ``serve`` needs with one worker: itself, the models of layout and OCR, and a child that reads.
 MEMORY_BYTES = 2 * GIGABYTE
-"""What ``serve`` needs with one worker: itself, the models of layout and OCR, and a child that reads."""
 FREE_MEMORY_BYTES = GIGABYTE // 2
+# The PDF process loads its libraries first, on a busy machine for some seconds.
 START_SECONDS = 20.0
-"""The PDF process loads its libraries first, on a busy machine for some seconds."""
 
 PAGES = docs_url("troubleshooting.md")
 CGROUP = Path("/sys/fs/cgroup")

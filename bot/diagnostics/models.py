@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+# How long one check may take, unless it says otherwise.
 CHECK_SECONDS = 5.0
-"""How long one check may take, unless it says otherwise."""
 
 
 class CheckState(StrEnum):
     """How a thing stands."""
 
     OK = "ok"
+    # It works, and should not stay so.
     WARN = "warn"
-    """It works, and should not stay so."""
+    # Something does not work.
     FAIL = "fail"
-    """Something does not work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Finding:
     """What a check found."""
 
     state: CheckState
+    # How things stand, in one sentence.
     text: str
-    """How things stand, in one sentence."""
+    # What to do; '' where all is well.
     mend: str = ""
-    """What to do; '' where all is well."""
+    # Address of the section of the docs that says more.
     page: str = ""
-    """Address of the section of the docs that says more."""
 
 
 def ok(text: str) -> Finding:
@@ -55,12 +55,12 @@ Examine = Callable[[], Awaitable[Finding | Sequence[Finding]]]
 class HealthCheck:
     """One thing to look at."""
 
+    # What a line calls it, in a word or two.
     name: str
-    """What a line calls it, in a word or two."""
+    # Looks, and changes nothing. An error of storage that it raises is a failure with its sentence.
     examine: Examine
-    """Looks, and changes nothing. An error of storage that it raises is a failure with its sentence."""
+    # Where the docs say more of what goes wrong in a way that the check does not name.
     page: str
-    """Where the docs say more of what goes wrong in a way that the check does not name."""
     seconds: float = CHECK_SECONDS
 
 

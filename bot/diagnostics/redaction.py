@@ -21,13 +21,13 @@ from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, read_dotenv, read_toml
 
 HIDDEN = "•••"
+# A shorter one would take words apart that have nothing to do with it.
 MIN_SECRET_CHARS = 4
-"""A shorter one would take words apart that have nothing to do with it."""
 _USER_INFO = re.compile(r"(?<=://)[^/\s@]+@")
 _QUERY = re.compile(r"\?[^\s#'\"]+")
 _URL = re.compile(r"\w+://\S+")
+# What looks like a token, wherever it comes from.
 _TOKEN = re.compile(r"\b(xox[a-z]-|xapp-|xoxe\.|sk-)[\w.-]{6,}|\bBearer\s+\S+")
-"""What looks like a token, wherever it comes from."""
 
 
 class Redactor:

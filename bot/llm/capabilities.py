@@ -11,13 +11,13 @@ from enum import StrEnum
 
 from storage.clock import steady_seconds
 
+# Seconds for which a feature is left out before it is tried again.
 REST_SECONDS = 3600.0
-"""Seconds for which a feature is left out before it is tried again."""
+# Failures in a row that do not name their cause, after which a feature counts as refused.
 MAX_FAILURES = 3
-"""Failures in a row that do not name their cause, after which a feature counts as refused."""
 
+# What a reasoning model may think beside its reply: its limit counts both.
 REASONING_TOKENS = 4000
-"""What a reasoning model may think beside its reply: its limit counts both."""
 
 
 class Feature(StrEnum):
@@ -26,10 +26,10 @@ class Feature(StrEnum):
     SCHEMA = "response_format"
     STREAM = "stream"
     STREAM_USAGE = "stream_options"
+    # Reasoning models take their own only.
     TEMPERATURE = "temperature"
-    """Reasoning models take their own only."""
+    # Reasoning models call it ``max_completion_tokens``, and count what they think.
     MAX_TOKENS = "max_tokens"
-    """Reasoning models call it ``max_completion_tokens``, and count what they think."""
 
 
 class Capabilities:

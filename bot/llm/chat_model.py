@@ -32,9 +32,10 @@ log = logging.getLogger(__name__)
 _JITTER = secrets.SystemRandom()
 
 MAX_TRIES = 3
+# Seconds; an endpoint that asks for a longer pause counts as unavailable.
 MAX_PAUSE_SECONDS = 5.0
-"""Seconds; an endpoint that asks for a longer pause counts as unavailable."""
 
+# The endpoint answered, but not with a completion; all other errors of the SDK mean it is unavailable.
 UNUSABLE: tuple[type[Exception], ...] = (
     openai.APIResponseValidationError,
     openai.LengthFinishReasonError,
@@ -42,14 +43,13 @@ UNUSABLE: tuple[type[Exception], ...] = (
     JSONDecodeError,
     UnicodeDecodeError,
 )
-"""The endpoint answered, but not with a completion; all other errors of the SDK mean it is unavailable."""
 
 BROKEN: tuple[type[Exception], ...] = (openai.OpenAIError, *UNUSABLE)
 TRANSIENT = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
 REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
+# Called with each piece of a reply's text as it comes, and never twice with one.
 OnDelta = Callable[[str], None]
-"""Called with each piece of a reply's text as it comes, and never twice with one."""
 
 _T = TypeVar("_T")
 
@@ -60,10 +60,10 @@ class ChatRequest:
 
     system: str
     user: str
+    # Longest reply.
     tokens: int
-    """Longest reply."""
+    # JSON schema of the reply, in the subset that strict mode takes.
     schema: Mapping[str, Any] | None = None
-    """JSON schema of the reply, in the subset that strict mode takes."""
 
 
 class SchemaRefused(ModelUnavailable):
@@ -331,13 +331,13 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 class ShortRequest:
     """What a model is asked for."""
 
+    # What the record of a question calls it.
     purpose: str
-    """What the record of a question calls it."""
     system: str
     user: str
     schema: Mapping[str, Any]
+    # Longest reply.
     tokens: int
-    """Longest reply."""
 
 
 class ModelCalls:

@@ -11,8 +11,8 @@ from bot.core.verification.facts import unsupported
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 
 MAX_WORDINGS = 2
+# Characters of a wording.
 MAX_WORDING_CHARS = 300
-"""Characters of a wording."""
 
 _TOKENS = 160
 _SCHEMA = object_schema({"wordings": {"type": "array", "items": {"type": "string"}}})

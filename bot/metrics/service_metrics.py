@@ -14,17 +14,17 @@ from prometheus_client.process_collector import ProcessCollector
 from bot.core.trace import QuestionRecord, Trace
 
 ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+# Seconds; Slack waits for 3, Teams for 15.
 REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1.0, 2.5, 10.0)
-"""Seconds; Slack waits for 3, Teams for 15."""
+# What models are asked for; whatever else is ``other``, but for figures, which have ``describe``.
 PURPOSES = ("answer", "reword", "rewrite", "translate", "rerank")
-"""What models are asked for; whatever else is ``other``, but for figures, which have ``describe``."""
+# What a question goes through, as its trace names it.
 STAGES = ("understand", "retrieve", "judge", "write", "cite")
-"""What a question goes through, as its trace names it."""
+# Route -> (door, statuses that say that a signature or token was not ours).
 REFUSALS = {
     "slack_events": ("slack", (401,)),
     "teams_messages": ("teams", (401, 403)),
 }
-"""Route -> (door, statuses that say that a signature or token was not ours)."""
 
 
 class ServiceMetrics:

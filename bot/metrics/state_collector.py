@@ -19,11 +19,12 @@ from storage.documents.workload import WorkCount, read_workload
 from storage.errors import DatabaseUnavailable
 from storage.sql.database import Database
 
+# So long one reading of SQL answers every scrape.
 KEPT_SECONDS = 5.0
-"""So long one reading of SQL answers every scrape."""
+# A database that is slower counts as down for this scrape.
 READ_SECONDS = 5.0
-"""A database that is slower counts as down for this scrape."""
 
+# (table, state, rung) -> the queue that it stands in.
 QUEUES = {
     ("inbox", "waiting", ""): "questions",
     ("outbox", "posting", ""): "replies",
@@ -35,29 +36,28 @@ QUEUES = {
     ("publication", "pending", "quick"): "publications",
     ("publication", "pending", "full"): "publications",
 }
-"""(table, state, rung) -> the queue that it stands in."""
 RUNGS = ("quick", "full")
+# Table -> its states; one that nothing is in is exported as 0, or nobody could tell when the first comes.
 STATES = {
     "reading": ("waiting", "done", "failed"),
     "publication": ("pending", "live", "retired", "removed"),
     "document": ("present", "quarantined", "deleted"),
     "web_page": ("read", "failing", "waiting"),
 }
-"""Table -> its states; one that nothing is in is exported as 0, or nobody could tell when the first comes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountSources:
     """Counts that are kept where the work is done, by fixed names; read, never reset."""
 
+    # Cache -> (hits, misses).
     cache_hits: Callable[[], Mapping[str, tuple[int, int]]]
-    """Cache -> (hits, misses)."""
+    # Outcome -> fetches of approved web pages.
     web_fetches: Callable[[], Mapping[str, int]]
-    """Outcome -> fetches of approved web pages."""
+    # Parts that do not work.
     not_ready: Callable[[], Awaitable[Sequence[str]]]
-    """Parts that do not work."""
+    # All of them.
     parts: Sequence[str]
-    """All of them."""
 
 
 class StateCollector(Collector):

@@ -29,8 +29,8 @@ from storage.errors import EngineStartError
 from storage.task_group import gather_or_cancel
 from storage.text.token_counts import MODEL, TOKENIZER, open_tokenizer
 
+# Pairs of like length that run together: few, so that all threads have work and a deadline is kept.
 BATCH = 4
-"""Pairs of like length that run together: few, so that all threads have work and a deadline is kept."""
 
 _NUMBERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _PADDING = ("[PAD]", "<pad>")

@@ -14,11 +14,11 @@ from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
 
+# Of a passage that the model reads, on average: those that rank last are left out when there are more.
 PASSAGE_TOKENS = 400
-"""Of a passage that the model reads, on average: those that rank last are left out when there are more."""
 
+# Of the reply, for each passage and around them.
 POINT_TOKENS, MIN_TOKENS = 24, 32
-"""Of the reply, for each passage and around them."""
 
 MAX_POINTS = 10
 

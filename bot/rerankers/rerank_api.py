@@ -14,8 +14,8 @@ from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import reranker_text
 from storage.text.token_counts import cut_tokens
 
+# Statuses by which an endpoint may refuse a form that it does not know.
 OTHER_FORM = (400, 415, 422)
-"""Statuses by which an endpoint may refuse a form that it does not know."""
 
 _CHECK = "check FOOTNOTE_RERANK_URL, FOOTNOTE_RERANK_MODEL and FOOTNOTE_RERANK_KEY"
 

@@ -77,10 +77,10 @@ Acknowledge = Callable[..., Awaitable[BoltResponse]]
 class _Socket(Protocol):
     """The part of Slack's Socket Mode client that we steer; it reconnects by itself until closed."""
 
+    # The connection, from the WebSocket's handshake on.
     current_session: Any
-    """The connection, from the WebSocket's handshake on."""
+    # Called with the client, each message, and that as it came.
     message_listeners: list[Any]
-    """Called with the client, each message, and that as it came."""
 
     async def connect(self) -> None: ...
 
@@ -160,8 +160,8 @@ class SlackAdapter:
         self._calls = DeadlineCalls(ACK_SECONDS)
         self._app = self._bolt_app()
         self._socket: _Socket | None = None
+        # The connection that Slack said hello on.
         self._greeted: Any = None
-        """The connection that Slack said hello on."""
         self._connecting: asyncio.Task[None] | None = None
 
     def add_routes(self, app: web.Application) -> None:

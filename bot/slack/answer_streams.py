@@ -30,12 +30,12 @@ from storage.recent_items import RecentItems
 
 Json = dict[str, Any]
 
+# No stream is begun for so long after Slack refused one of the same workspace.
 QUIET_SECONDS = 300.0
-"""No stream is begun for so long after Slack refused one of the same workspace."""
+# Installations of which that is known.
 MAX_QUIET = 1000
-"""Installations of which that is known."""
+# Sentences that are streamed; Slack takes 50 blocks.
 MAX_BLOCKS = 40
-"""Sentences that are streamed; Slack takes 50 blocks."""
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +46,10 @@ class AnswerStreams:
     def __init__(self, *, is_wanted: bool) -> None:
         """``is_wanted``: a model writes answers, so that there is something to stream."""
         self._is_wanted = is_wanted
+        # By installation: what one workspace refuses, another one may take.
         self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
-        """By installation: what one workspace refuses, another one may take."""
+        # What was shown in the streams that this process began, by their ts; None: it has ended.
         self._shown: dict[str, list[str] | None] = {}
-        """What was shown in the streams that this process began, by their ts; None: it has ended."""
 
     def may_hold(self, address: Json) -> bool:
         """Whether the question of this address may have been given a stream; one about a file waits."""

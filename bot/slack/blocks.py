@@ -38,18 +38,18 @@ from bot.core.wording import ReplyWords, reply_words
 
 Block = dict[str, Any]
 
+# Characters of all blocks; Slack was seen to refuse a message at about 13,200.
 MESSAGE = 12_000
-"""Characters of all blocks; Slack was seen to refuse a message at about 13,200."""
 SECTION = 3000
 UNDERSTOOD = 300
 OPTIONS = 5
 NOTIFICATION = 3000
+# Of a link in the middle of the text; its button holds the whole of it.
 MAX_LINK_CHARS = 600
-"""Of a link in the middle of the text; its button holds the whole of it."""
 
 _UNIT = re.compile(rf"\[(\d{{1,3}})\]|{BOLD_BEGINS}(.+?){BOLD_ENDS}|.", re.DOTALL)
+# The ``block_id`` of a figure's picture.
 _PICTURE = re.compile(r"picture-(?P<number>\d+)-(?P<file>.+)")
-"""The ``block_id`` of a figure's picture."""
 _IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " ": "%20"})
 
 
@@ -57,8 +57,8 @@ _IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " "
 class SlackMessage:
     """What ``chat.postMessage`` and ``chat.update`` take."""
 
+    # For notifications, and where blocks are not shown.
     text: str
-    """For notifications, and where blocks are not shown."""
     blocks: tuple[Block, ...]
 
 
@@ -228,10 +228,10 @@ def _section(text: str) -> Block:
 class _Part(NamedTuple):
     """A piece of the text that fits a section."""
 
+    # Escaped and with its links.
     text: str
-    """Escaped and with its links."""
+    # Marks after whose line it ends, because a picture stands there.
     numbers: tuple[int, ...]
-    """Marks after whose line it ends, because a picture stands there."""
 
 
 def _parts(
@@ -275,8 +275,8 @@ class _Unit(NamedTuple):
     """Character, mark of a source, or heading: never torn apart."""
 
     text: str
+    # Escaped, or the link that only this renderer makes.
     shown: str
-    """Escaped, or the link that only this renderer makes."""
 
 
 def _units(text: str, links: Mapping[int, str], *, is_first_only: bool = False) -> list[_Unit]:

@@ -12,15 +12,15 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
+# Of a workspace, a channel or a person.
 SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
-"""Of a workspace, a channel or a person."""
+# Of a message or an event: seconds.
 _TS = re.compile(r"\d{1,12}\.\d{1,8}")
-"""Of a message or an event: seconds."""
 _BROADCAST = "thread_broadcast"
 # What a person says: a plain message, one with files, "/me ...", a reply also sent to the channel.
 _SAID = (None, "file_share", "me_message", _BROADCAST)
+# Mentions of people, groups, or everybody.
 _OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
-"""Mentions of people, groups, or everybody."""
 _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -132,8 +132,8 @@ def read_join(envelope: Json) -> ChannelKey | None:
     return ChannelKey(Platform.SLACK, installation, channel)
 
 
+# Somebody pressed the button that Slack shows while we are at work in a thread.
 STOPPED = "agent_session_stopped"
-"""Somebody pressed the button that Slack shows while we are at work in a thread."""
 
 
 def read_stop(envelope: Json) -> StopRequest | None:
@@ -153,8 +153,8 @@ def read_stop(envelope: Json) -> StopRequest | None:
     return StopRequest(key, thread, f"{installation}:{channel}:{thread}", covers)
 
 
+# We were taken out of a channel, or it is gone.
 LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")
-"""We were taken out of a channel, or it is gone."""
 
 
 def read_leave(envelope: Json) -> ChannelKey | None:

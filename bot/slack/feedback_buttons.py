@@ -24,8 +24,8 @@ from storage.models import ChannelKey, Platform, TenantName
 Json = Mapping[str, Any]
 
 ACTION = re.compile(r"feedback(?:-(?!links)\w+)?")
+# Action of the button that asks for new links; every other action is feedback.
 NEW_LINKS = "feedback-links"
-"""Action of the button that asks for new links; every other action is feedback."""
 WHY = "why"
 LINKS = "links"
 MAX_LABEL_CHARS = 75
@@ -37,18 +37,18 @@ _OUR_BLOCK = re.compile(r"(feedback:\w+_([A-Z0-9]{2,24}))(?::(?:why|reason))?", 
 class FeedbackClick:
     """A person's click under an answer."""
 
+    # Of the channel whose documents were asked.
     key: ChannelKey
-    """Of the channel whose documents were asked."""
     user: str
+    # Where the person alone is answered: ``channel``, ``user`` and, in a thread, ``thread_ts``.
     place: dict[str, Any]
-    """Where the person alone is answered: ``channel``, ``user`` and, in a thread, ``thread_ts``."""
+    # Of the question.
     message_key: str
-    """Of the question."""
     language: Language
+    # None: they ask why, or for new links.
     verdict: FeedbackVerdict | None
-    """None: they ask why, or for new links."""
+    # Which of the pages offered they call the right one, counted from 0.
     page: int | None
-    """Which of the pages offered they call the right one, counted from 0."""
     wants_links: bool = False
 
 

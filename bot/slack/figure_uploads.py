@@ -33,8 +33,8 @@ class FigureUploads:
 
     def __init__(self, draw: DrawFigure) -> None:
         self._draw = draw
+        # Link to a picture -> the file that it was uploaded as: an answer sent again needs no other.
         self._files: RecentItems[str, str] = RecentItems(UPLOADS_REMEMBERED)
-        """Link to a picture -> the file that it was uploaded as: an answer sent again needs no other."""
 
     async def upload(self, client: AsyncWebClient, figures: Sequence[AnswerFigure]) -> dict[int, str]:
         """Place among ``figures`` -> id of the file that shows it; those without one are left out."""

@@ -45,14 +45,14 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+# Longest time to add pictures to an answer that is already shown, and the pauses before each try.
 PICTURE_SECONDS, PICTURE_PAUSES = 8.0, (0.0, 0.5, 1.0, 2.0)
-"""Longest time to add pictures to an answer that is already shown, and the pauses before each try."""
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
+# Stands for the placeholder of a private question, which nobody posts.
 PRIVATE: Json = {"is_private": True}
-"""Stands for the placeholder of a private question, which nobody posts."""
+# By how much our clock may run ahead of the one that stamps Slack's messages.
 MAX_CLOCK_SKEW = timedelta(minutes=5)
-"""By how much our clock may run ahead of the one that stamps Slack's messages."""
 PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
 
 

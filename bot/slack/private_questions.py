@@ -39,11 +39,11 @@ log = logging.getLogger(__name__)
 
 SHARE = "share-answer"
 SHORTCUT = "ask-about-message"
+# Longest wait for Slack to take one reply.
 SECONDS = 5
-"""Longest wait for Slack to take one reply."""
 _HELP = "help"
+# What the command's own words stand for; everything else is asked as it is typed.
 _LIST = {"documents": "list documents", "docs": "list documents", "list": "list documents", "": _HELP}
-"""What the command's own words stand for; everything else is asked as it is typed."""
 
 
 def read_command(form: Json, api_url: str) -> IncomingMessage | None:

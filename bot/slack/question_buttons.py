@@ -22,8 +22,8 @@ from storage.models import ChannelKey, Platform, TenantName
 Json = Mapping[str, Any]
 
 ACTION = re.compile(r"ask-\d")
+# Of a question on a button; tried ones have at most 140.
 MAX_QUESTION_CHARS = 500
-"""Of a question on a button; tried ones have at most 140."""
 _BLOCK = "ask:{place}:{tenant}"
 
 

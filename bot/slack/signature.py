@@ -15,8 +15,8 @@ from aiohttp import web
 
 MAX_BODY_BYTES = 1 << 20
 MAX_JSON_DEPTH = 40
+# Seconds a signature is good for, as Slack documents it.
 WINDOW = 300
-"""Seconds a signature is good for, as Slack documents it."""
 
 # Of an event and of interactions; what is null is not there.
 _OBJECTS = ("event", "team", "enterprise", "user", "channel", "message", "container", "view", "state")

@@ -13,11 +13,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
+# Messages that Slack gives at once; it advises against more.
 PAGE_SIZE = 200
-"""Messages that Slack gives at once; it advises against more."""
 MAX_TRIES = 3
+# Longest wait that a rate limit may impose on us: others wait behind it. Beyond it the outbox comes back.
 MAX_WAIT_SECONDS = 3.0
-"""Longest wait that a rate limit may impose on us: others wait behind it. Beyond it the outbox comes back."""
+# Refusals that no repetition turns into a message, or into another text of one.
 CLOSED = {
     "not_in_channel",
     "channel_not_found",
@@ -28,7 +29,6 @@ CLOSED = {
     "cant_update_message",
     "edit_window_closed",
 }
-"""Refusals that no repetition turns into a message, or into another text of one."""
 
 
 class NotInstalled(SlackClientError):
@@ -42,8 +42,8 @@ class TokenUnavailable(SlackClientError):
 class WebClients(Protocol):
     """The Web API, for each installation with its own token."""
 
+    # What their calls and replies are translated by.
     moved: MovedChannels | None
-    """What their calls and replies are translated by."""
 
     async def of(self, installation: str) -> AsyncWebClient:
         """A client for calls that concern this installation and no other.

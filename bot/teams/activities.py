@@ -96,16 +96,16 @@ class Joined(NamedTuple):
     key: ChannelKey
     name: str | None
     is_direct: bool
+    # As of a message.
     address: dict[str, Any]
-    """As of a message."""
 
 
 class TeamsPlace(NamedTuple):
     """Where an activity happens."""
 
     key: ChannelKey
+    # The conversation, in a channel with its thread.
     where: str
-    """The conversation, in a channel with its thread."""
     is_personal: bool
     is_direct: bool
     address: dict[str, Any]
@@ -116,8 +116,8 @@ class PersonalChat(NamedTuple):
 
     bot: str
     member: str
+    # The Entra tenant of both.
     tenant: str
-    """The Entra tenant of both."""
 
 
 def place_of(activity: Json, home: str | None) -> TeamsPlace | None:

@@ -36,10 +36,10 @@ from bot.core.wording import ReplyWords, reply_words
 
 Json = dict[str, Any]
 
+# Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one.
 MESSAGE = 8_000
-"""Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one."""
+# Of a card that holds all of an answer; Teams takes 28 KB.
 CARD_TEXT = 4_000
-"""Of a card that holds all of an answer; Teams takes 28 KB."""
 CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
@@ -51,24 +51,24 @@ _IN_LINKS = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _CODE = re.compile(r"[\w./:?#%+~@,=-]+")  # without what ends code or is read as HTML in it
 _BOLD = str.maketrans({BOLD_BEGINS: "**", BOLD_ENDS: "**"})
+# Marks anywhere; those that make a heading, a rule or a list at the start of a line.
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
-"""Marks anywhere; those that make a heading, a rule or a list at the start of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamsMessage:
     """What is shown for one answer."""
 
+    # Markdown, escaped.
     text: str
-    """Markdown, escaped."""
+    # schema.org claims for the [n] of the text.
     citations: tuple[Json, ...]
-    """schema.org claims for the [n] of the text."""
+    # An Adaptive Card with the sources; None when there is nothing to open.
     card: Json | None
-    """An Adaptive Card with the sources; None when there is nothing to open."""
+    # ``Page N of file.pdf`` for each source, where the card is not shown.
     card_summary: str
-    """``Page N of file.pdf`` for each source, where the card is not shown."""
+    # Teams labels it so: a model worded some of it.
     is_generated: bool = False
-    """Teams labels it so: a model worded some of it."""
 
 
 def render(

@@ -29,8 +29,8 @@ Given = Callable[[Platform, str], Awaitable[GivenAnswer | None]]
 FETCH, SUBMIT = "composeExtension/fetchTask", "composeExtension/submitAction"
 TITLE = "Ask Footnote"
 ADAPTIVE = "application/vnd.microsoft.card.adaptive"
+# Of the five after which Teams asks again and then shows an error.
 REPLY_SECONDS = 4.0
-"""Of the five after which Teams asks again and then shows an error."""
 POLL_SECONDS = 0.1
 MAX_ID_CHARS = 256
 

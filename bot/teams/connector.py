@@ -43,10 +43,10 @@ Json = dict[str, Any]
 CHIP_CHARS = 26
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 20.0
+# Statuses after which Microsoft asks bots to send again.
 RETRIED = {412, 429, 502, 504}
-"""Statuses after which Microsoft asks bots to send again."""
+# Statuses of a conversation that the bot was removed from.
 CLOSED = {403, 404}
-"""Statuses of a conversation that the bot was removed from."""
 AUTHORITY = "https://login.microsoftonline.com"
 SCOPE = "https://api.botframework.com/.default"
 

@@ -37,18 +37,18 @@ class FeedbackAction:
     """What a person says of an answer, or asks of it."""
 
     place: TeamsPlace
+    # Of the person with the bot.
     own_chat: PersonalChat
-    """Of the person with the bot."""
+    # Their object id in Entra, or the id that activities have for them.
     person: str
-    """Their object id in Entra, or the id that activities have for them."""
+    # The id of the answer's message.
     message: str
-    """The id of the answer's message."""
+    # None: they ask why, or for new links.
     verdict: FeedbackVerdict | None
-    """None: they ask why, or for new links."""
+    # By Teams' own buttons, not by a card's.
     is_native: bool
-    """By Teams' own buttons, not by a card's."""
+    # Which of the pages offered they call the right one, counted from 0.
     page: int | None = None
-    """Which of the pages offered they call the right one, counted from 0."""
     comment: str = ""
     wants_links: bool = False
 

@@ -45,12 +45,12 @@ from storage.models import Channel
 
 Json = dict[str, Any]
 
+# Streams of which the number of the next update is remembered.
 MAX_STREAMS = 1000
-"""Streams of which the number of the next update is remembered."""
+# Stands for the placeholder of a question that the message extension asked, which nobody posts.
 PRIVATE: Json = {"is_private": True}
-"""Stands for the placeholder of a question that the message extension asked, which nobody posts."""
+# Stands for the id of a card that may have been posted.
 UNSURE = ""
-"""Stands for the id of a card that may have been posted."""
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +70,8 @@ class TeamsMessenger:
     def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
         self.connector = connector
         self._sources_shown = sources_shown
+        # Of the streams that this process began: the number of the next update.
         self._sequences: dict[str, int] = {}
-        """Of the streams that this process began: the number of the next update."""
 
     async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Show that we are at it, then post the placeholder."""

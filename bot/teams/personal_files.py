@@ -27,8 +27,8 @@ from storage.chat_models import UPLOAD
 Json = Mapping[str, Any]
 
 FILE = "application/vnd.microsoft.teams.file.download.info"
+# What the hosts of people's files end in, in all of Microsoft's clouds.
 SHAREPOINT_HOSTS = (".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us", ".sharepoint.cn")
-"""What the hosts of people's files end in, in all of Microsoft's clouds."""
 MAX_ID_CHARS = 100
 
 

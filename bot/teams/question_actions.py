@@ -15,8 +15,8 @@ from storage.models import TenantName
 
 Json = dict[str, Any]
 
+# Of a question on a button; tried ones have at most 140.
 MAX_QUESTION_CHARS = 500
-"""Of a question on a button; tried ones have at most 140."""
 
 
 def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Json]:

@@ -19,8 +19,8 @@ ISSUER = "https://api.botframework.com"
 CHANNEL = "msteams"
 DAY = 24 * 3600.0
 MINUTE = 60.0
+# Seconds that clocks may differ, as Microsoft allows.
 LEEWAY = 300
-"""Seconds that clocks may differ, as Microsoft allows."""
 
 
 class TokenRefused(Exception):

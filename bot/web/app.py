@@ -49,10 +49,10 @@ from storage.settings import StorageSettings
 from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
+# Largest request body; the chat platforms' events stay far below it.
 BODY_BYTES = 1024 * 1024
-"""Largest request body; the chat platforms' events stay far below it."""
+# Of each response of an application.
 DEFAULT_HEADERS: web.AppKey[Mapping[str, str]] = web.AppKey("default_headers")
-"""Of each response of an application."""
 
 
 def build_web(

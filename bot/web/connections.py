@@ -28,11 +28,11 @@ from aiohttp.web_protocol import RequestHandler
 from storage.errors import raised_at
 
 SHUTDOWN_SECONDS = 10
+# In place of the names and versions that aiohttp tells.
 SERVER = {"Server": "footnote"}
-"""In place of the names and versions that aiohttp tells."""
 
+# Bytes, fewer at a body's end: a large file may take its time, single bytes now and then may not.
 BODY_STEP = 1024
-"""Bytes, fewer at a body's end: a large file may take its time, single bytes now and then may not."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,13 +42,13 @@ class ConnectionLimits:
     """How many connections are open at a time, and how many seconds each of their parts may take."""
 
     in_all: int = 512
+    # Of an IPv6 address all those that begin alike, up to /64, count as one.
     per_address: int = 256
-    """Of an IPv6 address all those that begin alike, up to /64, count as one."""
     head_seconds: float = 15
+    # For each ``BODY_STEP`` of a body, however many there are; while we do not read nothing has to come.
     body_seconds: float = 30
-    """For each ``BODY_STEP`` of a body, however many there are; while we do not read nothing has to come."""
+    # Between two requests, and before the first one.
     idle_seconds: float = 75
-    """Between two requests, and before the first one."""
     # Between two looks at who is late.
     sweep_seconds: float = 1
 
@@ -64,8 +64,8 @@ class Connection(RequestHandler):
         self.made = self._loop.time()
         self._head_began: float | None = None
         self._body: StreamReader | None = None
+        # When the step of it that comes now began, and what came of that.
         self._body_began = 0.0
-        """When the step of it that comes now began, and what came of that."""
         self._body_bytes = 0
 
     @property

@@ -21,10 +21,10 @@ from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box, PageImage
 from storage.stores import Stores
 
+# Teams shows pictures of 1,024 pixels and 1 MB at most.
 DPI, MAX_SIDE = 200, 1024
-"""Teams shows pictures of 1,024 pixels and 1 MB at most."""
+# Share of the page that is shown around a figure: its frame and the ends of its axes lie on its edge.
 MARGIN = 0.006
-"""Share of the page that is shown around a figure: its frame and the ends of its axes lie on its edge."""
 
 
 class FigureImages:

@@ -12,8 +12,8 @@ from bot.web.security import EVERYWHERE, require_loopback
 from storage.errors import SettingsError
 
 RenderMetrics = Callable[[], Awaitable[bytes]]
+# Of the text format that prometheus-client writes.
 CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
-"""Of the text format that prometheus-client writes."""
 
 
 def metrics_routes(render: RenderMetrics) -> list[web.RouteDef]:

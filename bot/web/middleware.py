@@ -39,6 +39,7 @@ COOKIE_SECONDS = 30 * 24 * 3600
 _FORGED = web.RequestKey("is_forged", bool)
 _PARSERS = {"aiohttp.web_request", "aiohttp.multipart"}
 _log = logging.getLogger(__name__)
+# Routes that machines and open pages ask again and again: their successes are no news.
 _QUIET_ROUTES = {
     "healthz",
     "readyz",
@@ -48,7 +49,6 @@ _QUIET_ROUTES = {
     "console_folders",
     "metrics",
 }
-"""Routes that machines and open pages ask again and again: their successes are no news."""
 
 
 def default_headers(public_url: str) -> dict[str, str]:

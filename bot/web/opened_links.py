@@ -27,19 +27,19 @@ from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
 from storage.task_group import cancel_and_wait
 
+# Who opens a link, as the audit calls them: whoever has it.
 BEARER = "link"
-"""Who opens a link, as the audit calls them: whoever has it."""
+# Openings that wait to be kept; others are not.
 MAX_WAITING = 200
-"""Openings that wait to be kept; others are not."""
+# Openings of one citation within a minute are one entry.
 ENTRY_SECONDS = 60.0
-"""Openings of one citation within a minute are one entry."""
+# Citations of which the last entry is known.
 MAX_NOTED = 10_000
-"""Citations of which the last entry is known."""
 CLOSE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
+# Tenant of a Slack channel; what an organisation installed names no workspace.
 _SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
-"""Tenant of a Slack channel; what an organisation installed names no workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class OpenLink:
     claims: LinkClaims
     source: VersionSource
     citation: CitationRecord
+    # Of its channel.
     tenant: TenantName
-    """Of its channel."""
 
     @property
     def holder(self) -> int:
@@ -68,8 +68,8 @@ class LinkAudit:
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
         self._waiting: asyncio.Queue[OpenLink] = asyncio.Queue(MAX_WAITING)
+        # When the last entry of a citation was noted.
         self._noted: RecentItems[int, float] = RecentItems(MAX_NOTED)
-        """When the last entry of a citation was noted."""
 
     def note(self, request: web.Request, link: OpenLink) -> None:
         """Keep that a link was opened; the further pieces of a file are of the same opening."""
@@ -219,8 +219,8 @@ class AnswerQuote:
     record: CitationRecord
     source: VersionSource
     token: str
+    # It is the one that the link itself is of.
     is_current: bool
-    """It is the one that the link itself is of."""
 
     @property
     def place(self) -> str:

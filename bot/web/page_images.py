@@ -20,12 +20,12 @@ from storage.models import Box, PageImage
 from storage.pdf.models import RenderedPage
 from storage.threads import run_in_thread
 
+# Pages that are drawn at a time, as many as ``PdfProcess`` draws.
 DRAWINGS = 2
-"""Pages that are drawn at a time, as many as ``PdfProcess`` draws."""
+# Pictures that are on their way to the store at a time; more are not sent, for each can be drawn again.
 MOST_SENDING = 8
-"""Pictures that are on their way to the store at a time; more are not sent, for each can be drawn again."""
+# Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page.
 _STEPS = 10_000
-"""Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page."""
 
 
 class PageRenderer(Protocol):
@@ -50,8 +50,8 @@ class PageImages:
         self._renderer = renderer
         self._limit = limit_bytes
         self._turns = FairTurns(DRAWINGS)
+        # Pictures that were there, and those that were drawn, since this process began.
         self.hits = self.misses = 0
-        """Pictures that were there, and those that were drawn, since this process began."""
         self._sending: set[asyncio.Task[None]] = set()
         # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

@@ -16,9 +16,10 @@ from storage.clock import steady_seconds, utc_now
 from storage.errors import DatabaseUnavailable, raised_at
 from storage.task_group import cancel_and_wait
 
+# Seconds that a part may take to answer; a later one is not ready.
 READY_SECONDS = 3.0
-"""Seconds that a part may take to answer; a later one is not ready."""
 
+# By part, where no more is known.
 REASONS = {
     "sql": "the database does not answer",
     "index": "the index does not answer",
@@ -28,18 +29,17 @@ REASONS = {
     "slack": "Slack's socket is not connected",
     "teams": "Microsoft's signing keys, which prove Teams' messages, cannot be fetched",
 }
-"""By part, where no more is known."""
+# How often the parts are asked for the admins' sake.
 WATCH_SECONDS = 15.0
-"""How often the parts are asked for the admins' sake."""
+# Admins are notified of what has not worked for so long.
 LASTING_SECONDS = 60.0
-"""Admins are notified of what has not worked for so long."""
 _FULL = "the disk is full"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
+# Asks one part whether it works; raises or returns False when it does not.
 Check = Callable[[], Awaitable[bool | None]]
-"""Asks one part whether it works; raises or returns False when it does not."""
+# As ``storage.chat.notification_events.Outages.keep``.
 KeepOutages = Callable[[Mapping[str, Outage | None], Sequence[Outage]], Awaitable[None]]
-"""As ``storage.chat.notification_events.Outages.keep``."""
 
 _log = logging.getLogger(__name__)
 
@@ -97,10 +97,10 @@ class OutageWatch:
         self._readiness = readiness
         self._keep = keep
         self._seconds = seconds
+        # By part that fails: since when, by the clock that nobody sets.
         self._begun: dict[str, tuple[float, Outage]] = {}
-        """By part that fails: since when, by the clock that nobody sets."""
+        # By part: what is over and not kept yet.
         self._ended: dict[str, Outage] = {}
-        """By part: what is over and not kept yet."""
 
     async def tick(self) -> None:
         """Ask all parts.

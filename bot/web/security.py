@@ -24,27 +24,28 @@ from bot.sign_in_settings import Role
 class Visitor:
     """Who uses the console."""
 
+    # As the audit calls them.
     actor: str
-    """As the audit calls them."""
     role: Role
+    # As a page calls them; nothing of who knows this machine's secret.
     name: str = ""
-    """As a page calls them; nothing of who knows this machine's secret."""
 
 
+# Whoever knows the secret.
 LOCAL_VISITOR = Visitor(LOCAL_ASKER, Role.ADMIN)
-"""Whoever knows the secret."""
+# What opens the console of an application to this machine; one without it is closed to it.
 CONSOLE_SECRET = web.AppKey("console_secret", str)
-"""What opens the console of an application to this machine; one without it is closed to it."""
+# Where people sign in to the console of an application; one without it knows no sign-in.
 PUBLIC_ORIGIN = web.AppKey("public_origin", str)
-"""Where people sign in to the console of an application; one without it knows no sign-in."""
+# Who signed in, of a request of theirs.
 VISITOR = web.RequestKey("visitor", Visitor)
-"""Who signed in, of a request of theirs."""
 
+# Request headers by which a proxy shows.
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
-"""Request headers by which a proxy shows."""
+# Request header of our own script: a browser asks us before a foreign page may send it.
 ASKED_BY = "X-Footnote-Console"
-"""Request header of our own script: a browser asks us before a foreign page may send it."""
 
+# Of each response, where it does not set them itself: nothing is loaded, framed or sent as a referrer.
 EVERYWHERE = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -54,38 +55,37 @@ EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
 }
-"""Of each response, where it does not set them itself: nothing is loaded, framed or sent as a referrer."""
+# Beside those, where the public URL is https.
 HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
-"""Beside those, where the public URL is https."""
+# Of what shows questions, answers or documents: no cache keeps it.
 NO_STORE = {"Cache-Control": "private, no-store"}
-"""Of what shows questions, answers or documents: no cache keeps it."""
 
 _PAGE = "default-src 'none'; base-uri 'none'; img-src 'self'; script-src 'self'; style-src 'self'; "
+# Of the viewer's page, which the console frames: it renews its link, and leads to a newer version.
 VIEWER = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "connect-src 'self'; form-action 'self'; frame-ancestors 'self'",
 }
-"""Of the viewer's page, which the console frames: it renews its link, and leads to a newer version."""
+# Of the console's page, which asks this server and frames the viewer.
 CONSOLE = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE
     + "form-action 'none'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
 }
-"""Of the console's page, which asks this server and frames the viewer."""
+# Of the console's other pages, whose forms and uploads are sent to this server.
 ADMIN = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "form-action 'self'; connect-src 'self'; frame-ancestors 'none'",
 }
-"""Of the console's other pages, whose forms and uploads are sent to this server."""
+# Of a PDF, whose scripts run nowhere.
 PDF = {
     "Content-Type": "application/pdf",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
 }
-"""Of a PDF, whose scripts run nowhere."""
+# Of a figure's picture, which the pages of chat platforms show.
 EMBEDDED = {"Cross-Origin-Resource-Policy": "cross-origin"}
-"""Of a figure's picture, which the pages of chat platforms show."""
+# Of a static file: its name changes with its content.
 STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
-"""Of a static file: its name changes with its content."""
 
 
 class ConsoleLocked(web.HTTPUnauthorized):

@@ -13,6 +13,7 @@ from aiohttp import web
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("bot", "ingestion", "storage")
+# What makes a wheel, or an installation, of them.
 _BESIDE = (
     "pyproject.toml",
     "requirements.txt",
@@ -27,7 +28,6 @@ _BESIDE = (
     "deploy/make_wheel.py",
     "deploy/Apache-2.0.txt",
 )
-"""What makes a wheel, or an installation, of them."""
 # As in pyproject.toml, without the models: their source is not ours.
 _PACKAGE_DATA = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".typed", ".pdf"}
 GIT_SECONDS = 20

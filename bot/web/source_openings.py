@@ -22,15 +22,15 @@ from storage.errors import DatabaseUnavailable
 from storage.models import CitationRecord
 
 FLUSH_SECONDS = 5.0
+# For what was counted last, when the service ends.
 LAST_SECONDS = 5.0
-"""For what was counted last, when the service ends."""
+# Citations that wait to be written down while the database is away; others are not counted.
 MAX_UNWRITTEN = 10_000
-"""Citations that wait to be written down while the database is away; others are not counted."""
 
+# In the names of programs that open links for nobody; a Cubot is somebody's telephone.
 _PROGRAMS = re.compile(
     r"(?<!cu)bot|crawl|spider|preview|scan|fetch|monitor|externalhit|whatsapp|headless", re.IGNORECASE
 )
-"""In the names of programs that open links for nobody; a Cubot is somebody's telephone."""
 
 log = logging.getLogger(__name__)
 

@@ -46,15 +46,15 @@ class Assets:
         return web.Response(body=self.read("favicon.svg"), content_type="image/svg+xml")
 
 
+# Of a page that leads to no chat.
 NOWHERE = {"answer_url": None, "chat_url": None}
-"""Of a page that leads to no chat."""
 
 
 class Templates:
     """Renders the templates."""
 
+    # Statuses that have a page of their own.
     refusals = frozenset({400, 403, 404, 405, 410, 413, 429, 500, 503})
-    """Statuses that have a page of their own."""
 
     def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:
         self._templates = Environment(

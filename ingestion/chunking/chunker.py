@@ -19,14 +19,14 @@ from storage.pdf.models import ReadPdf
 from storage.text.token_counts import count_tokens
 from storage.text.word_boxes import WordMap
 
+# A chunk under this part of the limit takes in the next subsection, too.
 SMALL = 4
-"""A chunk under this part of the limit takes in the next subsection, too."""
 
+# White space between two units adds no more.
 TOKENS_OF_A_GAP = 2
-"""White space between two units adds no more."""
 
+# A run of more parts than this, far more than a page of print, is halved before parts are cut off it.
 LONG = 16
-"""A run of more parts than this, far more than a page of print, is halved before parts are cut off it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class _Measure:
     limit: int
     pieces: Callable[[str], int]
     window: int
+    # Tokens of the text measured last: what fits is counted once more as a chunk.
     last: dict[str, int] = field(default_factory=dict)
-    """Tokens of the text measured last: what fits is counted once more as a chunk."""
 
     def of(self, text: str, most_tokens: float = inf) -> float:
         """``most_tokens``: it has no more; they are counted only when they could be the scarcer unit."""
@@ -120,8 +120,8 @@ class _Chunker:
 
     pages: Sequence[Page]
     measure: _Measure
+    # Page -> its words.
     maps: dict[int, WordMap] = field(default_factory=dict)
-    """Page -> its words."""
 
     def measured(self, units: Iterable[ChunkUnit]) -> Iterator[ChunkUnit]:
         """Units with their sizes; one that is larger than a chunk comes in parts."""

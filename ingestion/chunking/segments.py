@@ -34,16 +34,16 @@ class Segment(NamedTuple):
 
     start: int
     end: int
+    # Set when it is a heading.
     rank: Rank | None
-    """Set when it is a heading."""
+    # A table row: it never goes on elsewhere.
     is_row: bool
-    """A table row: it never goes on elsewhere."""
+    # It stays with the piece after it.
     binds: bool = False
-    """It stays with the piece after it."""
+    # Rows that name the columns, the group and the label of a table row.
     headers: tuple[PageSpan, ...] = ()
-    """Rows that name the columns, the group and the label of a table row."""
+    # A caption, a footnote or a word in a figure: the text around it goes on without it.
     is_aside: bool = False
-    """A caption, a footnote or a word in a figure: the text around it goes on without it."""
 
 
 def list_marker(text: str, start: int) -> str:

@@ -22,12 +22,12 @@ from storage.text.sentences import ListLeads, is_box
 _WARNING = re.compile(r"\W*(?:warning|caution|danger|important|attention|notice|note)\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[\divxl]+(?:\s*(?:of|/|von|de)\s*\d+)?", re.IGNORECASE)
 
+# A longer sentence before a list is not repeated where the list is cut.
 MAX_LEAD_CHARS = 300
-"""A longer sentence before a list is not repeated where the list is cut."""
 
 _BODY = {BlockKind.TEXT, BlockKind.ITEM}
+# What the text around them goes on without: a sentence or a list, on the next page.
 _ASIDES = {BlockKind.FIGURE, BlockKind.CAPTION, BlockKind.FOOTNOTE, BlockKind.RUNNING}
-"""What the text around them goes on without: a sentence or a list, on the next page."""
 
 
 class Structure:
@@ -135,14 +135,14 @@ class ChunkUnit:
     path: tuple[str, ...]
     is_heading: bool
     is_open: bool = False
+    # It stays with the unit after it.
     binds: bool = False
-    """It stays with the unit after it."""
     is_aside: bool = False
+    # The row that names a table row's columns, or what introduces a list item, the outermost first: repeated
+    # where a chunk begins with it.
     headers: tuple[PageSpan, ...] = ()
-    """The row that names a table row's columns, or what introduces a list item, the outermost first: repeated
-    where a chunk begins with it."""
+    # Share of the largest allowed chunk that it fills, by the scarcer of the two units.
     size: float = 0.0
-    """Share of the largest allowed chunk that it fills, by the scarcer of the two units."""
     tokens: int = 0
 
 

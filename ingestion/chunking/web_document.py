@@ -14,8 +14,8 @@ from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, ReadPdf
 
 WIDTH, HEIGHT, SIZE = 612.0, 792.0, 10.0
+# Where everything stands: a web page has no paper.
 NOWHERE = Box(0.1, 0.45, 0.9, 0.55)
-"""Where everything stands: a web page has no paper."""
 _KINDS = {"item": BlockKind.ITEM, "row": BlockKind.TABLE}
 _WORD = re.compile(r"\S+")
 
@@ -24,12 +24,12 @@ _WORD = re.compile(r"\S+")
 class WebBlock:
     """A part of a web page."""
 
+    # heading, text, item, or row of a table.
     kind: str
-    """heading, text, item, or row of a table."""
+    # Of a heading 1 to 6; 1 of a row that names the columns.
     level: int
-    """Of a heading 1 to 6; 1 of a row that names the columns."""
+    # By which a link reaches it; '' where there is none.
     anchor: str
-    """By which a link reaches it; '' where there is none."""
     text: str
 
 
@@ -40,8 +40,8 @@ class WebChunk:
     text: str
     tokens: int
     heading_path: tuple[str, ...]
+    # Of the nearest heading that has one.
     anchor: str
-    """Of the nearest heading that has one."""
 
 
 def blocks_of(values: Sequence[Any]) -> list[WebBlock]:

@@ -9,8 +9,8 @@ from datetime import date
 
 from storage.text.months import MONTHS
 
+# The fields of metadata that are dates.
 FIELDS = ("effective", "last_updated")
-"""The fields of metadata that are dates."""
 
 _MONTH = rf"(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 _PRINTED = rf"""(?<![\w/.-])(?:
@@ -24,18 +24,18 @@ _PRINTED = rf"""(?<![\w/.-])(?:
 _DATE = re.compile(_PRINTED, re.VERBOSE | re.IGNORECASE)
 # Behind a label.
 BEHIND_LABEL = re.compile(rf"[ ]?{_PRINTED}", re.VERBOSE | re.IGNORECASE)
+# A year of two figures from here on belongs to the last century.
 _PIVOT = 70
-"""A year of two figures from here on belongs to the last century."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedDate:
     """A date in a text."""
 
+    # As printed.
     text: str
-    """As printed."""
+    # None when it can be read in two ways, or names no day.
     day: date | None
-    """None when it can be read in two ways, or names no day."""
 
 
 def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | None:

@@ -14,19 +14,19 @@ from storage.text.word_boxes import WordMap
 
 CONTEXT_WORDS = 60
 
+# Distance of what is on another page: a page's height.
 OTHER_PAGE_DISTANCE = 1.0
-"""Distance of what is on another page: a page's height."""
 
 _PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
+# How a sentence names the figure of a number.
 _NAME = r"\b(?:fig\w*|chart|exhibit|graph|abb\w*)\.?\s?{}(?![\w-]|\.\d)"
-"""How a sentence names the figure of a number."""
 
 
 class _Sentence(NamedTuple):
     """One of a chunk's sentences, the nearest first when sorted."""
 
+    # Shares of the page's height between it and the figure.
     distance: float
-    """Shares of the page's height between it and the figure."""
     start: int
     text: str
 
@@ -36,8 +36,8 @@ class FigureContext:
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
+        # Figures are asked about page after page, and the words of thousands of pages fill the memory.
         self._latest: tuple[int, list[tuple[Chunk, PlacedWord]]] = (0, [])
-        """Figures are asked about page after page, and the words of thousands of pages fill the memory."""
 
     def chunk_of(self, page: int, figure: Box, caption: Box | None) -> Chunk | None:
         """The chunk that holds most of a figure's caption, else of its words, else the words nearest to it.

@@ -19,11 +19,11 @@ from ingestion.layout.reading_order import ArrangedPdf, Block
 from storage.models import Box, Chunk, Figure, FigureKind, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, OcrPage, Region, Shapes
 
+# Fewer rectangles or sectors may be anything.
 MIN_BARS, MIN_SLICES = 3, 3
-"""Fewer rectangles or sectors may be anything."""
 
+# Numbers among the labels of what shows data: an axis has as many, a drawing two or three sizes.
 SEVERAL_NUMBERS = 4
-"""Numbers among the labels of what shows data: an axis has as many, a drawing two or three sizes."""
 
 _WORDS = {
     FigureKind.BAR: re.compile(r"\b(?:bar|column) (?:chart|graph|plot)s?\b|\bhistograms?\b", re.IGNORECASE),
@@ -37,30 +37,30 @@ _OTHER = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d.,]*%?(?!\w)")
 
+# Boxes that are no further apart are one figure, unless each has a caption of its own.
 NEAR_POINTS = 12.0
-"""Boxes that are no further apart are one figure, unless each has a caption of its own."""
 
+# How far above or below a caption stands at most, and the least share of the narrower of the two that is
+# shared; one that says its number may begin at the margin, whatever the figure does.
 CAPTION_POINTS, CAPTION_OVERLAP = 40.0, 0.5
-"""How far above or below a caption stands at most, and the least share of the narrower of the two that is
-shared; one that says its number may begin at the margin, whatever the figure does."""
 
+# Characters.
 MAX_CAPTION_CHARS, MAX_TEXT_CHARS = 300, 2000
-"""Characters."""
 
+# Boxes: a page of more is a pattern, and takes longer than it is worth.
 MAX_PER_PAGE = 100
-"""Boxes: a page of more is a pattern, and takes longer than it is worth."""
 
+# A figure with fewer words of its own may hold more in its pixels.
 MAX_LABEL_WORDS = 4
-"""A figure with fewer words of its own may hold more in its pixels."""
 
+# How a caption begins that numbers its figure.
 LABEL = re.compile(
     r"(?:figure|fig|chart|exhibit|graph|diagram|abbildung|abb|schaubild|figura|gráfico|graphique)\.?\s*"
     r"(?P<number>[a-z]?\d+(?:[.-]\d+)*[a-z]?)(?!\w)",
     re.IGNORECASE,
 )
-"""How a caption begins that numbers its figure."""
+# How a block begins that names a figure; "Figure 7 shows" is a sentence.
 NAMED = re.compile(rf"{LABEL.pattern}\s*(?:[.:)|–—-]|\n|$)", re.IGNORECASE)
-"""How a block begins that names a figure; "Figure 7 shows" is a sentence."""
 
 _TABLE = re.compile(r"(?:table|tabelle|tableau|tabla)\s+\w*\d", re.IGNORECASE)
 

@@ -28,19 +28,19 @@ from storage.models import MetadataField
 from storage.pdf.models import Line, ReadPdf
 from storage.text.word_boxes import rectangles
 
+# Of a page: fewer may be names and numbers only.
 MIN_WORDS = 20
-"""Of a page: fewer may be names and numbers only."""
 MAX_LETTERS = 4000
 MIN_PROBABILITY = 0.95
 
 MAX_VALUE_CHARS = 120
 
+# Lines of the first page among which a title block is searched.
 BLOCK_LINES = 40
-"""Lines of the first page among which a title block is searched."""
+# Of these the first ones, where shapes say something without a label.
 HEAD_LINES = 12
-"""Of these the first ones, where shapes say something without a label."""
+# A line at the edge of so many of the further pages speaks for the document.
 RUNNING_SHARE = 0.5
-"""A line at the edge of so many of the further pages speaks for the document."""
 LABEL_WEIGHT, RUNNING_WEIGHT, SHAPE_WEIGHT = 3, 2, 1
 
 _NUMBERED = re.compile(r"\s*\d{1,2}(?:\.\d{1,2})*\.?\s+[^\W\d_]")

@@ -51,8 +51,8 @@ _KIND = re.compile(
     r"|training documentation)$",
     re.IGNORECASE,
 )
+# Characters of a title that may stand before the kind of document it ends with.
 MAX_PREFIX_CHARS = 30
-"""Characters of a title that may stand before the kind of document it ends with."""
 _DEPARTMENT = re.compile(
     r"(?P<name>[A-Z][\w&/-]*(?: (?:and|of|&|[A-Z][\w&/-]*)){0,4}) (?:Department|Dept\.?)"
 )
@@ -129,8 +129,8 @@ class Labelled(NamedTuple):
 
     name: str
     value: str
+    # text[start:end] is the value, as it stands in the line.
     start: int
-    """text[start:end] is the value, as it stands in the line."""
     end: int
 
 

@@ -26,36 +26,36 @@ from storage.settings import fault_of
 
 _CHAT = ("sl_", "ms_")
 
+# Where, and a sentence that says what to do.
 Fault = tuple[KeyPath, str]
-"""Where, and a sentence that says what to do."""
 
+# Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn.
 MAX_PASSWORDS = 50
-"""Of one folder: each costs a hundredth of a second for every page of a locked PDF that is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderMapEntry:
     """One folder that is to feed one channel."""
 
+    # As the folder's row will hold it: an absolute path, or a URL in one spelling.
     location: str
-    """As the folder's row will hold it: an absolute path, or a URL in one spelling."""
+    # A tenant name, or the name of a local channel.
     channel: str
-    """A tenant name, or the name of a local channel."""
+    # What people call the channel.
     name: str | None = None
-    """What people call the channel."""
+    # Seconds between two scans; None: as the settings say.
     every: float | None = None
-    """Seconds between two scans; None: as the settings say."""
     is_paused: bool = False
+    # An admin is asked when more than this share of the channel vanished; None: as the settings say.
     ask_from_share: float | None = None
-    """An admin is asked when more than this share of the channel vanished; None: as the settings say."""
+    # References to the passwords of its PDFs.
     passwords: tuple[str, ...] = ()
-    """References to the passwords of its PDFs."""
+    # Where the map says so.
     key: KeyPath = ()
-    """Where the map says so."""
+    # The library whose own channel it feeds, for direct chats.
     library: str | None = None
-    """The library whose own channel it feeds, for direct chats."""
+    # Workspaces whose direct chats ask that library, where anybody may install the bot.
     installations: frozenset[str] = frozenset()
-    """Workspaces whose direct chats ask that library, where anybody may install the bot."""
 
 
 class _Root(NamedTuple):

@@ -18,8 +18,8 @@ from storage.folders.folders import Folder, Folders
 from storage.models import Channel
 from storage.threads import run_in_thread
 
+# How long an inbox may take to be listed: it may lie on a share, and shares hang.
 TIMEOUT_SECONDS = 20.0
-"""How long an inbox may take to be listed: it may lie on a share, and shares hang."""
 _LEFT_BEHIND = (
     "The inbox is elsewhere now, where the channel has a folder of this name too: nobody looks into this "
     "one. Move its files over, or start with the inbox that it lies in (FOOTNOTE_INBOX)."
@@ -35,8 +35,8 @@ class WatchedInbox:
         self._leases = leases
         self._channels = channels
         self._folders = folders
+        # Name -> its folder; None when no channel can have the name.
         self._known: dict[str, int | None] = {}
-        """Name -> its folder; None when no channel can have the name."""
         self._loose: list[str] = []
         self._strangers: dict[str, str] | None = None
         self._is_well = True

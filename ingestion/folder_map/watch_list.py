@@ -54,8 +54,8 @@ class FolderMap:
             named_by="footnote folders --check",
             equal_scans=2,
         )
+        # What the map asks for.
         self.targets: list[WatchTarget] = []
-        """What the map asks for."""
 
     async def begin(self) -> None:
         """Put the file in force as it is; after a mistake, what was in force before.

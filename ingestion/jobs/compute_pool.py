@@ -18,19 +18,19 @@ from storage.errors import DocumentError, EngineStartError, ReaderKilled
 from storage.pdf.protocol import READY
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+# Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth.
 SECONDS = 900
-"""Wall clock that a job may take; a dense document of 5,000 pages takes a twentieth."""
 
 START_SECONDS = 60
 
+# Sent in one go: what a pipe cannot take at once is copied until it can.
 PIECE_BYTES = 1 << 20
-"""Sent in one go: what a pipe cannot take at once is copied until it can."""
 
 PROGRAM = "ingestion.compute_program"
 
 _FAULT = "This file runs into a fault of this program ({})."
+# What a side process sees of our environment: none of our secrets.
 _INHERITED_VARIABLES = ("PATH", "LANG", "TMPDIR")
-"""What a side process sees of our environment: none of our secrets."""
 
 
 class ComputePool:

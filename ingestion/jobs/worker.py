@@ -29,9 +29,9 @@ class Claimed(Protocol):
 
 C = TypeVar("C", bound=Claimed)
 
+# Gets each step that ended: its lane's name, what it was, when it began by ``time.perf_counter``, and with
+# which error it ended.
 OnStep = Callable[[str, Claimed, float, BaseException | None], None]
-"""Gets each step that ended: its lane's name, what it was, when it began by ``time.perf_counter``, and with
-which error it ended."""
 
 
 @dataclass(slots=True)
@@ -42,12 +42,12 @@ class Lane(Generic[C]):
     claim: Callable[[], Awaitable[C | None]]
     run: Callable[[C], Awaitable[None]]
     fail: Callable[[C, Exception], Awaitable[None]]
+    # Gives an unfinished step back when we stop.
     let_go: Callable[[C], Awaitable[None]]
-    """Gives an unfinished step back when we stop."""
+    # Steps at the same time.
     slots: int
-    """Steps at the same time."""
+    # Waits while a step of any other lane runs or is due.
     is_background: bool
-    """Waits while a step of any other lane runs or is due."""
     running: set[asyncio.Task[None]] = field(default_factory=set)
 
 

@@ -12,8 +12,8 @@ from ingestion.layout.running_lines import RunningLines
 from storage.pdf.models import Line, ReadPdf
 from storage.text.sentences import BULLETS, opens_box
 
+# A line this many times the body's size is a heading.
 MIN_SIZE_RATIO = 1.15
-"""A line this many times the body's size is a heading."""
 
 MAX_HEADING_CHARS = 120
 MAX_HEADING_LINES = 3

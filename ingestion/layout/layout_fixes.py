@@ -13,13 +13,13 @@ from ingestion.layout.headings import MIN_SIZE_RATIO
 from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, Region
 
+# What is called a figure and holds more of the page's words than this is text on a background.
 MAX_FIGURE_SHARE = 0.4
-"""What is called a figure and holds more of the page's words than this is text on a background."""
 
+# Shares of the page, and of its sides: pictures that say something, and logos at the first page's edges.
 MIN_FIGURE, MIN_SIDE, MAX_LOGO, LOGO_EDGE = 0.015, 0.05, 0.06, 0.1
-"""Shares of the page, and of its sides: pictures that say something, and logos at the first page's edges."""
+# Pages at whose same place a picture stands that is a logo.
 MIN_REPEATED, REPEATED_SHARE = 3, 0.2
-"""Pages at whose same place a picture stands that is a logo."""
 
 
 def repeated_figures(layout: Layout) -> frozenset[Box]:

@@ -9,21 +9,21 @@ from dataclasses import replace
 
 from storage.pdf.models import OcrPage, ReadPdf
 
+# Characters without a name that a page may have: bullets, arrows and signs of symbol fonts.
 MIN_GLYPHS = 30
-"""Characters without a name that a page may have: bullets, arrows and signs of symbol fonts."""
 
+# Share of a page's characters without a name from which on its text is unusable.
 MAX_UNMAPPED_SHARE = 0.25
-"""Share of a page's characters without a name from which on its text is unusable."""
 
+# Fewer Latin letters say nothing about the language they are in.
 MIN_LETTERS = 200
-"""Fewer Latin letters say nothing about the language they are in."""
 
+# Share of pairs of letters that are common: 0.36 and more in texts of a dozen languages, 0.17 in a list of
+# abbreviated parts, 0.10 and less where all letters are shifted along the alphabet.
 MIN_COMMON_SHARE = 0.15
-"""Share of pairs of letters that are common: 0.36 and more in texts of a dozen languages, 0.17 in a list of
-abbreviated parts, 0.10 and less where all letters are shifted along the alphabet."""
 
+# OCR has to find so many times the words of a page that has a few of its own, or they stay.
 MIN_GAIN = 2
-"""OCR has to find so many times the words of a page that has a few of its own, or they stay."""
 
 _PAIRS = frozenset(
     "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de "

@@ -28,20 +28,20 @@ class Block:
 
     kind: BlockKind
     first_line: int
+    # Of the page's lines, the first one of the block and the one after its last.
     end_line: int
-    """Of the page's lines, the first one of the block and the one after its last."""
     start: int
+    # Page.text[start:end] is the block.
     end: int
-    """Page.text[start:end] is the block."""
+    # Whether the layout program saw it; else it is what stood in no part that it saw.
     is_seen: bool = True
-    """Whether the layout program saw it; else it is what stood in no part that it saw."""
+    # Of a table: (start, end) of each row's Markdown.
     rows: tuple[tuple[int, int], ...] = ()
-    """Of a table: (start, end) of each row's Markdown."""
     columns: int = 0
+    # The first row names the columns.
     has_header: bool = False
-    """The first row names the columns."""
+    # For each row, the numbers of those with the names of the group and the label that it stands under.
     above: tuple[tuple[int, ...], ...] = ()
-    """For each row, the numbers of those with the names of the group and the label that it stands under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class ArrangedPdf:
     """A read PDF whose pages' texts stand in reading order."""
 
     pdf: ReadPdf
+    # Of each page; none where its layout is not known.
     blocks: tuple[tuple[Block, ...], ...]
-    """Of each page; none where its layout is not known."""
+    # Page (from 1) -> its pictures and charts, decoration left out.
     figures: Mapping[int, Sequence[Region]]
-    """Page (from 1) -> its pictures and charts, decoration left out."""
 
     @property
     def tables(self) -> int:

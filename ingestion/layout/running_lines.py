@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from storage.pdf.models import Line, ReadPdf
 
+# Share of the page's height at its top and bottom where running lines stand.
 EDGE = 0.12
-"""Share of the page's height at its top and bottom where running lines stand."""
 
+# A line at the edge of this share of the pages (left and right ones may differ) is a running line.
 RUNNING_SHARE = 0.4
-"""A line at the edge of this share of the pages (left and right ones may differ) is a running line."""
 
 # Left and right pages may differ.
 PAGES_BACK = 2

@@ -15,22 +15,22 @@ from ingestion.layout.table_headers import find_headers
 from storage.models import Box, Page, PlacedWord
 from storage.pdf.models import BlockKind, Line, Region
 
+# Words of one cell seldom stand further from each other than this many times their height, and never.
 WIDE_GAP, VERY_WIDE_GAP = 1.2, 3.0
-"""Words of one cell seldom stand further from each other than this many times their height, and never."""
+# Words nearer to each other than this go on, whatever column they are in.
 NO_GAP = 0.4
-"""Words nearer to each other than this go on, whatever column they are in."""
+# In so many rows, and half of those that have words, a strip must part words to part columns.
 MIN_ROWS = 2
-"""In so many rows, and half of those that have words, a strip must part words to part columns."""
 
+# Share of the rows that may span the strip, such as a remark over both columns.
 MAX_SPANNING_SHARE = 0.25
-"""Share of the rows that may span the strip, such as a remark over both columns."""
 
+# A column of more words than any printed page has is not parted: the time grows with their square.
 MAX_WORDS = 1500
-"""A column of more words than any printed page has is not parted: the time grows with their square."""
 
 MAX_DOTS_SHARE = 0.25
+# Words before the colon.
 MAX_LABEL_WORDS = 6
-"""Words before the colon."""
 
 Cell = list[PlacedWord]
 Rows = list[list[Cell]]

@@ -19,8 +19,8 @@ from storage.queues.locked_pdfs import LockedPdfs
 from storage.queues.publication_queue import PublicationClaim, PublicationQueue
 from storage.queues.purge import PurgeQueue
 
+# Chunks and figures per write to the index.
 BATCH = 100
-"""Chunks and figures per write to the index."""
 
 _WAITS = "Publishing waits for another try ({})."
 _log = logging.getLogger(__name__)

@@ -33,15 +33,15 @@ from storage.queues.inventory import Inventory, Shards
 from storage.queues.publication_queue import ExpectedPublication, PublicationQueue
 from storage.threads import run_in_thread
 
+# Publications counted again, those that went live last.
 RECENT = 200
-"""Publications counted again, those that went live last."""
+# They are counted this often in any case: another machine's server may be away unseen.
 MAX_INTERVAL_SECONDS = 3600.0
-"""They are counted this often in any case: another machine's server may be away unseen."""
+# Shortest time between two runs of counting.
 REST_SECONDS = 30.0
-"""Shortest time between two runs of counting."""
 HOUR = timedelta(hours=1)
+# Ordinals removed beyond the number counted: a crash leaves some that no filter finds.
 GHOSTS = 200
-"""Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
 
 _log = logging.getLogger(__name__)
 
@@ -105,20 +105,20 @@ class Verifier:
 class Repairs:
     """What one comparison mended; all zero when everything was as SQL says."""
 
+    # Live publications that the index had lost, wholly or in part.
     published_anew: int = 0
-    """Live publications that the index had lost, wholly or in part."""
+    # Publications in the index that SQL does not know, or knows as removed.
     strays_removed: int = 0
-    """Publications in the index that SQL does not know, or knows as removed."""
+    # Tenants of no channel, in an index that is this home's alone.
     tenants_dropped: int = 0
-    """Tenants of no channel, in an index that is this home's alone."""
+    # Documents whose stored copy was lost or damaged.
     copied_again: int = 0
-    """Documents whose stored copy was lost or damaged."""
+    # Contents that the store had lost, or never had, and that lay on this machine.
     sent_again: int = 0
-    """Contents that the store had lost, or never had, and that lay on this machine."""
+    # Readings whose files were lost or damaged.
     read_again: int = 0
-    """Readings whose files were lost or damaged."""
+    # Blobs and readings on the disk that nobody wants.
     files_swept: int = 0
-    """Blobs and readings on the disk that nobody wants."""
 
     def __bool__(self) -> bool:
         """Whether anything was mended."""

@@ -23,8 +23,8 @@ from storage.models import Figure
 from storage.pdf.models import RenderedPage
 from storage.pdf.pdf_process import PdfProcess
 
+# One description, sending included.
 SECONDS = 60.0
-"""One description, sending included."""
 MAX_TOKENS = 200
 
 INSTRUCTIONS = (
@@ -36,19 +36,19 @@ INSTRUCTIONS = (
 _log = logging.getLogger(__name__)
 
 DPI = 110
+# Figures of a PDF that a model is asked about.
 MAX_FIGURES = 200
-"""Figures of a PDF that a model is asked about."""
+# So many in a row, and the model is away: for so long nobody waits for it, whatever the document.
 MAX_FAILURES, REST_SECONDS = 3, 600.0
-"""So many in a row, and the model is away: for so long nobody waits for it, whatever the document."""
 MAX_DESCRIPTION_CHARS = 600
 
 Wait = Callable[[], Awaitable[object]]
+# Figures of a content, given its sha256, with their descriptions.
 Describe = Callable[[str, Sequence[Figure], Wait], Awaitable[Sequence[Figure]]]
-"""Figures of a content, given its sha256, with their descriptions."""
 
 
+# Is told of each call to a vision model whether it said anything.
 OnCall = Callable[[bool], None]
-"""Is told of each call to a vision model whether it said anything."""
 
 
 class VisionEndpoint:

@@ -38,24 +38,24 @@ from storage.sql.leases import pause
 
 _log = logging.getLogger(__name__)
 
+# Pages analysed in one go, some seconds of work: then whatever is more urgent comes first.
 BATCH = 10
-"""Pages analysed in one go, some seconds of work: then whatever is more urgent comes first."""
 
+# Pages that may fail by themselves before the rest of a document is left alone.
 MAX_FAILURES = 10
-"""Pages that may fail by themselves before the rest of a document is left alone."""
 
+# What the layout child calls one: without it there is none to read.
 _FIGURE = b'"figure"'
-"""What the layout child calls one: without it there is none to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingPacer:
     """How a long reading keeps in step with all else."""
 
+    # Returns when nothing more urgent runs.
     wait: Callable[[], Awaitable[object]]
-    """Returns when nothing more urgent runs."""
+    # So many pages were analysed so far.
     report: Callable[[int], Awaitable[object]]
-    """So many pages were analysed so far."""
 
 
 class LayoutChunker:

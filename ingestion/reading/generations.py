@@ -10,14 +10,14 @@ from storage.queues.planner import Generations
 from storage.text.analyzer import ANALYZER
 from storage.text.sentences import SPLITTER
 
+# Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise.
 PARSER = "mupdf-5"
-"""Raise it when ``storage/pdf`` makes other pages or words of the same file, or they are kept otherwise."""
+# Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page.
 CHUNKER = "headings-4"
-"""Raise it when ``chunker.py`` cuts other chunks, or ``metadata.py`` finds other fields, in a page."""
 
+# Raise it when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py``
+# finds other figures on it.
 LAYOUT = "layout-4"
-"""Raise it when ``layout_job.py`` or ``reading_order.py`` makes other blocks of a page, or ``figures.py``
-finds other figures on it."""
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:

@@ -14,8 +14,8 @@ from storage.embeddings.quantized_vectors import ChunkSentenceVectors, Int8Vecto
 from storage.embeddings.vector_cache import VectorCache
 from storage.text.sentences import quotables
 
+# A sentence costs about a quarter of a chunk: so many batches of them are asked for in one go.
 BATCH_CONCURRENCY = 4
-"""A sentence costs about a quarter of a chunk: so many batches of them are asked for in one go."""
 
 
 @dataclass(frozen=True, slots=True)

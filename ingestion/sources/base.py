@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+# A path below the folder, name by name.
 Parts = tuple[str, ...]
-"""A path below the folder, name by name."""
 
 
 class FileStat(NamedTuple):
@@ -22,8 +22,8 @@ class FileStat(NamedTuple):
     modified_ns: int
     changed_ns: int
     inode: int
+    # What the store itself says about the content (an ETag and the like), where it says anything.
     tag: str = ""
-    """What the store itself says about the content (an ETag and the like), where it says anything."""
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileStat:
@@ -35,10 +35,10 @@ class FileStat(NamedTuple):
 class ScannedFile:
     """A PDF as a scan saw it."""
 
+    # Path inside the folder with ``/``, safe to store and show; no two files share one.
     file: str
-    """Path inside the folder with ``/``, safe to store and show; no two files share one."""
+    # The same path as the place spells it.
     parts: tuple[str, ...]
-    """The same path as the place spells it."""
     stat: FileStat
 
 
@@ -47,16 +47,16 @@ class Scan:
     """Everything one scan saw."""
 
     files: dict[str, ScannedFile] = field(default_factory=dict)
+    # Why the scan is not complete, as a sentence; None when it is.
     problem: str | None = None
-    """Why the scan is not complete, as a sentence; None when it is."""
+    # What an admin should know of single files that are there, a sentence each; sorted.
     remarks: tuple[str, ...] = ()
-    """What an admin should know of single files that are there, a sentence each; sorted."""
+    # The parts of the folder that the problem is about, for admins alone: no log may name them.
     where: str = ""
-    """The parts of the folder that the problem is about, for admins alone: no log may name them."""
+    # The place itself is not there: its disk is away, or somebody removed it.
     is_gone: bool = False
-    """The place itself is not there: its disk is away, or somebody removed it."""
+    # File -> why it is not read, as a sentence: what people dropped that is no PDF; bounded.
     strangers: Mapping[str, str] = field(default_factory=dict)
-    """File -> why it is not read, as a sentence: what people dropped that is no PDF; bounded."""
 
     @property
     def problem_text(self) -> str | None:
@@ -67,10 +67,10 @@ class Scan:
 class Source(Protocol):
     """A folder somewhere; every method but ``close`` blocks, so call them in a thread."""
 
+    # As the folder's row holds it: an absolute path, or a URL without credentials.
     location: str
-    """As the folder's row holds it: an absolute path, or a URL without credentials."""
+    # Whether it lies on a network share or behind a URL, where files rest longer.
     is_remote: bool
-    """Whether it lies on a network share or behind a URL, where files rest longer."""
 
     def scan(self) -> Scan:
         """See every PDF in it; never raises for what it finds, a problem is a sentence of the scan."""

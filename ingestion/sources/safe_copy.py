@@ -19,12 +19,12 @@ from ingestion.sources.base import FileStat, ScannedFile
 from ingestion.sources.watchdog import Heartbeat
 from storage.errors import BlobsUnavailable
 
+# After that long a file that could not be read is tried again.
 RETRY_SECONDS = 600.0
-"""After that long a file that could not be read is tried again."""
 
 BLOCK_BYTES = MEGABYTE = 1 << 20
+# What a disk says of a file that it cannot give back, while others beside it are well.
 DAMAGES = (errno.EIO, errno.EREMOTEIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA)
-"""What a disk says of a file that it cannot give back, while others beside it are well."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Iterator
 
 from ingestion.sources.base import FileStat, Scan, ScannedFile
 
+# Names of unfinished or foreign things: hidden (also ``._x``, ``.syncthing.x``, rsync's), Office's locks.
 _TEMPORARY = re.compile(r"\.|~\$|~syncthing~|\$recycle\.bin$", re.IGNORECASE)
-"""Names of unfinished or foreign things: hidden (also ``._x``, ``.syncthing.x``, rsync's), Office's locks."""
+# Folders of file servers, archivers and sync clients: thumbnails, trashes, snapshots, half downloads.
 _FOREIGN_FOLDERS = frozenset(
     "@eadir @recycle @tmp #recycle #snapshot ~snapshot __macosx lost+found recycler tmp.drivedownload "
     "tmp.driveupload".split()
 ) | {"system volume information"}
-"""Folders of file servers, archivers and sync clients: thumbnails, trashes, snapshots, half downloads."""
+# Some browsers keep a download, under its final name, in a folder that ends so until it is complete.
 _UNFINISHED_FOLDERS = (".crdownload", ".download", ".part", ".partial")
-"""Some browsers keep a download, under its final name, in a folder that ends so until it is complete."""
 _UNFINISHED_FILES = (*_UNFINISHED_FOLDERS, ".filepart", ".tmp", ".temp", ".lock", "~", "#")
 _SYSTEM_FILES = frozenset(("thumbs.db", "desktop.ini", "icon\r"))
+# Of one place: a folder of photographs is recognised by some of them.
 MAX_STRANGERS = 100
-"""Of one place: a folder of photographs is recognised by some of them."""
 _SHOWN_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 EXAMPLES = 3

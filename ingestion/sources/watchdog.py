@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 from ingestion.errors import IngestionError
 
 T = TypeVar("T")
+# To be called whenever something moved; raises ``CallAbandoned`` when nobody waits any more.
 Heartbeat = Callable[[], None]
-"""To be called whenever something moved; raises ``CallAbandoned`` when nobody waits any more."""
 
+# How long the kernel may take to say where a path leads; on a share that hangs it never does.
 MOUNT_SECONDS = 2.0
-"""How long the kernel may take to say where a path leads; on a share that hangs it never does."""
 
 
 def no_heartbeat() -> None:

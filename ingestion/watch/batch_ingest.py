@@ -25,8 +25,8 @@ from storage.queues.planner import Generations
 from storage.sql.database import Database
 
 SCAN_SECONDS = 0.25
+# Times as long as a scan took until the next one: 10,000 documents take a second, which reading needs.
 PAUSE_PER_SCAN = 4
-"""Times as long as a scan took until the next one: 10,000 documents take a second, which reading needs."""
 
 
 @dataclass(slots=True)
@@ -34,14 +34,14 @@ class FolderBatch:
     """Files of one folder on their way into one channel."""
 
     folder: Folder
+    # Name of the one file of the folder that is meant, or None for all.
     only: str | None
-    """Name of the one file of the folder that is meant, or None for all."""
     stability: StabilityCheck
     documents: set[UUID] = field(default_factory=set)
+    # Files that are still being written, as of the last scan.
     unfinished: int = 0
-    """Files that are still being written, as of the last scan."""
+    # Those of them that are new, and so nobody's document yet.
     arriving: int = 0
-    """Those of them that are new, and so nobody's document yet."""
 
 
 class BatchIngest:

@@ -11,8 +11,8 @@ from ingestion.watch.known_files import KnownFolder
 from storage.clock import steady_seconds
 from storage.folders.folders import Folders
 
+# How long a disappearance that still goes on is watched before it is judged as far as it got.
 AWAY_SECONDS = 30.0
-"""How long a disappearance that still goes on is watched before it is judged as far as it got."""
 _log = logging.getLogger(__name__)
 
 
@@ -72,13 +72,13 @@ class DeletionPolicy:
         self._share = ask_from_share
         self._away_seconds = away_seconds
         self._clock = clock
+        # File -> when it was first missed.
         self._missed: dict[str, float] = {}
-        """File -> when it was first missed."""
         self._since = 0.0
+        # Documents that had answered and went without a word while their folder goes on losing files.
         self._let_go = 0
-        """Documents that had answered and went without a word while their folder goes on losing files."""
+        # Documents whose deletion waits for a word; None before the first judgement.
         self.asked: frozenset[UUID] | None = None
-        """Documents whose deletion waits for a word; None before the first judgement."""
 
     @property
     def is_settled(self) -> bool:

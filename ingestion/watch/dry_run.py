@@ -23,25 +23,25 @@ class Preview:
     """What would become of one folder's files."""
 
     location: str
+    # As an admin names it: a local name or a tenant name.
     channel: str
-    """As an admin names it: a local name or a tenant name."""
+    # Why the folder cannot be trusted as it is now; nothing of it would be deleted then.
     problem: str | None = None
-    """Why the folder cannot be trusted as it is now; nothing of it would be deleted then."""
     new: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
+    # (old name, new name), recognised by inode, size and time alone: no file is opened.
     renamed: tuple[tuple[str, str], ...] = ()
-    """(old name, new name), recognised by inode, size and time alone: no file is opened."""
+    # Files that are larger than the limit.
     refused: tuple[str, ...] = ()
-    """Files that are larger than the limit."""
+    # Files that are there no more, and whose documents would be deleted if the folder is watched.
     vanished: tuple[str, ...] = ()
-    """Files that are there no more, and whose documents would be deleted if the folder is watched."""
+    # Files that are there no more, about which an admin is asked before anything is deleted.
     asked: tuple[str, ...] = ()
-    """Files that are there no more, about which an admin is asked before anything is deleted."""
     unchanged: int = 0
+    # What an admin should know of single files that are there, a sentence each.
     remarks: tuple[str, ...] = ()
-    """What an admin should know of single files that are there, a sentence each."""
+    # Else nothing is deleted: a folder that is ingested by hand only adds and replaces.
     is_watched: bool = False
-    """Else nothing is deleted: a folder that is ingested by hand only adds and replaces."""
 
 
 class Previewer:

@@ -34,8 +34,8 @@ PORTION_FILES = 16
 PORTION_BYTES = 16 << 20
 _log = logging.getLogger(__name__)
 
+# File or size -> another one of its group; who has none represents the group.
 _Links = dict[str | int, str | int]
-"""File or size -> another one of its group; who has none represents the group."""
 
 
 class OtherFolders:
@@ -132,10 +132,10 @@ def _root(links: _Links, one: str | int) -> str | int:
 class IntakeResult:
     """What became of the files of one scan."""
 
+    # Folder -> file -> the document that was stored or refused.
     documents: dict[int, dict[str, UUID]] = field(default_factory=dict)
-    """Folder -> file -> the document that was stored or refused."""
+    # Files that are still being written, or have to wait for others or for a disk.
     unfinished: dict[str, ScannedFile] = field(default_factory=dict)
-    """Files that are still being written, or have to wait for others or for a disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class FetchedFile:
     """A file's bytes on their way into the blob store, or why they cannot get there."""
 
     seen: ScannedFile
+    # Where they lie; nothing is there when the blob store has them already.
     temporary: Path
-    """Where they lie; nothing is there when the blob store has them already."""
     sha256: str = ""
     refusal: str | None = None
 

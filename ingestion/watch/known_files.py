@@ -16,8 +16,8 @@ class KnownFile(NamedTuple):
 
     document: UUID
     stat: FileStat | None
+    # Refused before we came, when a limit or our rights may have been others; or lost since.
     is_untried: bool = False
-    """Refused before we came, when a limit or our rights may have been others; or lost since."""
 
     @classmethod
     def of(cls, row: KnownDocument) -> KnownFile:
@@ -30,8 +30,8 @@ class KnownFolder:
 
     def __init__(self, folder: Folder, folders: Folders) -> None:
         self.folder = folder
+        # Under which name the place is leased to us; None when it is not.
         self.owner = folders.owner
-        """Under which name the place is leased to us; None when it is not."""
         self._folders = folders
         self._documents: dict[str, KnownFile] | None = None
 

@@ -21,8 +21,8 @@ from storage.folders.folders import Folder, Folders
 from storage.queues.inventory import Inventory
 
 SCAN_SECONDS = 0.25
+# For a minute a file is waited for that somebody is writing just now.
 MAX_SCANS = 240
-"""For a minute a file is waited for that somebody is writing just now."""
 
 
 class LostCopies:

@@ -10,10 +10,10 @@ from ingestion.settings import IngestionSettings
 from ingestion.sources.base import FileStat, ScannedFile, Source
 from storage.clock import steady_seconds
 
+# Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more.
 TAIL_BYTES = 2048
-"""Readers find ``%%EOF`` in the last 1,024 bytes; some writers append a little more."""
+# How much longer a file on a share rests when it seems cut off: an upload may stall for a while.
 TRUNCATED_FACTOR = 6
-"""How much longer a file on a share rests when it seems cut off: an upload may stall for a while."""
 
 
 @dataclass(slots=True)
@@ -48,8 +48,8 @@ class StabilityCheck:
                 carries the times of another clock, so its age is never trusted.
             clock: seconds that never jump.
         """
+        # Where the files lie.
         self.source = source
-        """Where the files lie."""
         self._settle_seconds = settle_seconds
         self._rest_seconds = rest_seconds
         self._trusts_age = trusts_age and not source.is_remote

@@ -18,8 +18,8 @@ from ingestion.watch.settle import stability_check_of
 from storage.clock import steady_seconds
 from storage.folders.folders import Folder, Folders
 
+# How long a scan may go on after its place was closed, which ends those of shares at their next step.
 CLOSE_SECONDS = 5.0
-"""How long a scan may go on after its place was closed, which ends those of shares at their next step."""
 _log = logging.getLogger(__name__)
 
 
@@ -106,24 +106,24 @@ class PlaceScanner:
     def __init__(self, source: Source, intake: Intake, settings: IngestionSettings) -> None:
         """Watch a source; it feeds nobody yet."""
         self.is_remote = source.is_remote
+        # How long the last scan took.
         self.scan_seconds = 0.0
-        """How long the last scan took."""
+        # Whether the last scan left files that the next one will take or miss again.
         self.is_waiting = False
-        """Whether the last scan left files that the next one will take or miss again."""
         self._source = source
         self._intake = intake
         self._settings = settings
         self._stability = stability_check_of(source, settings)
         self._folders: list[WatchedFolder] = []
         self._stranger_check = StrangerCheck(settings.rest_seconds)
+        # The last scan: its thread goes on when nobody waits for it any more.
         self._scanning: asyncio.Future[Scan] | None = None
-        """The last scan: its thread goes on when nobody waits for it any more."""
+        # As they were written down last; None when nobody knows.
         self._strangers: dict[str, str] | None = None
-        """As they were written down last; None when nobody knows."""
         self._settled_as: dict[str, ScannedFile] | None = None
         self._loaded_at = 0.0
+        # How often all that was remembered became void: also while a scan is running.
         self._invalidations = 0
-        """How often all that was remembered became void: also while a scan is running."""
 
     def feed(self, folders: Iterable[WatchedFolder]) -> None:
         """Feed these folders from the next scan on, and no others."""

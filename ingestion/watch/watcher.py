@@ -32,8 +32,8 @@ from storage.threads import run_in_thread
 
 # A pause given through another process is noticed within this time.
 PAUSED_SECONDS = 5.0
+# A place that takes long to scan rests this many times as long: scanning never takes over a tenth.
 REST_FACTOR = 10
-"""A place that takes long to scan rests this many times as long: scanning never takes over a tenth."""
 
 
 class PausedFolders:
@@ -73,8 +73,8 @@ class WatchedPlace:
     ) -> None:
         """Prepare a place; nothing is opened before its first scan. ``paused``: shared with other places."""
         self.location = location
+        # Seconds between two ticks; a tick may find that it is too early for a scan.
         self.tick_seconds = 0.0
-        """Seconds between two ticks; a tick may find that it is too early for a scan."""
         self._folders = folders
         self._paused = paused or PausedFolders(folders)
         self._intake = intake
@@ -84,8 +84,8 @@ class WatchedPlace:
         self._every: float | None = None
         self._scanner: PlaceScanner | None = None
         self._not_before = 0.0
+        # Folders that an admin paused in a chat.
         self._held: frozenset[int] = frozenset()
-        """Folders that an admin paused in a chat."""
 
     @property
     def is_paused(self) -> bool:

@@ -16,12 +16,12 @@ from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# All of IPv6 that is assigned to hosts of the internet; what embeds an IPv4 address elsewhere is not.
 _UNICAST = ipaddress.ip_network("2000::/3")
-"""All of IPv6 that is assigned to hosts of the internet; what embeds an IPv4 address elsewhere is not."""
+# Of protocols, relays, two clouds' metadata services and documentation: Python takes these for global.
 _REFUSED = tuple(
     map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20"))
 )
-"""Of protocols, relays, two clouds' metadata services and documentation: Python takes these for global."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -29,8 +29,8 @@ from ingestion.web_pages.addresses import ForbiddenAddress, PublicResolver
 from ingestion.web_pages.robots import NAME, Robots
 from storage.web_pages.web_sources import PORTS, normal_url
 
+# Hosts that are asked at the same time.
 CONCURRENCY = 4
-"""Hosts that are asked at the same time."""
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
 PIECE_BYTES = 64 * 1024
@@ -41,8 +41,8 @@ SITEMAPS = ("application/xml", "text/xml", "text/plain")
 _REDIRECTS = (301, 302, 303, 307, 308)
 _GONE = range(400, 500)
 
+# Whether an address is approved now; asked before every request.
 Allows = Callable[[str], bool]
-"""Whether an address is approved now; asked before every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,22 @@ class FetchedPage:
     """What a server answered."""
 
     media_type: str
+    # As the server says it.
     charset: str | None
-    """As the server says it."""
     data: bytes
     etag: str | None
+    # What asks for it again only when it has changed.
     last_modified: str | None
-    """What asks for it again only when it has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
     """How much of a page is taken."""
 
+    # Of what was sent, and as much of what it unpacks to.
     bytes: int = 2 * 1024 * 1024
-    """Of what was sent, and as much of what it unpacks to."""
+    # From the first byte asked to the last one read, redirects included.
     seconds: float = 10
-    """From the first byte asked to the last one read, redirects included."""
 
 
 class PageFetcher:
@@ -98,8 +98,8 @@ class PageFetcher:
         self._robots = Robots(self._read_robots)
         self._slots = asyncio.Semaphore(CONCURRENCY)
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Host -> when it may be asked again.
         self._free_at: dict[str, float] = {}
-        """Host -> when it may be asked again."""
 
     async def fetch(
         self,
@@ -241,8 +241,8 @@ class PageFetcher:
 class _Redirect:
     """Where a server sends us instead."""
 
+    # As it says it.
     location: str
-    """As it says it."""
 
 
 class _TimeLimit:

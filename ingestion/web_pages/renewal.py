@@ -33,12 +33,12 @@ from storage.web_pages.html_process import HtmlProcess
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText, approved_pages, chunks_of
 from storage.web_pages.web_sources import MAX_URL_CHARS, WebDomain, WebSources, WebSourcesFile, normal_url
 
+# What a host that answers slowly, or asks for pauses, has left by then, comes with the next tick.
 HOST_SECONDS = 30.0
-"""What a host that answers slowly, or asks for pauses, has left by then, comes with the next tick."""
 _PDF = "application/pdf"
 
+# Called with each page that was tried, as it stands then.
 OnPage = Callable[[WebPage], None]
-"""Called with each page that was tried, as it stands then."""
 
 log = logging.getLogger(__name__)
 
@@ -130,10 +130,10 @@ class WebPageRenewal:
         self._fetcher = fetcher
         self._reader = reader
         self._embedder = embedder
+        # Outcome -> fetches since this process began.
         self.fetches = dict.fromkeys(("read", "unchanged", "failed"), 0)
-        """Outcome -> fetches since this process began."""
+        # By domain: what questions wait for.
         self._asked: dict[str, asyncio.Task[None]] = {}
-        """By domain: what questions wait for."""
 
     async def tick(self) -> None:
         """Fetch what is due, sitemaps first: what they list is due with them.

@@ -11,29 +11,29 @@ from yarl import URL
 
 from ingestion.errors import WebPageError
 
+# How long a robots.txt is believed; RFC 9309 allows a day.
 KEPT_SECONDS = 86_400.0
-"""How long a robots.txt is believed; RFC 9309 allows a day."""
+# How long a site whose robots.txt did not come is left alone.
 RETRY_SECONDS = 600.0
-"""How long a site whose robots.txt did not come is left alone."""
+# A longer crawl-delay is taken for this one: fifty pages an hour are slow enough for anybody.
 MAX_DELAY_SECONDS = 60.0
-"""A longer crawl-delay is taken for this one: fifty pages an hour are slow enough for anybody."""
 
+# As robots.txt files call us.
 NAME = "Footnote"
-"""As robots.txt files call us."""
 
+# The text at an address; None where there is none. Raises WebPageError.
 ReadRobots = Callable[[str], Awaitable[str | None]]
-"""The text at an address; None where there is none. Raises WebPageError."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
     """One site's rules, and until when they are believed."""
 
+    # None: nobody knows, so nothing is fetched.
     rules: Protego | None
-    """None: nobody knows, so nothing is fetched."""
     until: float
+    # Why nobody knows, for an admin.
     reason: str = ""
-    """Why nobody knows, for an admin."""
 
     def allow(self, url: str) -> bool:
         """Whether a page may be fetched."""

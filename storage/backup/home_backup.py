@@ -33,8 +33,9 @@ from storage.sql.tables import BlobRow, FactRow, ReadingRow
 from storage.stores import Stores
 from storage.threads import run_in_thread
 
+# The folder in a home where a restore puts what the home held.
 REPLACED = "replaced"
-"""The folder in a home where a restore puts what the home held."""
+# Entries of a home that a backup leaves out: the tables are dumped, all else is made anew.
 MADE_ANEW = (
     "footnote.db*",
     "index",
@@ -45,14 +46,13 @@ MADE_ANEW = (
     "*.toml.restored",
     REPLACED,
 )
-"""Entries of a home that a backup leaves out: the tables are dumped, all else is made anew."""
 CONTENT_FOLDERS = ("blobs", "readings")
+# The fact by which a home knows its own backups; it moves with them.
 HOME_FACT = "home"
-"""The fact by which a home knows its own backups; it moves with them."""
 SHOWN_EVERY_SECONDS = 0.5
 
+# What is done, how many of them, and of how many.
 Shown = Callable[[str, int, int], None]
-"""What is done, how many of them, and of how many."""
 
 
 @dataclass(slots=True)
@@ -61,16 +61,16 @@ class BackupReport:
 
     tables: int
     files: int
+    # Of all contents.
     bytes: int
-    """Of all contents."""
+    # Contents that were not there yet.
     copied: int
-    """Contents that were not there yet."""
+    # Contents of the backup before it that nothing needs any more.
     dropped: int
-    """Contents of the backup before it that nothing needs any more."""
+    # SHA-256 of the manifest, which `footnote restore` asks for.
     digest: str
-    """SHA-256 of the manifest, which `footnote restore` asks for."""
+    # Files that were damaged or gone -> why.
     left_out: dict[str, str]
-    """Files that were damaged or gone -> why."""
     seconds: float
 
 
@@ -78,8 +78,8 @@ class BackupReport:
 class _Content:
     """A PDF, by its sha256, or the files of a reading, by its id."""
 
+    # Its path in a home.
     name: str
-    """Its path in a home."""
     id: str | UUID
     size: int = 0
 

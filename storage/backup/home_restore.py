@@ -48,11 +48,11 @@ from storage.sql.migrations.revisions import is_known
 from storage.stores import INDEX_FACTS, open_blob_store
 from storage.threads import run_in_thread
 
+# Files that say what a home does and reads: a backup's are not in force until an admin renames them.
 SETTINGS = ("footnote.toml", "folders.toml", "glossary.toml", "web_sources.toml")
-"""Files that say what a home does and reads: a backup's are not in force until an admin renames them."""
 RESTORED = ".restored"
+# Entries of a home that are files, and lie in a backup.
 FILES = {name for name in kept_entries() if name not in (*CONTENT_FOLDERS, "inbox")}
-"""Entries of a home that are files, and lie in a backup."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{2}/(?P<sha256>[0-9a-f]{64})")
 _READING = re.compile(
@@ -64,16 +64,16 @@ _READING = re.compile(
 class RestoreReport:
     """What was restored."""
 
+    # When the backup was made.
     made_at: str
-    """When the backup was made."""
     rows: int
     files: int
+    # Files that the backup itself left out -> why.
     left_out: dict[str, str]
-    """Files that the backup itself left out -> why."""
+    # Files of settings that lie beside their place, to be looked at and renamed.
     settings: list[str]
-    """Files of settings that lie beside their place, to be looked at and renamed."""
+    # Folder with what the home held before; None: it held nothing.
     replaced: str | None
-    """Folder with what the home held before; None: it held nothing."""
     seconds: float
 
 

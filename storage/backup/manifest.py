@@ -18,30 +18,30 @@ class BackupEntry:
 
     sha256: str
     size: int
+    # Nanoseconds, as the home's disk said: one that did not change is not read again.
     modified: int = 0
-    """Nanoseconds, as the home's disk said: one that did not change is not read again."""
 
 
 @dataclass(slots=True)
 class BackupManifest:
     """A whole backup."""
 
+    # Of the tables.
     revision: str
-    """Of the tables."""
+    # When SQL was read, in ISO 8601.
     made_at: str
-    """When SQL was read, in ISO 8601."""
+    # Where the home was: folders in it are looked for in the new one.
     home: str
-    """Where the home was: folders in it are looked for in the new one."""
+    # The home's own id: another one's backup does not take this one's place.
     home_id: str
-    """The home's own id: another one's backup does not take this one's place."""
+    # In the order in which they can be filled.
     tables: dict[str, BackupEntry] = field(default_factory=dict)
-    """In the order in which they can be filled."""
+    # Table -> the highest id it ever gave: none is given again.
     last_ids: dict[str, int] = field(default_factory=dict)
-    """Table -> the highest id it ever gave: none is given again."""
+    # By path in the home.
     files: dict[str, BackupEntry] = field(default_factory=dict)
-    """By path in the home."""
+    # Path -> why: a file of the home that was damaged or gone.
     left_out: dict[str, str] = field(default_factory=dict)
-    """Path -> why: a file of the home that was damaged or gone."""
 
     @property
     def contents(self) -> set[str]:

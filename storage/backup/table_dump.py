@@ -43,6 +43,7 @@ from storage.sql.columns import UtcDateTime
 ROWS_AT_ONCE = 500
 Row = dict[str, Any]
 
+# Kind -> (value to JSON, value of JSON, type that binds it).
 _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[], TypeEngine[Any]]]] = {
     "uuid": (str, UUID, Uuid),
     "moment": (datetime.isoformat, datetime.fromisoformat, UtcDateTime),
@@ -51,7 +52,6 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[],
     "json": (str, lambda value: _json_value(json.loads(value)), lambda: JSON(none_as_null=True)),
     "plain": (lambda value: value, lambda value: value, NullType),
 }
-"""Kind -> (value to JSON, value of JSON, type that binds it)."""
 
 
 def _json_value(value: Any) -> Any:

@@ -33,8 +33,8 @@ from storage.sql.tables import (
     VersionRow,
 )
 
+# An answer that was posted longer ago stays as it is.
 MAX_AGE = timedelta(days=30)
-"""An answer that was posted longer ago stays as it is."""
 
 
 async def keep_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> None:
@@ -144,10 +144,10 @@ def _is_recent() -> ColumnElement[bool]:
     return col(OutboxRow.created_at) > utc_now() - MAX_AGE
 
 
+# Key of a subscription's address: what people call the channel of its page, where a chat asks several.
 PAGE_CHANNEL = "page_channel"
-"""Key of a subscription's address: what people call the channel of its page, where a chat asks several."""
+# Key of an address: the question is none, but the note that a page changed, of this subscription.
 NOTE = "page_note"
-"""Key of an address: the question is none, but the note that a page changed, of this subscription."""
 
 
 async def record_page_notes(session: AsyncSession, publication: PublicationRow) -> None:

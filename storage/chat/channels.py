@@ -20,13 +20,13 @@ from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import ChannelMoveRow, ChannelRow, DocumentRow, FactRow, FolderRow
 
+# Bytes of a folder's name.
 MAX_NAME_CHARS = 255
-"""Bytes of a folder's name."""
+# What a tenant name or a chat channel begins with: no local channel of an admin's file is called so.
 _CHAT = ("sl_", "ms_", "#")
-"""What a tenant name or a chat channel begins with: no local channel of an admin's file is called so."""
 _DIRECT_LIBRARY = "library of direct chats"
+# Who named a channel.
 _ADMIN, PLATFORM = "admin", "platform"
-"""Who named a channel."""
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
 
@@ -34,22 +34,22 @@ class MoveOutcome(Enum):
     """What became of the word that a conversation has another id."""
 
     MOVED = "moved"
+    # It was heard before, or is older than what was heard since.
     KNOWN = "known"
-    """It was heard before, or is older than what was heard since."""
+    # Nothing was ever kept of the conversation.
     UNKNOWN = "unknown"
-    """Nothing was ever kept of the conversation."""
+    # The new id has documents of its own: nothing was changed.
     OCCUPIED = "occupied"
-    """The new id has documents of its own: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectLibrary:
     """The library that direct chats ask."""
 
+    # Its own.
     channel: Channel
-    """Its own."""
+    # The workspaces of Slack and tenants of Teams that an admin names.
     installations: frozenset[str] = frozenset()
-    """The workspaces of Slack and tenants of Teams that an admin names."""
 
 
 class Channels:
@@ -344,8 +344,8 @@ def _of_tenant(*what: Any) -> Select[Any]:
 
 
 _ROW: Select[ChannelRow] = _of_tenant(ChannelRow)
+# Put together once: each event needs its channel.
 _COLUMNS = _of_tenant(*SQLModel.metadata.tables["channel"].columns)
-"""Put together once: each event needs its channel."""
 
 
 async def _has_documents(session: AsyncSession, channel_id: int) -> bool:

@@ -31,11 +31,11 @@ from storage.sql.tables import (
     WebTextRow,
 )
 
+# Quotes of a document that are looked through for those of one answer.
 MAX_READ = 1000
-"""Quotes of a document that are looked through for those of one answer."""
 
+# So near to its citations an answer is posted.
 SHOWN_WITHIN = timedelta(hours=1)
-"""So near to its citations an answer is posted."""
 
 
 class ShownIn(NamedTuple):

@@ -28,8 +28,8 @@ class FeedbackVerdict(StrEnum):
     """What a person says of an answer."""
 
     GOOD = "good"
+    # For no reason that was given yet.
     BAD = "bad"
-    """For no reason that was given yet."""
     WRONG_PAGE = "wrong_page"
     WRONG_ANSWER = "wrong_answer"
     SHOULD_HAVE_FOUND = "should_have_found"
@@ -43,8 +43,8 @@ class Feedback:
     id: int
     channel_id: int
     verdict: FeedbackVerdict
+    # Where the answer stands, as the person says; '' where no page was named.
     file: str
-    """Where the answer stands, as the person says; '' where no page was named."""
     page: int
     comment: str
     given_at: datetime

@@ -20,11 +20,11 @@ from storage.config_file import AdminFile, Mistake, read_file
 from storage.models import Channel
 
 GLOSSARY_NAME = "glossary.toml"
+# Of all tables together: every question is compared with all of its channel.
 MAX_TERMS = 2000
-"""Of all tables together: every question is compared with all of its channel."""
 MAX_WORDS = 20
+# Characters of a term, and of each of its words.
 MAX_WORD_CHARS = 100
-"""Characters of a term, and of each of its words."""
 
 _WORDS = f'write its words as a list of texts of at most {MAX_WORD_CHARS} letters, as in ["paid time off"]'
 
@@ -114,10 +114,10 @@ class Glossary:
     """The entries of a file."""
 
     everywhere: tuple[GlossaryEntry, ...] = ()
+    # By the word that the file has for a channel: a tenant name, or the name of a local one.
     by_channel: Mapping[str, tuple[GlossaryEntry, ...]] = field(default_factory=dict)
-    """By the word that the file has for a channel: a tenant name, or the name of a local one."""
+    # Where each channel's entries begin.
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Where each channel's entries begin."""
 
     def of(self, channel: Channel) -> tuple[GlossaryEntry, ...]:
         """What holds in a channel: its own entries, then everybody's."""

@@ -28,11 +28,12 @@ from storage.sql.question_turns import counts_before, next_turn, only_unseen, wa
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
+# States of answers that documents were searched for.
 SEARCHED = ("grounded", "partial", "passages", "not_found")
-"""States of answers that documents were searched for."""
+# Until the answer of a stopped question is delivered: what was on its way to its message lands before.
 STOP_PAUSE = timedelta(seconds=1)
-"""Until the answer of a stopped question is delivered: what was on its way to its message lands before."""
 _CHANNEL = "turn_in_channel"
+# Statements that keep a question: to put one together takes longer than to execute it.
 _KEEP = {
     is_late: insert(SQLModel.metadata.tables["inbox"])
     .values(turn=next_turn(bindparam(_CHANNEL), is_late=is_late))
@@ -40,7 +41,6 @@ _KEEP = {
     .returning(col(InboxRow.id))
     for is_late in (False, True)
 }
-"""Statements that keep a question: to put one together takes longer than to execute it."""
 _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 

@@ -37,15 +37,15 @@ from storage.sql.tables import (
     WebPageRow,
 )
 
+# In a channel's folder of the inbox: what people uploaded in the chat lies there.
 UPLOADS_FOLDER = "uploads"
-"""In a channel's folder of the inbox: what people uploaded in the chat lies there."""
+# Begins the key of a notice about a file that is no document: the folder's id, a colon, the file.
 STRANGER_KEY = "stranger:"
-"""Begins the key of a notice about a file that is no document: the folder's id, a colon, the file."""
+# Begins the key of a notice about an outage, and the name of the fact that says how it stands: the part; of a
+# notice its beginning behind a colon, and of its end that, too.
 OUTAGE_KEY = "outage:"
-"""Begins the key of a notice about an outage, and the name of the fact that says how it stands: the part; of
-a notice its beginning behind a colon, and of its end that, too."""
+# A bot that saw an outage and has not said so for this long sees it no more: it was ended, or is well.
 SEEN_FOR = timedelta(minutes=2)
-"""A bot that saw an outage and has not said so for this long sees it no more: it was ended, or is well."""
 
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:

@@ -39,10 +39,10 @@ from storage.sql.tables import (
     WebCitationRow,
 )
 
+# Rows of a table erased by one transaction: other writers wait for it.
 BATCH_SIZE = 500
-"""Rows of a table erased by one transaction: other writers wait for it."""
+# Names that one statement looks for in every row.
 MAX_COMPARISONS = 50
-"""Names that one statement looks for in every row."""
 _ERASED = "it was erased"
 _TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
 
@@ -125,12 +125,12 @@ async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
 class WordRows:
     """Rows that hold words which are to be erased."""
 
+    # Ids of rows that go whole, by table.
     gone: dict[type[SQLModel], set[int]] = field(default_factory=dict)
-    """Ids of rows that go whole, by table."""
+    # Inbox ids of questions that stay and lose their answer.
     answers: set[int] = field(default_factory=set)
-    """Inbox ids of questions that stay and lose their answer."""
+    # Inbox ids of questions that lose words, asker and answer: what names their message stays.
     questions: set[int] = field(default_factory=set)
-    """Inbox ids of questions that lose words, asker and answer: what names their message stays."""
 
     def add(self, table: type[SQLModel], ids: Iterable[int]) -> None:
         """Have more rows of a table go."""

@@ -22,8 +22,8 @@ from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, InboxRow, OutboxRow, TurnRow, VersionRow
 
 MAX_TURNS = 6
+# A running conversation begins anew when nobody asked anything for so long.
 SESSION_GAP = timedelta(minutes=30)
-"""A running conversation begins anew when nobody asked anything for so long."""
 
 
 class ThreadMemory:

@@ -20,10 +20,10 @@ from storage.clock import utc_now
 from storage.sql.database import Database
 from storage.sql.tables import FactRow, FeedbackRow, InboxRow, QuestionRecordRow, SourceOpeningRow
 
+# Begins the thread of a question that is answered to its asker alone.
 PRIVATE_THREAD = "private "
-"""Begins the thread of a question that is answered to its asker alone."""
+# The last records of a channel, where they are listed.
 MAX_LISTED = 50
-"""The last records of a channel, where they are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class AskedQuestion:
     key: str
     asked_at: datetime
     state: str
+    # What was searched for.
     question: str
-    """What was searched for."""
+    # Its words that stood in no document.
     unknown: tuple[str, ...]
-    """Its words that stood in no document."""
+    # What people said of the answer.
     verdicts: tuple[str, ...]
-    """What people said of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ class AnswerFacts:
     state: str
     milliseconds: Mapping[str, int]
     tokens: Mapping[str, int | None]
+    # File and day of the first candidates.
     leading: Sequence[Mapping[str, Any]]
-    """File and day of the first candidates."""
+    # File and page of those that were shown.
     figures: Sequence[Mapping[str, Any]]
-    """File and page of those that were shown."""
     citations: Sequence[Mapping[str, Any]]
+    # Citation -> how often its source was opened; None of an answer that cites no document.
     opened: Mapping[int, int] | None
-    """Citation -> how often its source was opened; None of an answer that cites no document."""
+    # What each person said, and the right page where they named one, else 0.
     verdicts: Sequence[tuple[str, int]] = ()
-    """What each person said, and the right page where they named one, else 0."""
 
 
 def baseline_fact(channel_id: int) -> str:

@@ -20,8 +20,8 @@ from storage.sql.database import Database
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, UploadRow, VersionRow
 
+# Chooses a name for a file; it is given those that others have.
 ChooseName = Callable[[Collection[str]], str]
-"""Chooses a name for a file; it is given those that others have."""
 
 
 class UploadedDocument(NamedTuple):

@@ -27,8 +27,8 @@ from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
 from storage.threads import run_in_thread
 
+# File -> (stat, sha256) of everything that was stored of it and is kept.
 KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
-"""File -> (stat, sha256) of everything that was stored of it and is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class StoredArrival:
     file: str
     document: UUID
     version: int
+    # new, version, renamed, back or same.
     outcome: str
-    """new, version, renamed, back or same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ from storage.sql.database import Database
 from storage.sql.document_state import details_of, document_state, live_version
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
+# Documents whose metadata are held in memory: some megabytes, and those of the questions just asked.
 DESCRIBED = 1000
-"""Documents whose metadata are held in memory: some megabytes, and those of the questions just asked."""
 
 
 class Catalog:
@@ -46,8 +46,8 @@ class Catalog:
         """Read from the database of a home whose readings climb to this rung."""
         self._database = database
         self._rebuilds = IndexRebuilds(database)
+        # The last rung that readings climb to.
         self.stops_at = stops_at
-        """The last rung that readings climb to."""
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""

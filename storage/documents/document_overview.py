@@ -27,11 +27,11 @@ class KeptVersion:
     number: int
     arrived_at: datetime
     is_live: bool
+    # Of the reading that answers; 0 while none does.
     chunks: int
-    """Of the reading that answers; 0 while none does."""
     figures: int
+    # None: its pages' layout was not read, or by a release that did not count them.
     tables: int | None
-    """None: its pages' layout was not read, or by a release that did not count them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class ListedDocument:
 
     channel_id: int
     status: DocumentStatus
+    # Newest first.
     versions: Sequence[KeptVersion]
-    """Newest first."""
+    # When a quote or figure of it was last shown, as far as citations are kept.
     answered_at: datetime | None
-    """When a quote or figure of it was last shown, as far as citations are kept."""
 
     @property
     def live(self) -> KeptVersion | None:

@@ -149,8 +149,8 @@ class FolderState:
 
     id: int
     problem: str | None
+    # Ids of the documents whose deletion waits for an admin's word.
     asked: frozenset[str]
-    """Ids of the documents whose deletion waits for an admin's word."""
 
 
 async def folder_states(session: AsyncSession, *channels: int) -> dict[int, FolderState]:

@@ -41,15 +41,15 @@ class MoveCandidate:
 
     id: UUID
     file: str
+    # Its file lies, or lay, in the folder where the files arrive.
     is_here: bool
-    """Its file lies, or lay, in the folder where the files arrive."""
+    # Its newest content; None when none was ever stored.
     fingerprint: FileFingerprint | None
-    """Its newest content; None when none was ever stored."""
     is_deleted: bool
+    # Its file is surely not there any more.
     has_left: bool
-    """Its file is surely not there any more."""
+    # Its file has another stat now, or was not seen in an incomplete scan: its inode elsewhere is proof.
     may_have_left: bool
-    """Its file has another stat now, or was not seen in an incomplete scan: its inode elsewhere is proof."""
 
 
 def match_renames(
@@ -150,21 +150,21 @@ class Arrival:
     stat: dict[str, Any]
     sha256: str
     size: int
+    # Moves the bytes into the blob store; called inside the transaction, so that a purge of the same content
+    # cannot come between.
     keep_blob: Callable[[], object]
-    """Moves the bytes into the blob store; called inside the transaction, so that a purge of the same
-    content cannot come between."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
     """What the scan that found the arrivals knows of everything else in the channel."""
 
+    # The stat of a file of the folder now; None when it was not seen.
     stat_of: Callable[[str], Mapping[str, Any] | None]
-    """The stat of a file of the folder now; None when it was not seen."""
+    # What was not seen is not there.
     is_complete: bool
-    """What was not seen is not there."""
+    # Documents of the channel's other folders whose files are surely not there any more.
     gone_elsewhere: frozenset[UUID] = frozenset()
-    """Documents of the channel's other folders whose files are surely not there any more."""
 
 
 async def owners_of(

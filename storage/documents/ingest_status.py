@@ -29,18 +29,18 @@ class IngestStatus:
 
     document: UUID
     file: str
+    # Bytes.
     size: int
-    """Bytes."""
+    # How it answers now; None while it does not.
     rung: Rung | None
-    """How it answers now; None while it does not."""
+    # Pages that answer.
     pages: int
-    """Pages that answer."""
+    # Why it will not get any further, as a sentence for an admin; None when it may.
     reason: str | None
-    """Why it will not get any further, as a sentence for an admin; None when it may."""
+    # Its quick reading found no text: only the full one, by OCR, may.
     is_silent: bool
-    """Its quick reading found no text: only the full one, by OCR, may."""
+    # Another reading of it, or its publication, is on its way.
     is_underway: bool
-    """Another reading of it, or its publication, is on its way."""
 
     @property
     def waits_for_ocr(self) -> bool:

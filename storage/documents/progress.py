@@ -29,10 +29,10 @@ from storage.sql.document_state import (
 )
 from storage.sql.tables import BlobRow, DocumentRow, ReadingRow, VersionRow
 
+# How far back a rung's speed is measured: long enough for a few files, short enough to follow a change.
 WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
-"""How far back a rung's speed is measured: long enough for a few files, short enough to follow a change."""
+# Seconds; a speed over less would be chance.
 MIN_SPAN_SECONDS = 1.0
-"""Seconds; a speed over less would be chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ class RungProgress:
     """How far the newest versions of the files have come on one rung."""
 
     rung: Rung
+    # Files whose newest version answers at this rung or a better one.
     files_done: int
-    """Files whose newest version answers at this rung or a better one."""
+    # Files whose newest version never will.
     files_failed: int
-    """Files whose newest version never will."""
     pages_done: int
+    # Over the last seconds; None when nothing is left, or too little was done to say.
     pages_per_second: float | None = None
-    """Over the last seconds; None when nothing is left, or too little was done to say."""
+    # 0 when nothing is left; None while nobody can know.
     seconds_left: float | None = None
-    """0 when nothing is left; None while nobody can know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class Progress:
     """How far a channel, a folder or everything has come; deleted documents do not count."""
 
     files: int
+    # Files of which some version answers, the newest or an older one.
     files_answering: int
-    """Files of which some version answers, the newest or an older one."""
+    # Pages of the newest versions, as far as they are known: a file's are known when it was read.
     pages: int
-    """Pages of the newest versions, as far as they are known: a file's are known when it was read."""
     quick: RungProgress
+    # None: reading stops at quick.
     full: RungProgress | None
-    """None: reading stops at quick."""
 
     @property
     def quarantined(self) -> int:
@@ -96,10 +96,10 @@ class Progress:
 class _Speed(NamedTuple):
     """What one rung achieves within its window; 0 when too little was done to say."""
 
+    # Pages per second.
     pages: float = 0.0
-    """Pages per second."""
+    # Bytes per second.
     size: float = 0.0
-    """Bytes per second."""
 
 
 def in_channel(channel_id: int) -> ColumnElement[bool]:
@@ -175,8 +175,8 @@ class _Span(NamedTuple):
     start: datetime
     end: datetime
     pages: int
+    # Bytes of its file.
     size: int
-    """Bytes of its file."""
 
     def share_after(self, moment: datetime) -> float:
         """How much of the work came after a moment; one without a length happened at its end."""

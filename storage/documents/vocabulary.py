@@ -21,12 +21,12 @@ from storage.files.reading_files import ReadingFiles
 from storage.recent_items import RecentItems
 from storage.text.analyzer import words_of
 
+# Readings whose words are held in memory, some 20 KB each; of a channel that has more, so many count.
 MAX_READINGS = 2000
-"""Readings whose words are held in memory, some 20 KB each; of a channel that has more, so many count."""
+# Channels whose words are held summed up: those of the questions just asked.
 MAX_CHANNELS = 8
-"""Channels whose words are held summed up: those of the questions just asked."""
+# For counting the words of readings that are new here; the next question goes on with the others.
 MAX_SECONDS = 2.0
-"""For counting the words of readings that are new here; the next question goes on with the others."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +35,8 @@ _log = logging.getLogger(__name__)
 class _WordCounts:
     """Words with their counts, in a quarter of the memory that a dict of them takes."""
 
+    # Separated by blanks.
     words: str
-    """Separated by blanks."""
     counts: array[int]
 
     @classmethod

@@ -29,20 +29,19 @@ from storage.sql.tables import (
 class WorkCount:
     """Rows of one table that are in one state."""
 
+    # ``inbox``, ``outbox``, ``reading``, ``publication``, ``notice``, ``document`` or ``web_page``.
     table: str
-    """``inbox``, ``outbox``, ``reading``, ``publication``, ``notice``, ``document`` or ``web_page``."""
+    # As the tables have it; of web pages ``read``, ``failing`` or ``waiting``.
+    #
+    # Of documents ``quarantined`` are those that people see so; ``present`` are all others but deleted ones.
     state: str
-    """As the tables have it; of web pages ``read``, ``failing`` or ``waiting``.
-
-    Of documents ``quarantined`` are those that people see so; ``present`` are all others but deleted ones.
-    """
+    # Of readings and publications; '' elsewhere.
     rung: str
-    """Of readings and publications; '' elsewhere."""
     count: int
+    # Age of the oldest of them; 0 where age says nothing.
     oldest_seconds: float
-    """Age of the oldest of them; 0 where age says nothing."""
+    # Those that a process holds at this moment.
     leased: int
-    """Those that a process holds at this moment."""
 
 
 async def read_workload(database: Database) -> list[WorkCount]:

@@ -16,10 +16,10 @@ from storage.recent_items import RecentItems
 
 Vectors = npt.NDArray[np.float32]
 
+# Seconds between the two tries of a question; one that has to wait longer is not tried again.
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 0.5
-"""Seconds between the two tries of a question; one that has to wait longer is not tried again."""
+# Vectors of questions that are remembered: people ask the same again.
 CACHE_SIZE = 256
-"""Vectors of questions that are remembered: people ask the same again."""
 _CHANCE = random.SystemRandom()
 
 

@@ -15,6 +15,7 @@ from storage.embeddings.base import QueryEmbedder
 
 log = logging.getLogger(__name__)
 
+# Questions, and sentences that answer them, in no document's words.
 PAIRS = (
     ("How often are backups made?", "A backup of all servers runs every night at two."),
     ("Who approves a holiday?", "Leave has to be approved by the line manager beforehand."),
@@ -29,10 +30,9 @@ PAIRS = (
     ("What happens when the alarm rings?", "In case of fire leave the building by the nearest exit."),
     ("How do I reset my password?", "Choose Forgot password on the login page and follow the mail."),
 )
-"""Questions, and sentences that answer them, in no document's words."""
 
+# Of the cosines of all these questions with all these answers, by the bundled embedder.
 MEAN, DEVIATION = 0.083, 0.157
-"""Of the cosines of all these questions with all these answers, by the bundled embedder."""
 
 
 class CosineScale:

@@ -28,8 +28,8 @@ from storage.text.token_counts import MODEL, TOKENIZER, PieceCounter, bundled, o
 
 Vector = npt.NDArray[np.float32]
 
+# Word pieces that the model was trained on, its two special ones included.
 WINDOW = 256
-"""Word pieces that the model was trained on, its two special ones included."""
 
 BATCH = 16
 

@@ -27,12 +27,12 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
+# Statuses by which an endpoint may refuse a text, or so many of them at once, for their length.
 TOO_LARGE_STATUSES = (400, 413, 422)
-"""Statuses by which an endpoint may refuse a text, or so many of them at once, for their length."""
+# Tokens below which a text that is refused is not cut any further: its length is not what is wrong.
 MIN_TEXT_TOKENS = 32
-"""Tokens below which a text that is refused is not cut any further: its length is not what is wrong."""
+# Seconds; an endpoint that asks to be left alone for longer is asked again after this.
 MAX_REST_SECONDS = 600.0
-"""Seconds; an endpoint that asks to be left alone for longer is asked again after this."""
 
 
 class EndpointEmbedder:

@@ -20,8 +20,8 @@ Vectors = npt.NDArray[np.float32]
 
 MAX_INT8 = 127
 
+# (start, end) of a part of a chunk's text.
 TextRange = tuple[int, int]
-"""(start, end) of a part of a chunk's text."""
 Vector = npt.NDArray[np.float32]
 
 
@@ -44,13 +44,13 @@ def dequantize(vectors: Int8Vectors) -> Vectors:
 class ChunkSentenceVectors:
     """One vector per quotable part of a chunk's text."""
 
+    # Where they lie: those of two spaces are never compared.
     space: str
-    """Where they lie: those of two spaces are never compared."""
+    # CRC-32 of the text that ``spans`` count in.
     text_checksum: int
-    """CRC-32 of the text that ``spans`` count in."""
     spans: tuple[TextRange, ...]
+    # Shape (spans, dimensions).
     vectors: Int8Vectors
-    """Shape (spans, dimensions)."""
 
     @classmethod
     def of(

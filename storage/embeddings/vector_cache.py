@@ -23,11 +23,11 @@ from storage.sql.tables import CachedVectorRow
 
 KEPT_UNUSED = timedelta(days=30)
 SENTENCES_KEPT = timedelta(days=1)
+# A use is written down at most so often: else every question to the cache would be a write.
 TOUCHED_EVERY = timedelta(days=1)
-"""A use is written down at most so often: else every question to the cache would be a write."""
 
+# After a month's holiday all of a home's may have come to their end, and writers wait for a deletion.
 PRUNE_BATCH_SIZE = 5000
-"""After a month's holiday all of a home's may have come to their end, and writers wait for a deletion."""
 
 Vector = npt.NDArray[np.float32]
 
@@ -43,8 +43,8 @@ class VectorCache:
         """``of_sentences``: keep them in a byte a number, apart from the others, for a day."""
         self._database = database
         self._of_sentences = of_sentences
+        # Texts whose vectors were kept, and those that were embedded, since this process began.
         self.hits = self.misses = 0
-        """Texts whose vectors were kept, and those that were embedded, since this process began."""
 
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         """Vectors of ``texts``, at least one, as ``Embedder.aembed``; what is new is kept at once.

@@ -41,10 +41,10 @@ from storage.sql.tables import (
 from storage.threads import run_in_thread
 from storage.web_pages.page_store import WebPageStore
 
+# For what others had in their hands: leases are looked at every five seconds, quick answers take three.
 SETTLE_SECONDS = 15.0
-"""For what others had in their hands: leases are looked at every five seconds, quick answers take three."""
+# Ordinals removed beyond the number counted: a crash leaves some that no filter finds.
 EXTRA_CHUNKS = 200
-"""Ordinals removed beyond the number counted: a crash leaves some that no filter finds."""
 _log = logging.getLogger(__name__)
 
 
@@ -52,22 +52,22 @@ _log = logging.getLogger(__name__)
 class ErasureReport:
     """What an erasure took away, or would."""
 
+    # By table: rows that went, or lost their words.
     rows: dict[str, int] = field(default_factory=dict)
-    """By table: rows that went, or lost their words."""
     blobs: int = 0
     readings: int = 0
+    # Drawn pages and figures.
     pictures: int = 0
-    """Drawn pages and figures."""
+    # Readings of a version that the index held.
     publications: int = 0
-    """Readings of a version that the index held."""
+    # Documents of the same channel that are put into a new index of it.
     reindexed: int = 0
-    """Documents of the same channel that are put into a new index of it."""
+    # Documents of the same channel that cannot be put into a new index: the old one stays, with words.
     hindering: int = 0
-    """Documents of the same channel that cannot be put into a new index: the old one stays, with words."""
+    # Messages in chats that are going to say that their answer was removed.
     messages: int = 0
-    """Messages in chats that are going to say that their answer was removed."""
+    # Contents that stay, because another document has them, too.
     shared: int = 0
-    """Contents that stay, because another document has them, too."""
     seconds: float = 0.0
 
     @property
@@ -82,14 +82,14 @@ class ErasureReport:
 class _Contents:
     """What the documents of a target consist of."""
 
+    # (publication, tenant, chunks and figures).
     publications: Sequence[tuple[UUID, TenantName, int]] = ()
-    """(publication, tenant, chunks and figures)."""
     versions: int = 0
+    # Contents that no other document wants.
     own: frozenset[str] = frozenset()
-    """Contents that no other document wants."""
     shared: frozenset[str] = frozenset()
+    # Of the own contents.
     readings: Sequence[UUID] = ()
-    """Of the own contents."""
 
 
 class Eraser:

@@ -26,16 +26,17 @@ class KeptText:
     """A table, or an entry of a home."""
 
     holds: str
+    # Nobody, where nothing in it is of a document, a channel or a person.
     owners: tuple[TextOwner, ...] = ()
-    """Nobody, where nothing in it is of a document, a channel or a person."""
+    # Variable of the setting that says how long, or how much, is kept.
     setting: str | None = None
-    """Variable of the setting that says how long, or how much, is kept."""
+    # In words, where no setting says it all.
     retention: str = ""
-    """In words, where no setting says it all."""
 
 
 _D, _C, _P = TextOwner.DOCUMENT, TextOwner.CHANNEL, TextOwner.PERSON
 
+# By the name of the table.
 TABLES: dict[str, KeptText] = {
     "channel": KeptText(
         "name and address of a channel", (_C,), "FOOTNOTE_LEFT_DAYS", "after the bot left it"
@@ -112,8 +113,8 @@ TABLES: dict[str, KeptText] = {
     ),
     "alembic_version": KeptText("revision of the tables, no text", (), None, FOREVER),
 }
-"""By the name of the table."""
 
+# By the name of the entry, a pattern where it has several.
 HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.db*": KeptText("the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"),
     "blobs": KeptText(
@@ -152,4 +153,3 @@ HOME_ENTRIES: dict[str, KeptText] = {
     ),
     "serve.json": KeptText("where `footnote serve` listens", (), None, "while it runs"),
 }
-"""By the name of the entry, a pattern where it has several."""

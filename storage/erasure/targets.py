@@ -37,8 +37,8 @@ from storage.sql.tables import (
     WebCitationRow,
 )
 
+# A shorter title is said of too much.
 MIN_TITLE_CHARS = 8
-"""A shorter title is said of too much."""
 _OF_CHANNEL = (
     CitationRow,
     WebCitationRow,
@@ -53,15 +53,15 @@ _OF_CHANNEL = (
 class ErasureTarget:
     """What one erasure takes away."""
 
+    # All of one channel.
     documents: tuple[UUID, ...] = ()
-    """All of one channel."""
+    # That of the documents.
     channel: Channel | None = None
-    """That of the documents."""
     is_whole_channel: bool = False
+    # As FOOTNOTE_ADMINS or the audit names people.
     person: str = ""
-    """As FOOTNOTE_ADMINS or the audit names people."""
+    # Channels in which all that was asked and said goes, whoever said it.
     conversations: tuple[int, ...] = ()
-    """Channels in which all that was asked and said goes, whoever said it."""
 
     @property
     def subject(self) -> str:

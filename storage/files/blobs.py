@@ -29,11 +29,11 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = "temporary"
 _LOCK = "lock"
 _FOLDER = "blobs"
+# How long an arrival waits for a removal and the other way round, and how often it checks.
 LOCK_SECONDS, LOCK_POLL_SECONDS = 30.0, 0.01
-"""How long an arrival waits for a removal and the other way round, and how often it checks."""
 
+# Called with whether nobody else may hold it.
 ContentLock = Callable[[bool], AbstractAsyncContextManager[None]]
-"""Called with whether nobody else may hold it."""
 _log = logging.getLogger(__name__)
 
 

@@ -26,13 +26,13 @@ import numpy.typing as npt
 from storage.models import Box, Chunk, Figure, FigureKind, Page
 from storage.text.word_boxes import WordMap
 
+# Characters of a line's CRC-32 in hex; a space follows.
 CHECKSUM = 8
-"""Characters of a line's CRC-32 in hex; a space follows."""
 
 Vectors = npt.NDArray[np.float32]
 
+# Behind the vectors: their CRC-32.
 CHECKSUM_BYTES = 4
-"""Behind the vectors: their CRC-32."""
 
 
 def page_values(page: Page) -> list[Any]:

@@ -20,10 +20,10 @@ from storage.models import PageImage
 
 _NAME = re.compile(r"([0-9a-f]{64})-")
 _FOLDER = "images"
+# What the files of a kind begin with -> its suffix.
 _KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg"}
-"""What the files of a kind begin with -> its suffix."""
+# So many contents are asked for one by one; of more, their shards are listed first.
 MOST_SINGLY = 20
-"""So many contents are asked for one by one; of more, their shards are listed first."""
 
 
 class ImageFiles:
@@ -37,8 +37,8 @@ class ImageFiles:
         """``folder``: of this machine; it need not exist."""
         self._folder = folder
         self._store = store
+        # A picture that cannot be sent makes nobody else wait.
         self._sending = store.apart() if store else None
-        """A picture that cannot be sent makes nobody else wait."""
 
     def contents(self) -> set[str]:
         """The contents of which there are pictures on this machine."""

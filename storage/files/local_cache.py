@@ -15,13 +15,13 @@ from pathlib import Path
 from storage.errors import BlobsUnavailable
 from storage.files.object_store import ObjectStore, StoredFile
 
+# The folders that blobs and readings are spread over, by the two digits that names in them begin with.
 SHARDS = tuple(f"{number:02x}" for number in range(256))
-"""The folders that blobs and readings are spread over, by the two digits that names in them begin with."""
+# What was asked for a moment ago is being opened.
 IN_USE_SECONDS = 60.0
-"""What was asked for a moment ago is being opened."""
 DRAFT_SECONDS = 86_400.0
+# The folder is looked through again once a twentieth of the limit came in.
 SLACK = 20
-"""The folder is looked through again once a twentieth of the limit came in."""
 _log = logging.getLogger(__name__)
 
 
@@ -84,8 +84,8 @@ class LocalCache:
         self._root = root
         self._limit = limit_bytes
         self._secure = secure
+        # Bytes that came since the folder was looked through; at first nobody knows.
         self._unseen = limit_bytes
-        """Bytes that came since the folder was looked through; at first nobody knows."""
         self._lock = threading.Lock()
 
     def touch(self, name: str) -> bool:

@@ -32,15 +32,15 @@ from storage.errors import SettingsError, StorageError
 from storage.settings import AwsSettings
 
 BLOCK = 1 << 20
+# How long a store may be silent before it counts as away: people wait for what is asked of it.
 CONNECT_SECONDS, READ_SECONDS = 2.0, 4.0
-"""How long a store may be silent before it counts as away: people wait for what is asked of it."""
+# After it was found away, for so long nobody else waits to find out again.
 REST_SECONDS = 3.0
-"""After it was found away, for so long nobody else waits to find out again."""
+# The largest PDF that the settings allow; nothing that is made of one is larger.
 MAX_FILE_BYTES = 4096 * 1024 * 1024
-"""The largest PDF that the settings allow; nothing that is made of one is larger."""
 SEAL_BYTES = hashlib.sha256().digest_size
+# What file systems call the time of a file's last change.
 _MOMENTS = ("LastModified", "mtime", "last_modified", "updated", "created")
-"""What file systems call the time of a file's last change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class StoredFile:
     """A file as a listing shows it."""
 
     size: int
+    # Since it was written; 0 where the store does not say.
     seconds: float
-    """Since it was written; 0 where the store does not say."""
 
 
 def hash_file(path: Path) -> str:

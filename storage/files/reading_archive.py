@@ -18,8 +18,8 @@ from storage.files.object_store import ObjectStore, StoredFile, space_for_seal
 from storage.threads import run_in_thread
 
 _FOLDER, _SUFFIX = "readings", ".zip"
+# In a folder that is as the store has it: one without it is being written, or was left by who died of it.
 STORED_MARK = ".stored"
-"""In a folder that is as the store has it: one without it is being written, or was left by who died of it."""
 
 
 class ReadingArchive:

@@ -51,14 +51,14 @@ from storage.recent_items import RecentItems
 from storage.text.analyzer import words_of
 
 T = TypeVar("T")
+# (reading, kind of line, its number from 0).
 _Line = tuple[UUID, str, int]
-"""(reading, kind of line, its number from 0)."""
 
+# The files that a full reading has in common with the quick one, or the one alike, it starts from.
 SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
-"""The files that a full reading has in common with the quick one, or the one alike, it starts from."""
 
+# Lines held in memory: some megabytes, and the passages of the questions just asked.
 KEPT_IN_MEMORY = 512
-"""Lines held in memory: some megabytes, and the passages of the questions just asked."""
 
 
 class ReadingFiles:

@@ -18,8 +18,8 @@ from storage.sql.tables import FactRow
 from storage.threads import run_in_thread
 
 OWNER_FILE = "footnote-home.txt"
+# The facts that no other home may take over.
 BLOBS_FACT, KEY_FACT = "blobs", "blobs key"
-"""The facts that no other home may take over."""
 _OWNER_BYTES = 1024
 _ELSEWHERE = (
     "this home's PDFs are in another store than FOOTNOTE_BLOBS names now: set it back, or move them by "
@@ -33,8 +33,8 @@ _MISSING = (
     "the store that FOOTNOTE_BLOBS names does not hold this home's PDFs, it is missing or empty: set "
     "FOOTNOTE_BLOBS back to theirs, or mount it; if they are lost, `footnote restore` a backup"
 )
+# Longer than other machines of ours are between the two steps that make a store their own.
 _STARTING_SECONDS = 0.1
-"""Longer than other machines of ours are between the two steps that make a store their own."""
 
 
 async def store_fault(database: Database, store: ObjectStore | None) -> str | None:

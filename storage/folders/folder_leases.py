@@ -13,8 +13,8 @@ from storage.sql.database import Database
 from storage.sql.leases import is_running
 from storage.sql.tables import FolderRow
 
+# How much of a lease its holder relies on; only after all of it may another process come.
 TRUSTED_SHARE = 2 / 3
-"""How much of a lease its holder relies on; only after all of it may another process come."""
 
 
 class FolderLeases:

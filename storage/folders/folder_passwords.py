@@ -28,8 +28,8 @@ from storage.sql.tables import DocumentRow, FolderRow, VersionRow
 
 _log = logging.getLogger(__name__)
 
+# Bytes; no more of a file is read.
 MAX_SECRET_BYTES = 4096
-"""Bytes; no more of a file is read."""
 
 
 def resolve_reference(reference: str) -> SecretStr | None:
@@ -68,10 +68,10 @@ class FolderPasswords:
         self._database = database
         self._everywhere = everywhere
         self._key = os.urandom(32)
+        # Content -> keyed digests of passwords.
         self._wrong: defaultdict[str, set[bytes]] = defaultdict(set)
-        """Content -> keyed digests of passwords."""
+        # References that led to nothing, and were logged.
         self._lost: set[str] = set()
-        """References that led to nothing, and were logged."""
 
     async def passwords_of(self, sha256: str) -> Passwords:
         """What admins gave for the folders that a content lies in now.

@@ -17,8 +17,8 @@ from storage.models import TenantName
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FactRow, FolderRow, VersionRow
 
+# Ids in one statement: engines bound their number.
 IDS_BATCH_SIZE = 10_000
-"""Ids in one statement: engines bound their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +27,25 @@ class FolderStatus:
 
     id: int
     channel_id: int
+    # The channel's tenant name.
     channel: str
-    """The channel's tenant name."""
     channel_name: str
     location: str
     origin: str
     watched: bool
     problem: str | None
+    # Files that are there as far as we know.
     documents: int
-    """Files that are there as far as we know."""
+    # Documents that could perhaps still be brought back.
     deleted: int
-    """Documents that could perhaps still be brought back."""
+    # (document, file) of everything whose deletion waits for a word.
     asked: tuple[tuple[UUID, str], ...] = ()
-    """(document, file) of everything whose deletion waits for a word."""
+    # An admin said in a chat that it is not to be scanned now.
     is_paused: bool = False
-    """An admin said in a chat that it is not to be scanned now."""
+    # File -> why it is not read: what lies there and is no PDF.
     strangers: Mapping[str, str] = field(default_factory=dict)
-    """File -> why it is not read: what lies there and is no PDF."""
+    # The channel's, as ``Channel.installation``, also of a channel that has not spoken yet.
     installation: str = ""
-    """The channel's, as ``Channel.installation``, also of a channel that has not spoken yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class DeletedDocument:
 
     id: UUID
     file: str
+    # The folder it was deleted from.
     location: str
-    """The folder it was deleted from."""
     sha256: str
     deleted_at: datetime
 

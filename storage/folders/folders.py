@@ -47,8 +47,8 @@ class Folder:
     location: str
     watched: bool
     problem: str | None
+    # Who wants it: inbox, map or hand.
     origin: str
-    """Who wants it: inbox, map or hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ class KnownDocument:
     id: UUID
     file: str
     stat: dict[str, Any] | None
+    # Its bytes as they are now could not be stored, or were lost since.
     is_refused: bool
-    """Its bytes as they are now could not be stored, or were lost since."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionApproval:
     """Documents of a folder whose files vanished, as far as that is an admin's business."""
 
+    # They wait for a word.
     asked: frozenset[UUID] = frozenset()
-    """They wait for a word."""
+    # They may go, if their files are still away.
     approved: frozenset[UUID] = frozenset()
-    """They may go, if their files are still away."""
 
 
 class Folders:

@@ -19,11 +19,11 @@ from storage.models import TenantName
 
 T = TypeVar("T")
 Vector = Sequence[float]
+# Perhaps still in the making.
 PendingVector = asyncio.Future[Vector]
-"""Perhaps still in the making."""
 
+# The mark of a figure: it follows its publication's chunks, as one more of them.
 FIGURE_FACET = "kind=figure"
-"""The mark of a figure: it follows its publication's chunks, as one more of them."""
 
 
 def document_facet(document: UUID) -> str:
@@ -37,17 +37,17 @@ class IndexedChunk:
 
     publication: UUID
     ordinal: int
+    # The analyzer's terms of title, headings and body, separated by single spaces.
     terms: str
-    """The analyzer's terms of title, headings and body, separated by single spaces."""
     text: str
     first_page: int
     last_page: int
     heading_path: tuple[str, ...]
+    # ``key=value`` marks that filters compare whole, such as ``document=<uuid>``.
     facets: tuple[str, ...]
-    """``key=value`` marks that filters compare whole, such as ``document=<uuid>``."""
     vector: Vector | None = None
+    # The space of ``vector``: letters, digits and underscores, no digit first.
     space: str | None = None
-    """The space of ``vector``: letters, digits and underscores, no digit first."""
 
     def object_id(self, tenant: TenantName) -> UUID:
         """Object id: no two chunks of two tenants or publications can share one."""
@@ -67,8 +67,8 @@ class Filters:
     """Which chunks may be hits: for each group, at least one of its facets."""
 
     groups: tuple[frozenset[str], ...] = ()
+    # Publications to leave out (pending and retired ones).
     hidden: frozenset[UUID] = field(default_factory=frozenset)
-    """Publications to leave out (pending and retired ones)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class Hit:
     first_page: int
     last_page: int
     heading_path: tuple[str, ...]
+    # Words: BM25 (k1 1.2, b 0.75), higher is better. Vectors: the cosine.
     score: float
-    """Words: BM25 (k1 1.2, b 0.75), higher is better. Vectors: the cosine."""
+    # As they were indexed: of title, headings and body.
     terms: str
-    """As they were indexed: of title, headings and body."""
 
 
 def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tuple[int, int]) -> None:

@@ -19,15 +19,15 @@ from storage.index.base import Filters, Hit, Index, PendingVector
 from storage.models import Channel, LivePublication
 from storage.task_group import gather_or_cancel
 
+# Above so many hidden publications no filter is sent: hits are asked for in plenty instead.
 MAX_HIDDEN = 1000
-"""Above so many hidden publications no filter is sent: hits are asked for in plenty instead."""
+# A publication that falls so often, hidden at none of these times, is no flip but a ghost: it went from live
+# to hidden at most once, and is removed only after a grace longer than any question.
 GHOST_AFTER = 3
-"""A publication that falls so often, hidden at none of these times, is no flip but a ghost: it went
-from live to hidden at most once, and is removed only after a grace longer than any question."""
 MAX_LIMIT = 10_000
 MAX_ROUNDS = 30
+# Pauses between search attempts while publications change: none at first, then each twice as long.
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.005, 0.1
-"""Pauses between search attempts while publications change: none at first, then each twice as long."""
 
 
 class LivePublicationLookup(Protocol):
@@ -53,10 +53,10 @@ class SearchHits:
     words: list[Hit] = field(default_factory=list)
     vectors: list[Hit] = field(default_factory=list)
     publications: dict[UUID, LivePublication] = field(default_factory=dict)
+    # Publications without vectors in the question's space: they can be found by words alone.
     words_only: frozenset[UUID] = frozenset()
-    """Publications without vectors in the question's space: they can be found by words alone."""
+    # Hits of other publications, which are left out.
     not_live: int = 0
-    """Hits of other publications, which are left out."""
 
 
 @dataclass(frozen=True, slots=True)

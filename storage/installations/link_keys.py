@@ -23,8 +23,8 @@ from storage.sql.tables import LinkKeyRow
 class StoredLinkKey:
     """One key."""
 
+    # 0 to 255; of two neighbours never the same.
     number: int
-    """0 to 255; of two neighbours never the same."""
     secret: bytes = field(repr=False)
     made_at: datetime
 

@@ -23,17 +23,17 @@ from storage.sql.tables import ChannelRow, SlackInstallationRow
 class SlackInstallation:
     """What is kept of one."""
 
+    # As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's.
     installation: str
-    """As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's."""
     name: str
     bot_user: str
+    # The tokens, encrypted.
     sealed: bytes
-    """The tokens, encrypted."""
+    # When the token ends; None: never.
     expires_at: datetime | None
-    """When the token ends; None: never."""
     installed_at: datetime
+    # Why the token could not be renewed.
     problem: str | None = None
-    """Why the token could not be renewed."""
 
 
 class SlackInstallations:

@@ -19,15 +19,15 @@ from storage.errors import EngineStartError, ReaderKilled
 _log = logging.getLogger(__name__)
 
 START_SECONDS = 60
+# Wall clock to computing time of a job: a file is not to blame for a busy machine.
 TIMEOUT_FACTOR = 3
-"""Wall clock to computing time of a job: a file is not to blame for a busy machine."""
 
+# A child that writes more than this is stopped: 5,000 dense pages are two fifths of it.
+#
+# Who receives it holds it once, and cutting it into chunks takes nine times as much.
 MAX_RESULT_BYTES = 256 * 1024 * 1024
-"""A child that writes more than this is stopped: 5,000 dense pages are two fifths of it.
 
-Who receives it holds it once, and cutting it into chunks takes nine times as much.
-"""
-
+# A fork server's whole environment: none of ours, and so none of our secrets.
 _CLEAN = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
@@ -35,7 +35,6 @@ _CLEAN = {
     "OMP_NUM_THREADS": "1",
     "ORT_DISABLE_TELEMETRY": "1",  # it would start a thread, and call home
 }
-"""A fork server's whole environment: none of ours, and so none of our secrets."""
 
 
 class ForkServerEnded(EngineStartError):
@@ -51,11 +50,11 @@ class ForkServerClient:
         self._numbers = itertools.count(1)
         self._ends: dict[int, asyncio.Future[int]] = {}
         self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        # Messages for which the socket has no room yet, with duplicates of their files.
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
-        """Messages for which the socket has no room yet, with duplicates of their files."""
         self.is_alive = True
+        # Most bytes of memory that the child which ended last has held; 0 before the first.
         self.latest_peak = 0
-        """Most bytes of memory that the child which ended last has held; 0 before the first."""
 
     @classmethod
     async def start(cls, kind: str) -> ForkServerClient:

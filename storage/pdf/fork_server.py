@@ -26,22 +26,22 @@ from typing import Any
 
 from storage.pdf import sandbox
 
+# Kind -> module; one is imported and the others never are, for their libraries get into each other's way.
 KINDS = {
     "text": "storage.pdf.child.text_job",
     "layout": "storage.pdf.child.layout_job",
     "ocr": "storage.pdf.child.ocr_job",
     "html": "storage.pdf.child.html_job",
 }
-"""Kind -> module; one is imported and the others never are, for their libraries get into each other's way."""
 
 Perform = Callable[[dict[str, Any], int, int], None]
 
 MAX_JOB_BYTES = 4096
 MAX_FILES = 4096
 
+# Objects that Python makes before it looks for cycles: a page has some 10,000 and hardly a cycle, so looking
+# as often as it does by itself takes a third of a reading's time.
 NEW_OBJECTS = 50_000
-"""Objects that Python makes before it looks for cycles: a page has some 10,000 and hardly a cycle, so
-looking as often as it does by itself takes a third of a reading's time."""
 
 
 class ForkServer:
@@ -52,8 +52,8 @@ class ForkServer:
         self._perform = perform
         self._poll = select.poll()
         self._poll.register(owner, select.POLLIN)
+        # pidfd -> (pid, the job's number).
         self._children: dict[int, tuple[int, int]] = {}
-        """pidfd -> (pid, the job's number)."""
 
     def serve(self) -> None:
         """Until the owner ends."""

@@ -11,16 +11,16 @@ import ctypes
 import os
 import struct
 
+# Numbers of the system calls, the same on every machine.
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
-"""Numbers of the system calls, the same on every machine."""
 _ASK_VERSION = 1
 
+# Version of the interface -> how many rights on files it knows: execute, write, read, list and so on.
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
-"""Version of the interface -> how many rights on files it knows: execute, write, read, list and so on."""
+# Binding and connecting of TCP ports.
 _PORTS_SINCE, _PORTS = 4, 0b11
-"""Binding and connecting of TCP ports."""
+# Abstract sockets and signals of processes outside.
 _SCOPES_SINCE, _SCOPES = 6, 0b11
-"""Abstract sockets and signals of processes outside."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -14,12 +14,12 @@ from storage.text.word_boxes import WordMap
 class Shapes(NamedTuple):
     """What a figure is drawn with; all 0 for a photograph."""
 
+    # Filled rectangles of one width on one base, of different heights; or lying on one side.
     bars: int = 0
-    """Filled rectangles of one width on one base, of different heights; or lying on one side."""
+    # Lines that run from one side towards the other in several steps.
     lines: int = 0
-    """Lines that run from one side towards the other in several steps."""
+    # Filled sectors round one centre.
     slices: int = 0
-    """Filled sectors round one centre."""
 
 
 NO_SHAPES = Shapes()
@@ -30,12 +30,12 @@ class Line:
     """One row of text as printed; cells that share a baseline are one line."""
 
     start: int
+    # Page.text[start:end] is the line.
     end: int
-    """Page.text[start:end] is the line."""
+    # Font size in points of most of its characters.
     size: float
-    """Font size in points of most of its characters."""
+    # Every word of it is bold.
     is_bold: bool
-    """Every word of it is bold."""
     box: Box
 
 
@@ -43,40 +43,40 @@ class Line:
 class ReadPdf:
     """A PDF as read once."""
 
+    # The file's own /Title, which may be any program's leftover.
     title: str
-    """The file's own /Title, which may be any program's leftover."""
     pages: tuple[Page, ...]
+    # The lines of each page, in reading order; a word's ``line`` counts them from 0.
     lines: tuple[tuple[Line, ...], ...]
-    """The lines of each page, in reading order; a word's ``line`` counts them from 0."""
+    # Words with a line through them, left out.
     struck_words: int
-    """Words with a line through them, left out."""
+    # The file is damaged and was mended on opening: some of it may be missing.
     is_repaired: bool
-    """The file is damaged and was mended on opening: some of it may be missing."""
+    # Pages that could not be read; they are among ``pages`` without text.
     unread_pages: tuple[int, ...] = ()
-    """Pages that could not be read; they are among ``pages`` without text."""
+    # Pages on which more is printed than their few words say, or than no word at all.
     ink_pages: tuple[int, ...] = ()
-    """Pages on which more is printed than their few words say, or than no word at all."""
+    # For each page, the characters whose font does not say what they are; () when nobody counted.
     unmapped: tuple[int, ...] = ()
-    """For each page, the characters whose font does not say what they are; () when nobody counted."""
+    # Pages whose text was read from their picture.
     ocr_pages: tuple[int, ...] = ()
-    """Pages whose text was read from their picture."""
+    # It opens only with a password.
     is_locked: bool = False
-    """It opens only with a password."""
 
 
 @dataclass(frozen=True, slots=True)
 class OcrPage:
     """What OCR read in the picture of a page, or of a part of one."""
 
+    # Counted from 1.
     number: int
-    """Counted from 1."""
     text: str
     words: WordMap
     lines: tuple[Line, ...]
+    # How sure it is of its letters on average, 0 to 1; 0 when it found none.
     score: float
-    """How sure it is of its letters on average, 0 to 1; 0 when it found none."""
+    # The part of the page that it read; None: all of it.
     clip: Box | None = None
-    """The part of the page that it read; None: all of it."""
 
 
 class BlockKind(StrEnum):
@@ -84,14 +84,14 @@ class BlockKind(StrEnum):
 
     HEADING = "heading"
     TEXT = "text"
+    # Of a list, or a numbered step.
     ITEM = "item"
-    """Of a list, or a numbered step."""
     TABLE = "table"
     FIGURE = "figure"
     CAPTION = "caption"
     FOOTNOTE = "footnote"
+    # A header or footer, or a page's number.
     RUNNING = "running"
-    """A header or footer, or a page's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,20 @@ class Region:
 
     kind: BlockKind
     box: Box
+    # Of a table: its rows of cells; None is a place that another cell covers.
     cells: tuple[tuple[Box | None, ...], ...] = ()
-    """Of a table: its rows of cells; None is a place that another cell covers."""
+    # Of a figure: what it is drawn with.
     shapes: Shapes = NO_SHAPES
-    """Of a figure: what it is drawn with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What a document's pages look like."""
 
+    # Page (from 1) -> its parts in reading order; a page that was not analysed is missing.
     pages: Mapping[int, tuple[Region, ...]]
-    """Page (from 1) -> its parts in reading order; a page that was not analysed is missing."""
+    # Page -> quarter turns to the right that make its text upright; its parts are placed as after them.
     turns: Mapping[int, int] = field(default_factory=dict)
-    """Page -> quarter turns to the right that make its text upright; its parts are placed as after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +123,5 @@ class RenderedPage:
     data: bytes
     media_type: str
     width: int
+    # Size in pixels.
     height: int
-    """Size in pixels."""

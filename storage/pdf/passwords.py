@@ -22,8 +22,8 @@ class Passwords:
     """What admins gave for one content."""
 
     found: tuple[SecretStr, ...] = ()
+    # References that lead to nothing where the service runs.
     missing: int = 0
-    """References that lead to nothing where the service runs."""
 
     @property
     def refusal(self) -> str:

@@ -18,13 +18,13 @@ from storage.text.word_boxes import SCALE
 
 MEGABYTE = 1024 * 1024
 MIN_DPI, MAX_DPI = 36, 400
+# Fork servers that hold models are closed after so long without work: they take 220 and 270 MB.
 IDLE_SECONDS = 300
-"""Fork servers that hold models are closed after so long without work: they take 220 and 270 MB."""
 
+# Address space of a layout child; what it really uses is a fifth of it.
 LAYOUT_MEMORY = 3072 * MEGABYTE
-"""Address space of a layout child; what it really uses is a fifth of it."""
+# Computing time of such a child, and what each page adds; a page takes 0.2 to 1.2 s, and seldom 4.
 LAYOUT_SECONDS, LAYOUT_PAGE_SECONDS = 20, 6
-"""Computing time of such a child, and what each page adds; a page takes 0.2 to 1.2 s, and seldom 4."""
 
 
 class PdfProcess:

@@ -18,16 +18,16 @@ from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage, Shapes
 from storage.text.word_boxes import SCALE, WordMap
 
+# Said once by a side process: one that ends before it failed to start, and no file is to blame.
 READY = b"ready\n"
-"""Said once by a side process: one that ends before it failed to start, and no file is to blame."""
 
 _FAULTS: dict[str, type[DocumentError]] = {
     kind.__name__: kind for kind in (NotAPdf, PasswordProtected, NoPages, TooLarge)
 }
 
 
+# What a child writes about a PDF that it could not open, and before anything else.
 _LOCKED = b'{"fault":"PasswordProtected",'
-"""What a child writes about a PDF that it could not open, and before anything else."""
 
 
 def is_locked(data: bytes) -> bool:

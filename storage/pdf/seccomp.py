@@ -14,10 +14,11 @@ import platform
 from collections.abc import Sequence
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+# machine -> (audit architecture, place of its number in the tables).
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""machine -> (audit architecture, place of its number in the tables)."""
 _X32 = 0x40000000
 
+# Name -> its numbers on x86_64 and aarch64; None: that machine has no such call.
 _JOB_CALLS = {
     # Bytes of files that are open.
     "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67),
@@ -40,12 +41,11 @@ _JOB_CALLS = {
     "getegid": (108, 177), "sched_yield": (24, 124), "sched_getaffinity": (204, 123), "getcpu": (309, 168),
     "getpriority": (140, 141), "sysinfo": (99, 179), "uname": (63, 160),
 }  # fmt: skip
-"""Name -> its numbers on x86_64 and aarch64; None: that machine has no such call."""
 
+# Name -> (numbers, the argument that must be 0): allowed for the calling process alone.
 _SELF_CALLS = {"setpriority": ((141, 140), 1), "prlimit64": ((302, 261), 0)}
-"""Name -> (numbers, the argument that must be 0): allowed for the calling process alone."""
+# tgkill, with which ``abort`` signals its own process.
 _ABORT = (234, 131)
-"""tgkill, with which ``abort`` signals its own process."""
 
 _SERVER_CALLS = {
     # A child for each job, and what it gives up itself.
@@ -58,8 +58,8 @@ _SERVER_CALLS = {
 
 _LOAD, _EQUAL, _HAS_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
+# Where ``struct seccomp_data`` has them; an argument takes eight bytes, its lower half first.
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-"""Where ``struct seccomp_data`` has them; an argument takes eight bytes, its lower half first."""
 
 Step = tuple[int, int, int, int]
 

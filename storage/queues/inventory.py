@@ -41,13 +41,13 @@ from storage.sql.tables import (
 from storage.threads import run_in_thread
 
 T = TypeVar("T")
+# Neighbouring shards of blobs and readings, by the two digits that names on them begin with.
 Shards = Sequence[str]
-"""Neighbouring shards of blobs and readings, by the two digits that names on them begin with."""
+# Contents compared at once, and names in one statement.
 SLICE_CONTENTS = 2000
-"""Contents compared at once, and names in one statement."""
 RECONCILE_FACT = "reconcile"
+# Nobody rests for longer between two comparisons, unless a clock was wrong.
 MAX_REST = timedelta(hours=2)
-"""Nobody rests for longer between two comparisons, unless a clock was wrong."""
 _MISSING = (
     "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
 )

@@ -16,8 +16,8 @@ from storage.queues.purge import is_wanted
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
 
+# How often each machine asks what it has to forget.
 TICK_SECONDS = 60.0
-"""How often each machine asks what it has to forget."""
 
 
 class LocalCopies:

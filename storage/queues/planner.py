@@ -37,20 +37,20 @@ from storage.models import Rung
 from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, FactRow, PublicationRow, ReadingRow, VersionRow
 
+# (generation, rung) of a reading.
 Kind = tuple[str, str]
-"""(generation, rung) of a reading."""
 
+# Name of the fact that says which generations the home is read in.
 IN_FORCE = "generations"
-"""Name of the fact that says which generations the home is read in."""
 
+# Contents that one statement names, and that one transaction plans.
 PLAN_BATCH_SIZE = 500
-"""Contents that one statement names, and that one transaction plans."""
 LONG_SECONDS = 0.5
+# A search for gaps that took longer is not repeated before so many times as long: a home may be large.
 REST_AFTER_LONG = 20
-"""A search for gaps that took longer is not repeated before so many times as long: a home may be large."""
 
+# On versions joined with their documents; built once each, for building takes longer than asking.
 Conditions = list[ColumnElement[bool]]
-"""On versions joined with their documents; built once each, for building takes longer than asking."""
 
 
 async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[str]:
@@ -125,10 +125,10 @@ class Generations:
     """Which parser, chunker and embedder make the readings now."""
 
     quick: str
+    # None: reading stops at quick.
     full: str | None
-    """None: reading stops at quick."""
+    # What the full generations with the same pages and chunks begin with, whatever their embedder.
     cut: str = ""
-    """What the full generations with the same pages and chunks begin with, whatever their embedder."""
 
     def of(self, rung: Rung) -> str | None:
         """The generation that makes readings of this rung."""

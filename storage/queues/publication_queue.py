@@ -24,6 +24,7 @@ from storage.sql.document_state import newest_number
 from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
+# Everything that answers, as ``read_expected`` reads it.
 LIVE = (
     select(
         col(PublicationRow.id),
@@ -36,7 +37,6 @@ LIVE = (
     .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
     .where(col(PublicationRow.state) == "live")
 )
-"""Everything that answers, as ``read_expected`` reads it."""
 
 _RANKS = [Rung.QUICK, Rung.FULL]
 
@@ -52,18 +52,18 @@ class PublicationClaim:
     folder_id: int
     version: int
     sha256: str
+    # The content opens only with a password.
     is_locked: bool
-    """The content opens only with a password."""
     reading_id: UUID
     rung: Rung
+    # The reading's title, '' where the content has none.
     title: str
-    """The reading's title, '' where the content has none."""
     file: str
     pages: int
     chunks: int
     figures: int
+    # Where the reading's vectors lie; None when it has none.
     space: str | None
-    """Where the reading's vectors lie; None when it has none."""
 
     @property
     def objects(self) -> int:
@@ -76,12 +76,12 @@ class ExpectedPublication(NamedTuple):
 
     id: UUID
     tenant: TenantName
+    # Chunks and figures.
     objects: int
-    """Chunks and figures."""
     vectors: int
     space: str | None
+    # Whether its reading is finished: one that was lost has to be made once more before that.
     is_read: bool
-    """Whether its reading is finished: one that was lost has to be made once more before that."""
 
 
 async def read_expected(

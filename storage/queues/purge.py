@@ -22,10 +22,10 @@ from storage.sql.leases import Leases, has_no_lease, held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.threads import run_in_thread
 
+# Documents given up by one purge; the next one goes on.
 GIVEN_UP_BATCH_SIZE = 100
-"""Documents given up by one purge; the next one goes on."""
+# A moment that lies further ahead was written by a clock that was wrong.
 MAX_CLOCK_SKEW = timedelta(minutes=1)
-"""A moment that lies further ahead was written by a clock that was wrong."""
 
 
 class PurgeQueue:

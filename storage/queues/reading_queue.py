@@ -26,14 +26,14 @@ from storage.sql.database import Database
 from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
+# Tries that may end with an error of the file's own.
 MAX_ATTEMPTS = 3
-"""Tries that may end with an error of the file's own."""
+# Tries that may end with the whole process: a machine that goes down thrice is no fault of the file.
 MAX_CRASHES = 10
-"""Tries that may end with the whole process: a machine that goes down thrice is no fault of the file."""
+# Where the details of a full reading that is held say since when, and how many pages were done by then.
 BEGUN_AT, BEGUN_FROM = "begun_at", "begun_from"
-"""Where the details of a full reading that is held say since when, and how many pages were done by then."""
+# Where the details of a reading that is not done count the tries which ended with an error.
 _FAULTS = "faults"
-"""Where the details of a reading that is not done count the tries which ended with an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class ReadingClaim:
     id: UUID
     sha256: str
     rung: Rung
+    # 1 for the first try; one above the limit when the last try ended with its whole process.
     attempt: int
-    """1 for the first try; one above the limit when the last try ended with its whole process."""
+    # For a full reading: the quick one of the same content, which it starts from.
     quick: Reading | None
-    """For a full reading: the quick one of the same content, which it starts from."""
+    # For a full reading: one made of the same content for another embedder: its chunks are the same.
     alike: Reading | None = None
-    """For a full reading: one made of the same content for another embedder: its chunks are the same."""
 
     @property
     def is_spent(self) -> bool:
@@ -66,8 +66,8 @@ class ReadingResult:
     chunks: int
     details: dict[str, Any]
     figures: int = 0
+    # Where its vectors lie; None when it has none.
     space: str | None = None
-    """Where its vectors lie; None when it has none."""
 
 
 class ReadingQueue:

@@ -22,13 +22,13 @@ from storage.sql.database import Database
 from storage.sql.tables import AuditRow, FactRow
 
 MAX_LISTED = 500
+# Entries that are read at a time.
 BATCH = 2000
-"""Entries that are read at a time."""
 OPEN_LINK = "open link"
+# The fact that has the last entry's digest: entries that were taken off the end are missed by it.
 HEAD = "audit head"
-"""The fact that has the last entry's digest: entries that were taken off the end are missed by it."""
+# Another process may begin the chain at the same moment.
 _BEGIN = text("INSERT INTO fact (name, value) VALUES (:head, '') ON CONFLICT DO NOTHING")
-"""Another process may begin the chain at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class AuditEntry:
     channel: str
     subject: str
     is_done: bool
+    # The digest of the entry before it; of the first one ever, nothing.
     previous: str
-    """The digest of the entry before it; of the first one ever, nothing."""
     digest: str
 
 
@@ -51,13 +51,13 @@ class AuditEntry:
 class AuditedAction:
     """What somebody does, before it is kept."""
 
+    # As FOOTNOTE_ADMINS names people.
     actor: str
-    """As FOOTNOTE_ADMINS names people."""
     action: str
+    # The tenant name of where it is said.
     channel: str
-    """The tenant name of where it is said."""
+    # An id of what it is done to.
     subject: str = ""
-    """An id of what it is done to."""
     is_done: bool = True
 
 
@@ -66,12 +66,12 @@ class AuditCheck:
     """Whether the entries that are kept follow from each other."""
 
     entries: int
+    # The digest of the last one.
     head: str
-    """The digest of the last one."""
+    # What does not hold, as a sentence; nothing when all does.
     fault: str = ""
-    """What does not hold, as a sentence; nothing when all does."""
+    # Whether a digest that was asked about is among them; None: none was.
     is_known: bool | None = None
-    """Whether a digest that was asked about is among them; None: none was."""
 
 
 async def record_action(session: AsyncSession, action: AuditedAction) -> None:

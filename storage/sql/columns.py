@@ -20,8 +20,8 @@ SQLModel.metadata.naming_convention = {
 }
 
 
+# For ids that stand in links: what is gone keeps its id, or an old link would open something else.
 AUTOINCREMENT = {"sqlite_autoincrement": True}
-"""For ids that stand in links: what is gone keeps its id, or an old link would open something else."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -60,8 +60,8 @@ class LeaseColumns(SQLModel):
     lease_owner: str | None = None
     lease_until: datetime | None = moment(default=None)
     fence: int = 0
+    # Tries that a document fault ended; infrastructure faults do not count.
     attempts: int = 0
-    """Tries that a document fault ended; infrastructure faults do not count."""
     next_attempt_at: datetime | None = moment(default=None)
+    # Why it waits or failed: a sentence for an admin.
     reason: str | None = None
-    """Why it waits or failed: a sentence for an admin."""

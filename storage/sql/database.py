@@ -21,8 +21,8 @@ from storage.sql.dialect import Dialect, SqlStatus
 from storage.sql.postgres import PostgresDialect
 from storage.sql.sqlite import SqliteDialect
 
+# How long a writer waits for another process's transaction.
 BUSY_SECONDS = 10
-"""How long a writer waits for another process's transaction."""
 
 _DIALECTS: dict[str, Callable[[URL, float], Dialect]] = {
     "sqlite": SqliteDialect,

@@ -15,24 +15,24 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 from storage.errors import DatabaseUnavailable
 from storage.sql.migrations.revisions import is_current, require_current
 
+# How long a task waits for its turn in this process.
 QUEUE_SECONDS = 30
-"""How long a task waits for its turn in this process."""
+# Snapshots that one process reads at the same time.
 READERS = 8
-"""Snapshots that one process reads at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlStatus:
     """What an engine says of itself."""
 
+    # Its name and version.
     engine: str
-    """Its name and version."""
+    # It only follows another server, and nothing can be written.
     is_replica: bool = False
-    """It only follows another server, and nothing can be written."""
+    # Servers that follow it; None: it has none by its nature, or does not say.
     followers: int | None = None
-    """Servers that follow it; None: it has none by its nature, or does not say."""
+    # Its time, where its machine may be another one.
     clock: datetime | None = None
-    """Its time, where its machine may be another one."""
 
 
 class Dialect(Protocol):

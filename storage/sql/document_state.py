@@ -31,17 +31,17 @@ from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow,
 
 _ANY = true()
 
+# The version with the highest number, whether or not anything of it answers.
 newest = aliased(VersionRow, name="newest")
-"""The version with the highest number, whether or not anything of it answers."""
+# What answers: at most one publication of all versions, for a flip retires the others.
 live = aliased(PublicationRow, name="live")
-"""What answers: at most one publication of all versions, for a flip retires the others."""
 live_version = aliased(VersionRow, name="live_version")
 live_reading = aliased(ReadingRow, name="live_reading")
 
+# Whether a worker is at a reading right now.
 is_held = col(ReadingRow.lease_until) > bindparam("now", callable_=utc_now, type_=UtcDateTime())
-"""Whether a worker is at a reading right now."""
+# Whether it is the newest version that answers.
 is_newest_live = func.coalesce(col(live.version_id) == newest.id, False)
-"""Whether it is the newest version that answers."""
 
 
 @cache  # an alias of a table takes longer to make than its question to be answered
@@ -66,6 +66,7 @@ def _live_id() -> ScalarSelect[UUID]:
     )
 
 
+# One row per document, deleted ones included, and no columns yet.
 document_state: Select[Any] = (
     select()
     .select_from(DocumentRow)
@@ -74,7 +75,6 @@ document_state: Select[Any] = (
     .outerjoin(live_version, col(live_version.id) == live.version_id)
     .outerjoin(live_reading, col(live_reading.id) == live.reading_id)
 )
-"""One row per document, deleted ones included, and no columns yet."""
 
 
 def has_reading(*states: str, also: ColumnElement[bool] = _ANY) -> ColumnElement[bool]:

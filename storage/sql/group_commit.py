@@ -24,11 +24,11 @@ from storage.sql.dialect import QUEUE_SECONDS, WriterQueue
 
 T = TypeVar("T")
 
+# What is called for a statement and its rows; BEGIN IMMEDIATE and COMMIT wait for others and the disk.
 _STATEMENT = {"execute", "executemany", "fetchone", "fetchmany", "fetchall"}
-"""What is called for a statement and its rows; BEGIN IMMEDIATE and COMMIT wait for others and the disk."""
 MAX_MEMBERS = 64
+# How old a group may be when another transaction joins it: the first one waits for all of them.
 MAX_SECONDS = 0.05
-"""How old a group may be when another transaction joins it: the first one waits for all of them."""
 
 
 class UncancelledConnection(aiosqlite.Connection):
@@ -38,12 +38,11 @@ class UncancelledConnection(aiosqlite.Connection):
     tasks that share its transaction.
     """
 
+    # Whether statements run in the caller's thread; never one that waits for a lock or the disk.
+    #
+    # A way to the connection's thread and back waits twice for the interpreter's lock, for 5 ms each time
+    # that another thread computes: a hundred times as long as SQLite needs for a row that it finds by a key.
     is_brief = False
-    """Whether statements run in the caller's thread; never one that waits for a lock or the disk.
-
-    A way to the connection's thread and back waits twice for the interpreter's lock, for 5 ms each time that
-    another thread computes: a hundred times as long as SQLite needs for a row that it finds by a key.
-    """
 
     async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
         if self._is_quick(fn, args):
@@ -121,8 +120,8 @@ class CommitGroup:
         self.connection = connection
         self.members = 0
         self.settled = asyncio.Event()
+        # Why nothing of it was kept.
         self.failure: BaseException | None = None
-        """Why nothing of it was kept."""
         self._full_at = time.monotonic() + MAX_SECONDS
 
     @property

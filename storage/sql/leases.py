@@ -26,8 +26,8 @@ from storage.sql.database import Database
 from storage.sql.tables import InboxRow, PublicationRow, ReadingRow
 
 MAX_PAUSE_SECONDS = 30.0
+# No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong.
 MAX_WAIT = timedelta(minutes=15)
-"""No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong."""
 _CHANCE = random.SystemRandom()
 
 WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow, InboxRow)
@@ -104,8 +104,8 @@ class Leases:
         """Lease rows to ``owner``, a name no other process uses, for ``seconds`` at a time."""
         self._database = database
         self._max_pause_seconds = max_pause_seconds
+        # A name that no other process uses.
         self.owner = owner
-        """A name that no other process uses."""
         self.seconds = seconds
 
     def pause(self, tries: int) -> timedelta:

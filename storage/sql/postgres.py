@@ -35,23 +35,23 @@ from storage.task_group import cancel_and_wait
 if TYPE_CHECKING:
     from psycopg import AsyncConnection as PsycopgConnection
 
+# The advisory lock of whoever is alone among writers: "footnote" in ASCII.
 ALONE = 0x666F6F746E6F7465
-"""The advisory lock of whoever is alone among writers: "footnote" in ASCII."""
+# That of whoever adds or removes files which SQL names.
 CONTENTS = ALONE + 1
-"""That of whoever adds or removes files which SQL names."""
 WRITERS = 6
+# Connections that hold such a lock at the same time.
 LOCKS = 2
-"""Connections that hold such a lock at the same time."""
+# A transaction of a worker that fell silent is ended by the server after so long.
 IDLE_SECONDS = 60
-"""A transaction of a worker that fell silent is ended by the server after so long."""
 
+# A step that takes longer has the server asked, by a connection of its own, whether it still answers.
 SUSPECT_SECONDS, TICK_SECONDS = 1.0, 0.25
-"""A step that takes longer has the server asked, by a connection of its own, whether it still answers."""
+# A server that does not let that connection in within this time is silent.
 SILENT_SECONDS = 2.5
-"""A server that does not let that connection in within this time is silent."""
 ASK_AGAIN_SECONDS = 0.5
+# After it was found silent, for so long nobody else waits to find out again.
 REST_SECONDS = 2.0
-"""After it was found silent, for so long nobody else waits to find out again."""
 
 _UNREACHABLE = "the database server does not answer: is it running, and is its address in DATABASE_URL right?"
 _BUSY = "the database server takes no more connections: raise its max_connections, or run fewer processes"
@@ -61,6 +61,7 @@ _STOPPING = "the database server is starting or stopping"
 _LOCKED = "another program keeps the database locked"
 _OVERTAKEN = "another transaction was in the way"
 
+# By SQLSTATE or its beginning, the longest that fits; all else is a mistake of ours.
 _CAUSES = {
     "08": "the connection to the database is gone",
     "25006": "the database is read-only: DATABASE_URL must name the primary server",
@@ -80,8 +81,8 @@ _CAUSES = {
     "XX001": "the database is damaged: restore it from a backup",
     "XX002": "an index of the database is damaged: REINDEX it",
 }
-"""By SQLSTATE or its beginning, the longest that fits; all else is a mistake of ours."""
 
+# By what the server says to a connection that it does not accept: there is no SQLSTATE then.
 _REFUSALS = {
     "too many": _BUSY,
     "connection slots": _BUSY,
@@ -90,7 +91,6 @@ _REFUSALS = {
     "starting up": _STOPPING,
     "shutting down": _STOPPING,
 }
-"""By what the server says to a connection that it does not accept: there is no SQLSTATE then."""
 
 _STATUS = text(
     "SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS is_replica, "
@@ -112,8 +112,8 @@ class ServerWatch:
         self._connecting: set[asyncio.Task[PsycopgConnection[Any]]] = set()
         self._target: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
         self._steps: dict[int, float] = {}
+        # Steps that went well.
         self._ended = 0
-        """Steps that went well."""
         self._numbers = itertools.count()
         self._watching: asyncio.Task[None] | None = None
         self._silent_until = 0.0

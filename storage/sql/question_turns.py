@@ -16,10 +16,10 @@ from sqlmodel import col
 
 from storage.sql.tables import InboxRow, OutboxRow
 
+# Rounds that a late question lets pass at least: so long may others of its channel still come before it.
 LATE_ROUNDS = 10
-"""Rounds that a late question lets pass at least: so long may others of its channel still come before it."""
+# What waiting questions are ordered by.
 IN_TURN = (col(InboxRow.turn), col(InboxRow.id))
-"""What waiting questions are ordered by."""
 
 
 def next_turn(channel_id: int | BindParameter[int], *, is_late: bool) -> ScalarSelect[int]:

@@ -24,6 +24,7 @@ from storage.mounts import is_network_share
 from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, refuse_other_schema
 from storage.sql.group_commit import GroupCommit, brief_statements, connect
 
+# What an admin should check, by SQLite's primary result code; all else is a mistake of ours.
 _CAUSES = {
     sqlite3.SQLITE_BUSY: "another program keeps the database locked",
     sqlite3.SQLITE_LOCKED: "another program keeps the database locked",
@@ -36,12 +37,11 @@ _CAUSES = {
     sqlite3.SQLITE_CORRUPT: "the database file is damaged: restore it from a backup",
     sqlite3.SQLITE_NOTADB: "the database file is not a database: restore it from a backup",
 }
-"""What an admin should check, by SQLite's primary result code; all else is a mistake of ours."""
 
 JOURNAL_POLL_SECONDS = 0.05
 
+# Marks an engine whose statements each see a moment of their own.
 _WITHOUT_BEGIN = "without_begin"
-"""Marks an engine whose statements each see a moment of their own."""
 
 
 class SqliteDialect:

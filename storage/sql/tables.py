@@ -26,8 +26,8 @@ from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.columns import AUTOINCREMENT, LeaseColumns, moment, random_id
 
+# Only one document at a time has a file, but any number of deleted ones may have had it.
 IS_PRESENT = "state != 'deleted'"
-"""Only one document at a time has a file, but any number of deleted ones may have had it."""
 
 
 class QuestionRecordRow(SQLModel, table=True):
@@ -36,8 +36,8 @@ class QuestionRecordRow(SQLModel, table=True):
     __tablename__ = "question_record"
     __table_args__ = (UniqueConstraint("channel_id", "key"), Index(None, "channel_id", "asked_at"))
     id: int = Field(default=None, primary_key=True)
+    # Id of the question: one that is answered again has one record.
     key: str
-    """Id of the question: one that is answered again has one record."""
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
     asked_at: datetime = moment(index=True)
     state: str
@@ -51,11 +51,11 @@ class FeedbackRow(SQLModel, table=True):
     __table_args__ = (UniqueConstraint("record_id", "person"),)
     id: int = Field(default=None, primary_key=True)
     record_id: int = Field(foreign_key="question_record.id", ondelete="CASCADE")
+    # A hash: two of them are told apart, and nobody is named.
     person: str
-    """A hash: two of them are told apart, and nobody is named."""
     verdict: str
+    # With ``page``: where the answer stands, as the person says; '' and 0 where none was named.
     file: str = ""
-    """With ``page``: where the answer stands, as the person says; '' and 0 where none was named."""
     page: int = 0
     comment: str = ""
     given_at: datetime = moment()
@@ -67,16 +67,16 @@ class TurnRow(SQLModel, table=True):
     __tablename__ = "turn"
     __table_args__ = (Index(None, "channel_id", "thread", "asked_at"),)
     id: int = Field(default=None, primary_key=True)
+    # Id of the question: one that is answered again is remembered once.
     key: str = Field(unique=True)
-    """Id of the question: one that is answered again is remembered once."""
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    # Within the channel; '' is its running conversation.
     thread: str
-    """Within the channel; '' is its running conversation."""
     question: str
     standalone: str
     answer: str
+    # Those that the answer cited, for their documents.
     versions: list[int] = Field(sa_type=JSON)
-    """Those that the answer cited, for their documents."""
     asked_at: datetime = moment(index=True)
 
 
@@ -91,15 +91,15 @@ class ChannelRow(SQLModel, table=True):
     installation: str | None = None
     conversation: str | None = None
     name: str
+    # ``admin`` (the folder map) or ``platform``; an admin's name stays. None: nobody that we know of.
     named_by: str | None = None
-    """``admin`` (the folder map) or ``platform``; an admin's name stays. None: nobody that we know of."""
     epoch: int = 1
+    # Its newest message came from a chat between one person and the bot.
     is_direct: bool = False
-    """Its newest message came from a chat between one person and the bot."""
+    # Where it is reached, as its platform said when we joined it; a question's own address comes first.
     address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    """Where it is reached, as its platform said when we joined it; a question's own address comes first."""
+    # When its platform said that it is gone, or that we are no more in it; it is erased after a while.
     left_at: datetime | None = moment(default=None)
-    """When its platform said that it is gone, or that we are no more in it; it is erased after a while."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -124,24 +124,24 @@ class FolderRow(SQLModel, table=True):
     __table_args__ = (UniqueConstraint("channel_id", "location"),)
     id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", index=True)
+    # Absolute path or URL.
     location: str
-    """Absolute path or URL."""
     watched: bool
+    # Who wants it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``).
     origin: str = "hand"
-    """Who wants it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``)."""
+    # Why the last scan could not trust what it saw; None when all was well.
     problem: str | None = None
-    """Why the last scan could not trust what it saw; None when all was well."""
+    # Ids of the documents whose files vanished at once and whose deletion waits for an admin's word.
     asked: list[str] | None = Field(default=None, sa_type=JSON)
-    """Ids of the documents whose files vanished at once and whose deletion waits for an admin's word."""
+    # Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing.
     approved: list[str] | None = Field(default=None, sa_type=JSON)
-    """Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing."""
+    # References to the passwords of its PDFs, as the folder map names them; never a password itself.
     passwords: list[str] | None = Field(default=None, sa_type=JSON)
-    """References to the passwords of its PDFs, as the folder map names them; never a password itself."""
+    # An admin said in a chat that it is not to be scanned now.
     paused: bool = False
-    """An admin said in a chat that it is not to be scanned now."""
     lease_owner: str | None = None
+    # Only the process that holds the lease scans the folder.
     lease_until: datetime | None = moment(default=None)
-    """Only the process that holds the lease scans the folder."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -164,16 +164,16 @@ class DocumentRow(SQLModel, table=True):
     id: UUID = Field(default_factory=uuid4, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id")
     folder_id: int = Field(foreign_key="folder.id")
+    # Path inside the folder, with ``/``; a deleted document leaves its name to whoever comes next.
     file: str
-    """Path inside the folder, with ``/``; a deleted document leaves its name to whoever comes next."""
     state: str = Field(default="present", index=True)
+    # Why the newest bytes of the file could not even be stored: a sentence for an admin.
     reason: str | None = None
-    """Why the newest bytes of the file could not even be stored: a sentence for an admin."""
+    # Size, times and inode when the file was last stored: a file of the same stat is not opened again.
     stat: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    """Size, times and inode when the file was last stored: a file of the same stat is not opened again."""
     deleted_at: datetime | None = moment(default=None)
+    # When a purge began on what only it had: from then on nothing brings it back.
     purged_at: datetime | None = moment(default=None)
-    """When a purge began on what only it had: from then on nothing brings it back."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -195,10 +195,10 @@ class VersionRow(SQLModel, table=True):
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
     sha256: str = Field(foreign_key="blob.sha256", index=True)
+    # Metadata as an admin says it is, by field; "" where nothing should be said.
     corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
-    """Metadata as an admin says it is, by field; "" where nothing should be said."""
+    # The content was read with another folder's password, and the document's own folder has none for it.
     locked: bool = False
-    """The content was read with another folder's password, and the document's own folder has none for it."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -216,21 +216,21 @@ class ReadingRow(LeaseColumns, table=True):
     generation: str
     rung: str
     state: str = Field(default="waiting")
+    # Another generation's reading of the content answers meanwhile: it waits behind what is new.
     again: bool = False
-    """Another generation's reading of the content answers meanwhile: it waits behind what is new."""
+    # It failed because no password that is known opens the file: another one may.
     locked: bool = False
-    """It failed because no password that is known opens the file: another one may."""
     title: str = ""
     pages: int = 0
+    # While it is on its way, those that are done so far: a lost reading that is made again still answers.
     pages_begun: int = 0
-    """While it is on its way, those that are done so far: a lost reading that is made again still answers."""
     chunks: int = 0
+    # Pictures and charts, which the index holds behind the chunks.
     figures: int = 0
-    """Pictures and charts, which the index holds behind the chunks."""
+    # The vector space of a full reading: vectors of two spaces are never compared.
     space: str | None = None
-    """The vector space of a full reading: vectors of two spaces are never compared."""
+    # What an admin may want to know: pages without text, hidden words dropped, milliseconds.
     details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    """What an admin may want to know: pages without text, hidden words dropped, milliseconds."""
     created_at: datetime = moment(default_factory=utc_now)
     done_at: datetime | None = moment(default=None)
 
@@ -252,8 +252,8 @@ class PublicationRow(LeaseColumns, table=True):
     channel_id: int = Field(foreign_key="channel.id")
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
+    # The reading's: the next one of a rung is found without reading those of the other.
     rung: str = Rung.QUICK.value
-    """The reading's: the next one of a rung is found without reading those of the other."""
     state: str = Field(default="pending")
     created_at: datetime = moment(default_factory=utc_now)
     live_at: datetime | None = moment(default=None)
@@ -273,20 +273,20 @@ class InboxRow(LeaseColumns, table=True):
     )
     id: int = Field(default=None, primary_key=True)
     platform: str
+    # The platform's event id, with its installation.
     event_key: str
-    """The platform's event id, with its installation."""
+    # The message itself: one message may arrive as several events.
     message_key: str
-    """The message itself: one message may arrive as several events."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
     thread: str
     text: str
+    # Where to reply, as the platform's adapter wants it.
     address: dict[str, Any] = Field(sa_type=JSON)
-    """Where to reply, as the platform's adapter wants it."""
     state: str = "waiting"
+    # Waiting questions are taken up by turn; those of one channel have one after another.
     turn: int = 0
-    """Waiting questions are taken up by turn; those of one channel have one after another."""
+    # Its asker asked too much: later ones of its channel may have earlier turns.
     is_late: bool = False
-    """Its asker asked too much: later ones of its channel may have earlier turns."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -296,18 +296,18 @@ class OutboxRow(SQLModel, table=True):
     __tablename__ = "outbox"
     inbox_id: int = Field(foreign_key="inbox.id", primary_key=True)
     state: str = Field(default="posting", index=True)
+    # The placeholder as the platform names it, once it is known.
     message: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    """The placeholder as the platform names it, once it is known."""
     answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
     delivered_at: datetime | None = moment(default=None)
+    # When a document that the answer cites was last replaced, withdrawn or brought back; while its message is
+    # updated, when that is tried again. None: the message says how things are.
     changed_at: datetime | None = moment(default=None, index=True)
-    """When a document that the answer cites was last replaced, withdrawn or brought back; while its message
-    is updated, when that is tried again. None: the message says how things are."""
+    # What the message says of its sources: cited version -> the newer one, 0 of a withdrawn document.
     shown_changes: dict[str, int] | None = Field(default=None, sa_type=JSON)
-    """What the message says of its sources: cited version -> the newer one, 0 of a withdrawn document."""
+    # The answer was erased: the language in which its message is to say so. None: it was not.
     removed_in: str | None = None
-    """The answer was erased: the language in which its message is to say so. None: it was not."""
 
 
 class AnswerSourceRow(SQLModel, table=True):
@@ -326,16 +326,16 @@ class SubscriptionRow(SQLModel, table=True):
     id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
     thread: str
+    # The last one that the thread was told of.
     version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", index=True)
-    """The last one that the thread was told of."""
     page: int
+    # What was quoted of the page, by which it is found in the next version.
     quote: str
-    """What was quoted of the page, by which it is found in the next version."""
     language: str
+    # Of the message that asked for it; its notes are named after it.
     event_key: str
-    """Of the message that asked for it; its notes are named after it."""
+    # Where the thread is, as its platform's adapter wants it.
     address: dict[str, Any] = Field(sa_type=JSON)
-    """Where the thread is, as its platform's adapter wants it."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -350,17 +350,17 @@ class UploadRow(SQLModel, table=True):
     )
     id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
+    # Of the message and the file in it, as its platform names them.
     key: str
-    """Of the message and the file in it, as its platform names them."""
+    # As FOOTNOTE_ADMINS names people.
     uploader: str
-    """As FOOTNOTE_ADMINS names people."""
+    # Of the file in the folder of uploads.
     name: str
-    """Of the file in the folder of uploads."""
     sha256: str
+    # In bytes.
     size: int = Field(sa_type=BigInteger)
-    """In bytes."""
+    # Where its receipt is posted, as its platform's adapter wants it.
     address: dict[str, Any] = Field(sa_type=JSON)
-    """Where its receipt is posted, as its platform's adapter wants it."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -369,28 +369,28 @@ class CitationRow(SQLModel, table=True):
 
     __tablename__ = "citation"
     __table_args__ = AUTOINCREMENT
+    # By chance, not counted: a database restored from a backup must not give an old link's id again.
     id: int = Field(
         default_factory=random_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
     )
-    """By chance, not counted: a database restored from a backup must not give an old link's id again."""
     channel_id: int = Field(foreign_key="channel.id", index=True)
     version_id: int = Field(foreign_key="version.id", index=True)
     page: int
     quote: str
     boxes: list[list[float]] = Field(sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
+    # What the quotes of one answer have in common; none of a figure, nor of a page without a quote.
     answer_id: int | None = Field(
         default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
     )
-    """What the quotes of one answer have in common; none of a figure, nor of a page without a quote."""
+    # The [n] of the quote in its answer.
     number: int | None = None
-    """The [n] of the quote in its answer."""
+    # The citation of another version that it was made from: it is revoked with that one.
     origin_id: int | None = Field(
         default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
     )
-    """The citation of another version that it was made from: it is revoked with that one."""
+    # Since then no link to it opens anything.
     revoked_at: datetime | None = moment(default=None)
-    """Since then no link to it opens anything."""
 
 
 class SourceOpeningRow(SQLModel, table=True):
@@ -403,8 +403,8 @@ class SourceOpeningRow(SQLModel, table=True):
         sa_type=BigInteger().with_variant(Integer, "sqlite"),
         primary_key=True,
     )
+    # In UTC.
     day: date = Field(primary_key=True)
-    """In UTC."""
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
     count: int
 
@@ -418,33 +418,34 @@ class NoticeRow(SQLModel, table=True):
     __tablename__ = "notice"
     __table_args__ = (Index(None, "state", "channel_id", "created_at"),)
     id: int = Field(default=None, primary_key=True)
+    # ``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
+    # file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source
+    # changed`` (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel);
+    # ``digest`` (a week of its questions is over); ``outage`` (a part of the service does not work, or works
+    # again).
     kind: str
-    """``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
-    file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
-    (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel); ``digest`` (a
-    week of its questions is over); ``outage`` (a part of the service does not work, or works again)."""
+    # What makes it unique, for an event that is posted only once.
     key: str | None = Field(default=None, unique=True)
-    """What makes it unique, for an event that is posted only once."""
+    # Whose documents it is about.
     channel_id: int = Field(foreign_key="channel.id", index=True)
-    """Whose documents it is about."""
     folder_id: int | None = Field(default=None, foreign_key="folder.id")
     document_id: UUID | None = Field(default=None, foreign_key="document.id")
     version_id: int | None = Field(default=None, foreign_key="version.id")
+    # What happened, when the tables do not say: a sentence for an admin, or a quote that is gone.
     text: str | None = None
-    """What happened, when the tables do not say: a sentence for an admin, or a quote that is gone."""
+    # Of the web page.
     url: str | None = None
-    """Of the web page."""
+    # Questions that were tried and that the version answers.
     questions: list[str] | None = Field(default=None, sa_type=JSON)
-    """Questions that were tried and that the version answers."""
     state: str = Field(default="waiting")
+    # The message that posts it together with others.
     batch: str | None = Field(default=None, index=True)
-    """The message that posts it together with others."""
+    # The channel of that message.
     told_in: int | None = Field(default=None, foreign_key="channel.id")
-    """The channel of that message."""
+    # Of the upload that brought the file: told below it. One that was removed since leaves its number.
     upload_id: int | None = None
-    """Of the upload that brought the file: told below it. One that was removed since leaves its number."""
+    # Until then the process that made the batch posts it.
     lease_until: datetime | None = moment(default=None)
-    """Until then the process that made the batch posts it."""
     created_at: datetime = moment(default_factory=utc_now)
     posted_at: datetime | None = moment(default=None)
 
@@ -453,18 +454,18 @@ class WebTextRow(SQLModel, table=True):
     """What was read of a web page at one time; it stays for as long as the page or a citation needs it."""
 
     __tablename__ = "web_text"
+    # Of title and chunks.
     sha256: str = Field(primary_key=True)
-    """Of title and chunks."""
     title: str
+    # When the page says it was changed, as in 2024-03-01; '' where it does not.
     day: str
-    """When the page says it was changed, as in 2024-03-01; '' where it does not."""
     words: int
+    # [text, tokens, heading path, anchor, page] each.
     chunks: list[list[Any]] = Field(sa_type=JSON)
-    """[text, tokens, heading path, anchor, page] each."""
+    # Of the vectors; None while they were not made yet.
     space: str | None = None
-    """Of the vectors; None while they were not made yet."""
+    # Of the chunks, one after the other: float32, little-endian.
     vectors: bytes | None = None
-    """Of the chunks, one after the other: float32, little-endian."""
     created_at: datetime = moment(default_factory=utc_now)
 
 
@@ -473,20 +474,20 @@ class WebPageRow(SQLModel, table=True):
 
     __tablename__ = "web_page"
     url: str = Field(primary_key=True)
+    # The text that answers; None of a sitemap, and of a page that was never read.
     sha256: str | None = Field(default=None, foreign_key="web_text.sha256", index=True)
-    """The text that answers; None of a sitemap, and of a page that was never read."""
+    # Of a sitemap: the pages that it lists.
     listed: list[str] | None = Field(default=None, sa_type=JSON)
-    """Of a sitemap: the pages that it lists."""
+    # Headers that ask for the page only if it has changed.
     validators: dict[str, str] = Field(default_factory=dict, sa_type=JSON)
-    """Headers that ask for the page only if it has changed."""
+    # When the server last said that this is its text.
     fetched_at: datetime | None = moment(default=None)
-    """When the server last said that this is its text."""
+    # When the text last became another one.
     changed_at: datetime | None = moment(default=None)
-    """When the text last became another one."""
+    # When it is fetched again; whoever fetches it puts this forward first.
     due_at: datetime = moment(default_factory=utc_now, index=True)
-    """When it is fetched again; whoever fetches it puts this forward first."""
+    # Why the last fetch failed: a sentence for an admin.
     error: str | None = None
-    """Why the last fetch failed: a sentence for an admin."""
     failing_since: datetime | None = moment(default=None)
 
 
@@ -507,10 +508,10 @@ class CachedVectorRow(SQLModel, table=True):
 
     __tablename__ = "cached_vector"
     space: str = Field(primary_key=True)
+    # BLAKE2b-128 of the text, in hexadecimal digits.
     text_hash: str = Field(primary_key=True)
-    """BLAKE2b-128 of the text, in hexadecimal digits."""
+    # float32, little-endian.
     vector: bytes
-    """float32, little-endian."""
     used_at: datetime = moment(default_factory=utc_now, index=True)
 
 
@@ -521,19 +522,19 @@ class AuditRow(SQLModel, table=True):
     __table_args__ = AUTOINCREMENT
     id: int = Field(default=None, primary_key=True)
     at: datetime = moment(default_factory=utc_now, index=True)
+    # As FOOTNOTE_ADMINS names people.
     actor: str
-    """As FOOTNOTE_ADMINS names people."""
     action: str
+    # The tenant name of where it was said: it outlives the channel.
     channel: str
-    """The tenant name of where it was said: it outlives the channel."""
+    # A folder's or an upload's number, a document's id, a thread, another tenant name.
     subject: str = ""
-    """A folder's or an upload's number, a document's id, a thread, another tenant name."""
+    # False: it was refused.
     is_done: bool = True
-    """False: it was refused."""
+    # Digest of the entry before it.
     previous: str = ""
-    """Digest of the entry before it."""
+    # Of itself and that one, as ``storage.sql.audit.digest_of`` computes it.
     digest: str = ""
-    """Of itself and that one, as ``storage.sql.audit.digest_of`` computes it."""
 
 
 class FactRow(SQLModel, table=True):
@@ -550,8 +551,8 @@ class LinkKeyRow(SQLModel, table=True):
     __tablename__ = "link_key"
     __table_args__ = AUTOINCREMENT
     id: int = Field(default=None, primary_key=True)
+    # 0 to 255, as the links carry it that it signed.
     number: int
-    """0 to 255, as the links carry it that it signed."""
     secret: bytes
     made_at: datetime = moment(default_factory=utc_now)
 
@@ -560,16 +561,16 @@ class SlackInstallationRow(SQLModel, table=True):
     """A Slack workspace, or a whole organisation, that installed the app; it goes when they remove it."""
 
     __tablename__ = "slack_installation"
+    # As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's.
     installation: str = Field(primary_key=True)
-    """As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's."""
     name: str
     bot_user: str
+    # The tokens, encrypted.
     sealed: bytes
-    """The tokens, encrypted."""
+    # When the token ends; None: never.
     expires_at: datetime | None = moment(default=None)
-    """When the token ends; None: never."""
+    # Until then one process renews the token, or rests after it could not.
     renewing_until: datetime | None = moment(default=None)
-    """Until then one process renews the token, or rests after it could not."""
+    # Why the token could not be renewed: a sentence for an admin.
     problem: str | None = None
-    """Why the token could not be renewed: a sentence for an admin."""
     installed_at: datetime = moment(default_factory=utc_now)

@@ -16,13 +16,13 @@ from typing import Self
 
 import Stemmer
 
+# Raise it when other terms are made of a text: what is indexed and what is asked would no longer meet.
 ANALYZER = "terms-3"
-"""Raise it when other terms are made of a text: what is indexed and what is asked would no longer meet."""
 
 TITLE_WEIGHT = 2
 HEADING_WEIGHT = 1
+# Longer runs are no words (base64, rulers); engines limit the size of a key.
 MAX_TERM_CHARS = 64
-"""Longer runs are no words (base64, rulers); engines limit the size of a key."""
 
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\u207b\u208b\ufe58\ufe63\uff0d"), "-")
 _APOSTROPHES = dict.fromkeys(map(ord, "\u2018\u2019\u02bc\uff07"), "'")
@@ -51,10 +51,10 @@ _TOKEN = re.compile(
 )
 _LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _WITH_UMLAUT = re.compile(r"[^\W\d_]*[äöüÄÖÜ][^\W\d_]*")
+# What French and Italian write before a vowel.
 _ELIDED = re.compile(
     r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|quell|quest|(?:a|da|de|ne|su)ll)'(?=\w{2})", re.IGNORECASE
 )
-"""What French and Italian write before a vowel."""
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:[.,]\d+)*|[^\W\dA-Za-z_]+")
 _STEMMER = Stemmer.Stemmer("english", 0)
 
@@ -83,8 +83,8 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
 class HeldTerms:
     """The terms of a chunk, asked for one by one: taking hundreds apart costs more than finding a few."""
 
+    # All of them, a blank before and after each.
     spaced: str
-    """All of them, a blank before and after each."""
 
     @classmethod
     def of(cls, terms: str) -> Self:

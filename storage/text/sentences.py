@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\S(?: {2,}| \| )\S")
 _RULE = re.compile(r"-{3,}(?: \| -{3,})*")
+# What a list item may begin with, for a character class: also as Word writes it in its symbol fonts.
 BULLETS = "•▪◦●○■·‣⁃\uf0a7\uf0b7*–—-"
-"""What a list item may begin with, for a character class: also as Word writes it in its symbol fonts."""
 
 _ITEM = re.compile(
     rf"[{BULLETS}]\s|\(?(?:\d{{1,2}}|[a-zA-Z]|[ivx]{{1,4}})[.)]\s|(?:step|note|warning|caution)\b", re.I
@@ -30,14 +30,15 @@ _ABBREVIATED = re.compile(
     r"|\b[A-Za-z]\.[A-Za-z])\.$",
     re.IGNORECASE,
 )
+# No match of it is longer; the dots count.
 _MAX_ABBREVIATION_CHARS = 10
-"""No match of it is longer; the dots count."""
 _NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
+# A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
+# no unit is split.
 LIST_MARKER = rf"(?:[{BULLETS}]|\(?(?:\d{{1,2}}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{{1,4}})[.)]))\s"
-"""A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
-no unit is split."""
 
+# Words that stand for something named before, where they open a sentence.
 _POINTING = frozenset(
     """
     it its this these that those they them their he him his she her such
@@ -49,24 +50,23 @@ _POINTING = frozenset(
     dit deze zij hij
     """.split()
 )
-"""Words that stand for something named before, where they open a sentence."""
 
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
+# As "It is also important to note".
 _NAMES_NOTHING = re.compile(r"\W*(?:it|that)(?:['’]s|\s+is)\s+(?:\w+\s+){1,3}(?:to|that)\b", re.IGNORECASE)
-"""As "It is also important to note"."""
 
 # Longest paragraph, as a command, that its introduction brings along.
 MAX_INTRODUCED_CHARS = 250
 
+# Most that is quoted before a sentence for what it points back to.
 MAX_SUBJECT_CHARS = 300
-"""Most that is quoted before a sentence for what it points back to."""
 
+# Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what has
+# no vector gets one when a question comes upon it.
 SPLITTER = "quotables-2"
-"""Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what
-has no vector gets one when a question comes upon it."""
 
+# Words of a list, or of an item with its lead-in, that are still quoted together.
 MAX_LIST_WORDS = 80
-"""Words of a list, or of an item with its lead-in, that are still quoted together."""
 
 _EMPTY_LABELS = re.compile(r"(?:[^:\n]{1,60}:[_.…\s-]*)+")
 _RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECASE)
@@ -105,10 +105,10 @@ class TextUnit:
 
     start: int
     end: int
+    # A row of a table or form, such as ``Effective date: 2024-01-15``.
     is_row: bool
-    """A row of a table or form, such as ``Effective date:  2024-01-15``."""
+    # (start, end) of the sentence with a colon that introduces this one.
     lead: tuple[int, int] | None = None
-    """(start, end) of the sentence with a colon that introduces this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class ListLeads(Generic[Place]):
     """
 
     def __init__(self) -> None:
+        # (marker of the item that it is, '' of a sentence; where it stands).
         self._open: list[tuple[str, Place]] = []
-        """(marker of the item that it is, '' of a sentence; where it stands)."""
 
     def of(self, marker: str) -> tuple[Place, ...]:
         """Where the introductions of a piece stand: none for one without a marker, which ends all lists."""
@@ -236,8 +236,8 @@ class Quotable:
     end: int
     text: str
     is_row: bool
+    # (start, end) of what introduces it, where that is too far away to be quoted in one with it.
     lead: tuple[int, int] | None = None
-    """(start, end) of what introduces it, where that is too far away to be quoted in one with it."""
 
 
 def quotables(text: str) -> Iterator[Quotable]:

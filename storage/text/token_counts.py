@@ -26,8 +26,8 @@ _PATTERN = (
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
 
+# The special pieces around every text.
 SPECIAL = 2
-"""The special pieces around every text."""
 
 MAX_CACHED_CHARS = 40
 MAX_CACHED_WORDS = 100_000

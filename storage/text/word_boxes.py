@@ -15,10 +15,10 @@ from typing import overload
 
 from storage.models import Box, PlacedWord
 
+# Boxes are kept as fractions of the displayed page times this.
 SCALE = 10_000
-"""Boxes are kept as fractions of the displayed page times this."""
+# Whole numbers of a word: start, end, page, line, x0, y0, x1, y1.
 WIDTH = 8
-"""Whole numbers of a word: start, end, page, line, x0, y0, x1, y1."""
 
 
 def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, list[Box]]:

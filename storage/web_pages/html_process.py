@@ -8,12 +8,12 @@ import os
 from storage.errors import NoPages, ReaderKilled
 from storage.pdf.fork_client import ForkServerPool
 
+# Address space of a child; what it really uses is a tenth of it.
 MEMORY = 768 * 1024 * 1024
-"""Address space of a child; what it really uses is a tenth of it."""
+# Computing time of a child; a small page takes 0.05 s, a manual's chapter of 300 kB 0.3 s.
 SECONDS = 30
-"""Computing time of a child; a small page takes 0.05 s, a manual's chapter of 300 kB 0.3 s."""
+# The fork server is closed after so long without a page: it takes 70 MB.
 IDLE_SECONDS = 60
-"""The fork server is closed after so long without a page: it takes 70 MB."""
 
 
 class HtmlProcess:

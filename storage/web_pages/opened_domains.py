@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from storage.text.analyzer import analyze, holds_phrase, phrase_terms
 from storage.web_pages.web_sources import WebDomain
 
+# Terms of words that follow one another.
 Phrase = tuple[str, ...]
-"""Terms of words that follow one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class OpenedDomain:
     """A domain that a question opens."""
 
     domain: WebDomain
+    # Those that the question holds, as the admin wrote them.
     keywords: tuple[str, ...]
-    """Those that the question holds, as the admin wrote them."""
 
 
 def opened_domains(

@@ -25,11 +25,10 @@ from storage.models import LivePublication, MetadataField, Rung, WebOrigin
 from storage.text.analyzer import index_terms
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText
 
+# Of the texts held in memory with their terms and vectors: some 2,000 pages of eight chunks of 200 words.
+#
+# What a question opens beyond that is read from SQL for it again.
 MEMORY_BYTES = 128 * 1024 * 1024
-"""Of the texts held in memory with their terms and vectors: some 2,000 pages of eight chunks of 200 words.
-
-What a question opens beyond that is read from SQL for it again.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +36,14 @@ class _Indexed:
     """A text as it is searched."""
 
     text: WebText
+    # Of each chunk, each term between two spaces of its own, so that it can be counted without a split.
     terms: Sequence[str]
-    """Of each chunk, each term between two spaces of its own, so that it can be counted without a split."""
+    # Terms of each chunk.
     lengths: Sequence[int]
-    """Terms of each chunk."""
+    # Of the chunks; None while none were made.
     vectors: Vectors | None
-    """Of the chunks; None while none were made."""
+    # Memory that it takes, nearly.
     bytes: int = field(init=False)
-    """Memory that it takes, nearly."""
 
     def __post_init__(self) -> None:
         strings = (*self.terms, *(chunk.text for chunk in self.text.chunks))
@@ -93,8 +92,8 @@ class WebPageIndex:
         self._store = store
         self._memory_bytes = memory_bytes
         self._space = space
+        # By hash, the longest unused first.
         self._known: dict[str, _Indexed] = {}
-        """By hash, the longest unused first."""
 
     @property
     def bytes(self) -> int:

@@ -28,20 +28,20 @@ from storage.sql.database import Database
 from storage.sql.tables import WebCitationRow, WebPageRow, WebTextRow
 from storage.web_pages.web_sources import WebDomain
 
+# After so long admins are notified of a page that fails.
 FAILING_FOR = timedelta(days=7)
-"""After so long admins are notified of a page that fails."""
 
 
 class PageState(StrEnum):
     """How a page stands."""
 
     FRESH = "fresh"
+    # It answers with a text that could not be renewed in time.
     STALE = "stale"
-    """It answers with a text that could not be renewed in time."""
+    # There is no text of it, for the last fetch failed.
     FAILED = "failed"
-    """There is no text of it, for the last fetch failed."""
+    # Nobody has fetched it yet.
     NEVER = "never"
-    """Nobody has fetched it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class WebTextChunk:
     """A piece of a page under its headings."""
 
     text: str
+    # cl100k_base tokens of ``text``.
     tokens: int
-    """cl100k_base tokens of ``text``."""
     heading_path: tuple[str, ...] = ()
+    # By which a link reaches its heading; '' where none does.
     anchor: str = ""
-    """By which a link reaches its heading; '' where none does."""
+    # Where the address is a PDF's: the page it begins on.
     page: int | None = None
-    """Where the address is a PDF's: the page it begins on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class WebText:
     """What was read of a page at one time."""
 
     title: str
+    # When the page says it was changed, as in 2024-03-01; '' where it does not.
     day: str
-    """When the page says it was changed, as in 2024-03-01; '' where it does not."""
     chunks: tuple[WebTextChunk, ...]
 
     @property
@@ -86,18 +86,18 @@ class WebPage:
 
     url: str
     state: PageState
+    # Of the text that answers.
     sha256: str | None = None
-    """Of the text that answers."""
     words: int = 0
     fetched_at: datetime | None = None
     changed_at: datetime | None = None
     error: str | None = None
     failing_since: datetime | None = None
+    # Of a sitemap: the pages that it lists.
     listed: tuple[str, ...] | None = None
-    """Of a sitemap: the pages that it lists."""
     validators: Mapping[str, str] = field(default_factory=dict)
+    # When it is fetched again.
     due_at: datetime | None = None
-    """When it is fetched again."""
 
     @property
     def is_missing(self) -> bool:

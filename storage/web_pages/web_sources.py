@@ -25,10 +25,10 @@ SOURCES_NAME = "web_sources.toml"
 NAMED_BY = "footnote sources check"
 MAX_DOMAINS = 200
 MAX_KEYWORDS = 200
+# Of one domain, those that its sitemaps may list included: a question that opens it compares all of them.
 MAX_DOMAIN_PAGES = 500
-"""Of one domain, those that its sitemaps may list included: a question that opens it compares all of them."""
+# Of all domains, those that sitemaps may list included.
 MAX_PAGES = 10_000
-"""Of all domains, those that sitemaps may list included."""
 MAX_URL_CHARS = 2000
 PORTS = {"http": 80, "https": 443}
 
@@ -38,10 +38,10 @@ class Sitemap:
     """Where a site lists its pages, and which of them are approved."""
 
     url: str
+    # Path that an approved page's begins with.
     under: str
-    """Path that an approved page's begins with."""
+    # Pages taken, the first ones listed.
     most: int
-    """Pages taken, the first ones listed."""
 
     def covers(self, url: str) -> bool:
         """Whether a page stands on the sitemap's own site, under the approved path."""
@@ -55,11 +55,11 @@ class WebDomain:
 
     name: str
     keywords: tuple[str, ...]
+    # Single pages.
     urls: tuple[str, ...]
-    """Single pages."""
     sitemaps: tuple[Sitemap, ...] = ()
+    # Channels and libraries whose questions open it, as an admin writes them; none: all channels.
     channels: tuple[str, ...] = ()
-    """Channels and libraries whose questions open it, as an admin writes them; none: all channels."""
 
     def allows(self, url: str) -> bool:
         """Whether a page may be fetched and cited: it is named, or lies where a sitemap is approved."""
@@ -71,12 +71,12 @@ class WebSources:
     """All domains of a file."""
 
     domains: tuple[WebDomain, ...] = ()
+    # Channels and libraries where a page comes before a document that answers as well.
     web_first: tuple[str, ...] = ()
-    """Channels and libraries where a page comes before a document that answers as well."""
+    # Every channel or library that the file names, with its line.
     named: tuple[tuple[str, int], ...] = ()
-    """Every channel or library that the file names, with its line."""
+    # Library -> its channels, as ``folders.toml`` says, and its own.
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Library -> its channels, as ``folders.toml`` says, and its own."""
 
     def allows(self, url: str) -> bool:
         """Whether some domain allows a page."""

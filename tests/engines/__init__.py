@@ -25,14 +25,14 @@ LONG_ONLY = ("actionlint", "firefox", "helm", "images", "promtool", "toxiproxy")
 class Engine(Protocol):
     """What a module ``engines.<name>`` offers beside its fixtures."""
 
+    # As in ``@pytest.mark.engine(NAME)``.
     NAME: str
-    """As in ``@pytest.mark.engine(NAME)``."""
 
+    # The command that makes it run on a machine where it does not.
     REMEDY: str
-    """The command that makes it run on a machine where it does not."""
 
+    # Whether strangers on the network could use it: then it starts behind loopback only.
     BINDS_EVERYWHERE: bool
-    """Whether strangers on the network could use it: then it starts behind loopback only."""
 
     def missing(self) -> str | None:
         """Why it cannot run here, in a few words, or None. Only looks; takes no time."""

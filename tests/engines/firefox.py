@@ -29,6 +29,7 @@ REMEDY = "sudo apt-get install -y firefox-esr"
 BINDS_EVERYWHERE = False
 
 START_SECONDS, ANSWER_SECONDS = 60, 30
+# Preferences that keep it from asking its makers for anything.
 QUIET = {
     "app.update.disabledForTesting": "true",
     "browser.safebrowsing.update.enabled": "false",
@@ -40,7 +41,6 @@ QUIET = {
     "services.settings.server": '"data:,"',
     "toolkit.telemetry.enabled": "false",
 }
-"""Preferences that keep it from asking its makers for anything."""
 DARK = {"layout.css.prefers-color-scheme.content-override": "0"}
 _LISTENS = re.compile(rb"WebDriver BiDi listening on (ws://127\.0\.0\.1:\d+)")
 

@@ -36,6 +36,7 @@ OPERATOR = GoModule(
     "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
 )
 CHART = ROOT / "deploy" / "helm" / "footnote"
+# All that the chart makes, but for the ServiceMonitor.
 KINDS = (
     ("v1", "PersistentVolumeClaim"),
     ("v1", "Secret"),
@@ -46,7 +47,6 @@ KINDS = (
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("policy/v1", "PodDisruptionBudget"),
 )
-"""All that the chart makes, but for the ServiceMonitor."""
 SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}-{sha256(repr(KINDS).encode()).hexdigest()[:12]}"
 
 

@@ -11,8 +11,8 @@ BINDS_EVERYWHERE = False
 
 VERSION = "v0.316.0"
 MODULE = f"github.com/prometheus/prometheus@{VERSION}"
+# As Go would write it into a go.sum.
 CHECKSUM = "h1:f1GRFerhTMKQma+awCoC9T820ecWeGSdF+xAlMHzZzM="
-"""As Go would write it into a go.sum."""
 BINARY = cache() / f"promtool-{VERSION}"
 
 

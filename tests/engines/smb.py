@@ -18,6 +18,7 @@ NAME = "smb"
 REMEDY = "sudo apt-get install -y samba"
 BINDS_EVERYWHERE = False
 USER, PASSWORD = "nobody", "cast-iron"
+# Samba's own names for them: one that it does not know is ignored, and the machine's is shared.
 OWN_FOLDERS = (
     "private dir",
     "ncalrpc dir",
@@ -26,7 +27,6 @@ OWN_FOLDERS = (
     "cache directory",
     "pid directory",
 )
-"""Samba's own names for them: one that it does not know is ignored, and the machine's is shared."""
 
 
 def program(name: str) -> str | None:

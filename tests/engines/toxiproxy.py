@@ -26,8 +26,8 @@ BINDS_EVERYWHERE = False
 
 VERSION = "v2.12.0"
 MODULE = f"github.com/Shopify/toxiproxy/v2@{VERSION}"
+# As Go would write it into a go.sum.
 CHECKSUM = "h1:d1x++lYZg/zijXPPcv7PH0MvHMzEI5aX/YuUi/Sw+yg="
-"""As Go would write it into a go.sum."""
 BINARY = cache() / f"toxiproxy-{VERSION}"
 
 
@@ -73,8 +73,8 @@ class Proxy:
 
     server: RealToxiproxy
     name: str
+    # Where it listens.
     port: int
-    """Where it listens."""
 
     def cut(self) -> None:
         """Take connections, and let nothing through in either direction: whoever asks waits for ever."""

@@ -27,13 +27,13 @@ class AgentSlack:
     double: SlackDouble
     api_url: str = ""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    # The blocks of each stream that runs, by its ts.
     streams: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """The blocks of each stream that runs, by its ts."""
+    # Of each session, by its channel and thread.
     statuses: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Of each session, by its channel and thread."""
     titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    # The session of each stream that ever ran, by its ts.
     threads: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The session of each stream that ever ran, by its ts."""
 
     def called(self, method: str) -> list[dict[str, Any]]:
         """What a method was called with."""

@@ -216,10 +216,10 @@ class Shelf:
     figures: list[Figure] = field(default_factory=list)
     error: Exception | None = None
     has_vectors: bool = True
+    # The files that have the figures, each of them all.
     illustrated: tuple[str, ...] = ("sop-it-04.pdf",)
-    """The files that have the figures, each of them all."""
+    # The terms whose frequencies were asked for.
     counted: set[str] = field(default_factory=set)
-    """The terms whose frequencies were asked for."""
 
     async def find(
         self, channel: Channel, terms: Sequence[str], vector: PendingVector | None,
@@ -292,10 +292,10 @@ class Register:
 
     statuses: list[DocumentStatus] = field(default_factory=list)
     kept: list[CitationRecord] = field(default_factory=list)
+    # How often the channel's documents were read.
     reads: int = 0
-    """How often the channel's documents were read."""
+    # What answers, of documents that are asked for by themselves.
     publications: list[LivePublication] = field(default_factory=list)
-    """What answers, of documents that are asked for by themselves."""
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> Sequence[CitationRecord]:
         for one in shown:

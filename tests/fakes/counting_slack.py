@@ -16,8 +16,8 @@ from aiohttp import web
 from fakes.slack_events import BOT, TEAM
 
 BOT_ID = "B0FOOT001"
+# Messages that a channel may post at once where Slack takes one a second.
 BURST = 5
-"""Messages that a channel may post at once where Slack takes one a second."""
 
 
 @dataclass
@@ -28,18 +28,18 @@ class CountingSlack:
     threads: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
+    # When the first message of each thread came.
     shown_at: dict[str, float] = field(default_factory=dict)
-    """When the first message of each thread came."""
+    # What the last answer of each thread says.
     texts: dict[str, str] = field(default_factory=dict)
-    """What the last answer of each thread says."""
+    # When the first answer of each thread came.
     answered_at: dict[str, float] = field(default_factory=dict)
-    """When the first answer of each thread came."""
+    # The channel that may post one message a second and no more.
     limited: str = ""
-    """The channel that may post one message a second and no more."""
     tokens: float = BURST
     refilled_at: float = 0.0
+    # Posts that came too soon.
     refused: int = 0
-    """Posts that came too soon."""
 
     def is_too_soon(self, channel: str) -> bool:
         """Slack's own limit: a message a second and channel, after a short burst."""

@@ -19,11 +19,11 @@ PATH = "/connector/v3/conversations/{conversation}/activities"
 class CountingTeams:
     """Counts, under each thread's key, as ``CountingSlack`` does."""
 
+    # Messages of text; the cards below them are not counted.
     posted: Counter[str] = field(default_factory=Counter)
-    """Messages of text; the cards below them are not counted."""
     answers: Counter[str] = field(default_factory=Counter)
+    # When the first message of each thread came.
     shown_at: dict[str, float] = field(default_factory=dict)
-    """When the first message of each thread came."""
 
     def routes(self) -> list[web.RouteDef]:
         """What a bot posts and updates messages by."""

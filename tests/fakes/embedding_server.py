@@ -14,8 +14,8 @@ from aiohttp import web
 from storage.text.analyzer import analyze
 
 DIMENSIONS = 96
+# What is answered instead of the vectors of a request.
 Fault = Callable[[dict[str, Any]], web.Response]
-"""What is answered instead of the vectors of a request."""
 
 
 def embed_by_terms(text: str, dimensions: int) -> list[float]:
@@ -35,12 +35,12 @@ class EmbeddingServer:
     faults: list[Fault] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    # Texts after which it is overloaded; None: never.
     allowed: int | None = None
-    """Texts after which it is overloaded; None: never."""
+    # Whether it takes these texts at once.
     takes: Callable[[list[str]], bool] = lambda _: True
-    """Whether it takes these texts at once."""
+    # Requests that it was too overloaded for.
     refused: int = 0
-    """Requests that it was too overloaded for."""
 
     @property
     def texts(self) -> list[str]:

@@ -17,12 +17,12 @@ class FaultyIndex:
     def __init__(self, real: Index) -> None:
         self._real = real
         self.is_down = False
+        # What is sealed ends in a timeout; a ping is answered.
         self.is_late = False
-        """What is sealed ends in a timeout; a ping is answered."""
+        # Writes that still end without anybody knowing what was kept.
         self.fails_while_writing = 0
-        """Writes that still end without anybody knowing what was kept."""
+        # Publications that still turn out incomplete.
         self.loses = 0
-        """Publications that still turn out incomplete."""
         self.sealed: list[UUID] = []
 
     async def ping(self) -> None:

@@ -25,20 +25,20 @@ from fakes.agent_slack import pass_on, read_body
 class MemberSlack:
     """Answers for people's channels; without a double it also keeps what is posted."""
 
+    # Person -> the channels that they are in.
     members: dict[str, set[str]]
-    """Person -> the channels that they are in."""
+    # Channel -> its name.
     names: dict[str, str]
-    """Channel -> its name."""
     double: SlackDouble | None = None
+    # Direct chat -> its person.
     directs: dict[str, str] = field(default_factory=dict)
-    """Direct chat -> its person."""
+    # It does not say who is where.
     is_silent: bool = False
-    """It does not say who is where."""
     api_url: str = ""
+    # Whose channels were asked for, in order.
     asked: list[str] = field(default_factory=list)
-    """Whose channels were asked for, in order."""
+    # Place -> all that was shown there, as JSON: a channel, a person's home, or a path of ours.
     shown: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Place -> all that was shown there, as JSON: a channel, a person's home, or a path of ours."""
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     async def handle(self, request: web.Request) -> web.Response:

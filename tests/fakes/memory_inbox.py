@@ -38,8 +38,8 @@ class MemoryFeedback:
 
     said: list[tuple[str, tuple[str, str], FeedbackVerdict, int | None]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
+    # Raised instead of keeping anything.
     failure: Exception | None = None
-    """Raised instead of keeping anything."""
 
     async def question_of(
         self, key: ChannelKey, message_key: str, language: Language
@@ -91,20 +91,20 @@ class MemoryInbox:
     door: Door | None = None
     kept: dict[str, IncomingMessage] = field(default_factory=dict)
     arrivals: int = 0
+    # Raised instead of keeping anything.
     failure: Exception | None = None
-    """Raised instead of keeping anything."""
+    # Nothing is kept before it is set.
     gate: asyncio.Event | None = None
-    """Nothing is kept before it is set."""
     joined: list[ChannelKey] = field(default_factory=list)
     left: list[ChannelKey] = field(default_factory=list)
     moved: list[tuple[TenantName, TenantName]] = field(default_factory=list)
+    # Raised instead of saying which channels were moved.
     moves_failure: Exception | None = None
-    """Raised instead of saying which channels were moved."""
+    # Message keys.
     stopped: list[str] = field(default_factory=list)
-    """Message keys."""
     shared: set[str] = field(default_factory=set)
+    # What channels are called, by conversation.
     names: dict[str, str] = field(default_factory=dict)
-    """What channels are called, by conversation."""
     feedback: MemoryFeedback = field(default_factory=MemoryFeedback)
     answering: list[asyncio.Task[None]] = field(default_factory=list)
 

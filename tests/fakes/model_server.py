@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+# Gets a request's body, and writes the response.
 Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
-"""Gets a request's body, and writes the response."""
 
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 DONE = b"data: [DONE]\n\n"

@@ -17,8 +17,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 CLIENT_ID, CLIENT_SECRET = "111.222", "client-secret-CANARY"
+# Seconds that Slack's tokens live when they rotate.
 LIFETIME = 43_200
-"""Seconds that Slack's tokens live when they rotate."""
 ORGANISATION = "E0GRID001"
 
 
@@ -27,8 +27,8 @@ class SlackCall:
     """One call of the Web API with a token that is good."""
 
     method: str
+    # Whose token it was.
     installation: str
-    """Whose token it was."""
     body: dict[str, Any]
 
 
@@ -37,23 +37,23 @@ class OAuthSlack:
     """What a test may look at and turn."""
 
     url: str = ""
+    # Of the tokens that are given; None: they never end.
     lifetime: int | None = LIFETIME
-    """Of the tokens that are given; None: they never end."""
+    # Code -> installation, until it is exchanged.
     codes: dict[str, str] = field(default_factory=dict)
-    """Code -> installation, until it is exchanged."""
+    # Token -> installation, of those that are good.
     tokens: dict[str, str] = field(default_factory=dict)
-    """Token -> installation, of those that are good."""
+    # Refresh token -> installation, of those that were not used yet.
     refreshers: dict[str, str] = field(default_factory=dict)
-    """Refresh token -> installation, of those that were not used yet."""
     calls: list[SlackCall] = field(default_factory=list)
+    # Methods that were called with a token that is not good.
     refused: list[str] = field(default_factory=list)
-    """Methods that were called with a token that is not good."""
+    # Every call of oauth.v2.access: what was exchanged.
     exchanges: list[str] = field(default_factory=list)
-    """Every call of oauth.v2.access: what was exchanged."""
     has_bot: bool = True
     is_down: bool = False
+    # A token is given only while it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    """A token is given only while it is set."""
     made: int = 0
 
     def __post_init__(self) -> None:

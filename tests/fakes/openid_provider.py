@@ -26,20 +26,20 @@ class ForgingProvider:
     """What a test may look at and turn."""
 
     issuer: str = ""
+    # Who signs in at once, without being asked anything.
     person: dict[str, Any] = field(default_factory=lambda: dict(PERSON))
-    """Who signs in at once, without being asked anything."""
+    # What the ID token says otherwise; None: it does not say so.
     claims: dict[str, Any] = field(default_factory=dict)
-    """What the ID token says otherwise; None: it does not say so."""
+    # What makes the ID token in place of the right way.
     sign: Callable[[ForgingProvider, dict[str, Any]], str] | None = None
-    """What makes the ID token in place of the right way."""
+    # What UserInfo says; None: there is none.
     info: dict[str, Any] | None = None
-    """What UserInfo says; None: there is none."""
+    # What discovery says otherwise.
     metadata: dict[str, Any] = field(default_factory=dict)
-    """What discovery says otherwise."""
     is_down: bool = False
     takes_codes_twice: bool = False
+    # Code -> the request that it was given for.
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Code -> the request that it was given for."""
     fetches: list[str] = field(default_factory=list)
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "first"}))
 

@@ -22,10 +22,10 @@ class StreamingSlack:
     messages: dict[str, dict[str, Any]] = field(default_factory=dict)
     posted: int = 0
     streaming: set[str] = field(default_factory=set)
+    # Errors by method.
     refusals: dict[str, str] = field(default_factory=dict)
-    """Errors by method."""
+    # Methods that do their work and then cut the connection.
     lost: set[str] = field(default_factory=set)
-    """Methods that do their work and then cut the connection."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """One call of the Web API."""

@@ -19,22 +19,22 @@ class Teams:
     """Keeps what was sent, and fails as it is told to."""
 
     url: str = ""
+    # What to answer instead of the truth; None cuts the connection after the work was done.
     faults: list[web.Response | None] = field(default_factory=list)
-    """What to answer instead of the truth; None cuts the connection after the work was done."""
     sent: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     shown: dict[str, dict[str, Any]] = field(default_factory=dict)
     authorizations: list[str | None] = field(default_factory=list)
     tokens: int = 0
+    # Streams that take no more.
     ended: set[str] = field(default_factory=set)
-    """Streams that take no more."""
+    # The stream that runs: a chat has one at a time.
     streaming: str = ""
-    """The stream that runs: a chat has one at a time."""
+    # With which status the bot's chat with one person is not made; 0: it is.
     refusal: int = 0
-    """With which status the bot's chat with one person is not made; 0: it is."""
+    # Nothing but three dots is answered before it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    """Nothing but three dots is answered before it is set."""
+    # More than three dots was taken.
     took: asyncio.Event = field(default_factory=asyncio.Event)
-    """More than three dots was taken."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Post or replace an activity."""

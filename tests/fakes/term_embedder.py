@@ -21,8 +21,8 @@ class TermEmbedder:
         self.window, self.batch = 4096, 2
         self.tokenizer: Path | None = None
         self.texts: list[str] = []
+        # Texts that are still embedded before it is unavailable; None: all.
         self.left: int | None = None
-        """Texts that are still embedded before it is unavailable; None: all."""
 
     def count(self, text: str) -> int:
         """Words of a text."""

@@ -49,16 +49,16 @@ from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
 WIDTH, HEIGHT = 612, 792
+# Courier 12: every character is exactly 7.2 points wide, so places are known without any library.
 LEFT, TOP, SIZE, LEADING = 72, 720, 12, 20
-"""Courier 12: every character is exactly 7.2 points wide, so places are known without any library."""
 ADVANCE = 7.2
 CONSOLE_SECRET = "a-secret-that-opens-the-console-of-tests"
+# Header of a program that knows it.
 SIGNED_IN = {"Authorization": f"Bearer {CONSOLE_SECRET}"}
-"""Header of a program that knows it."""
 
 
+# What the PDF process made of each content: many tests shelve the same one.
 _readings: dict[str, ReadPdf] = {}
-"""What the PDF process made of each content: many tests shelve the same one."""
 
 DONE = {"generation": "test", "rung": "full", "state": "done"}
 
@@ -125,10 +125,10 @@ class ScriptedAnswering:
 
     answers: dict[str, Answer | Exception] = field(default_factory=dict)
     asked: list[Question] = field(default_factory=list)
+    # Shown before each answer.
     beginnings: tuple[str, ...] = ()
-    """Shown before each answer."""
+    # Cleared by a test that looks at a beginning: the answer comes after that.
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
-    """Cleared by a test that looks at a beginning: the answer comes after that."""
 
     def __post_init__(self) -> None:
         self.may_end.set()

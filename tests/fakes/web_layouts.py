@@ -33,8 +33,8 @@ class Text:
 
     title: str
     body: str
+    # Parts that must be read.
     kept: tuple[str, ...]
-    """Parts that must be read."""
     anchors: tuple[str, ...]
 
 

@@ -16,11 +16,11 @@ class WebSite:
     """Answers as it was told to, and notes what it was asked."""
 
     def __init__(self) -> None:
+        # Path -> a page of HTML, or something else.
         self.pages: dict[str, Handler | web.Response | str] = {}
-        """Path -> a page of HTML, or something else."""
         self.asked: list[web.Request] = []
+        # Most requests that were answered at the same time, robots.txt included.
         self.at_once = 0
-        """Most requests that were answered at the same time, robots.txt included."""
         self._running = 0
         self.port = 0
 

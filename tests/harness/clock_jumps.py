@@ -11,8 +11,8 @@ from types import FrameType
 
 from storage.clock import clock_ahead
 
+# Where a process is told the file that holds the seconds by which its clock is ahead, or behind.
 VARIABLE = "FOOTNOTE_CLOCK_AHEAD"
-"""Where a process is told the file that holds the seconds by which its clock is ahead, or behind."""
 
 
 def arm_from_environment() -> None:

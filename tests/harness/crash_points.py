@@ -14,14 +14,14 @@ from functools import partial
 
 from storage.crash_points import ANSWER_POINTS, POINTS, install
 
+# Where a process that the tests start is told its point.
 VARIABLE = "FOOTNOTE_CRASH_AT"
-"""Where a process that the tests start is told its point."""
 
+# How often this process came to each point.
 passed: Counter[str] = Counter()
-"""How often this process came to each point."""
 
+# The pass at a point that will be the last thing this process does, and what it does to itself there.
 _last: dict[str, tuple[int, Callable[[], object]]] = {}
-"""The pass at a point that will be the last thing this process does, and what it does to itself there."""
 
 
 def arm(where: str, end: Callable[[], object] | None = None) -> None:

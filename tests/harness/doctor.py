@@ -15,12 +15,12 @@ from bot.cli.diagnosis.doctor import examine_installation
 from bot.diagnostics.models import CheckResult, CheckState
 from storage.errors import docs_url
 
+# Part of every secret that a test sets: it must not come out anywhere.
 CANARY = secrets.token_hex(8)
-"""Part of every secret that a test sets: it must not come out anywhere."""
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+# Starts a server that answers every request in one way; its base URL.
 Serve = Callable[[Answer], Awaitable[str]]
-"""Starts a server that answers every request in one way; its base URL."""
 
 
 @dataclass

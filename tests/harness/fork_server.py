@@ -27,13 +27,13 @@ from bot.core.commands.chat_intents import load_phrases
 from harness import clock_jumps, crash_points
 from storage.text.token_counts import count_tokens
 
+# What programs import where they need it.
 HEAVY = (
     "bot.bootstrap",
     "storage.embeddings.onnx_embedder",
     "storage.sql.migrations.upgrade",
     "storage.index.weaviate.index",
 )
-"""What programs import where they need it."""
 
 
 def serve(path: str) -> None:

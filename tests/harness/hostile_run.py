@@ -27,23 +27,23 @@ from storage.settings import StorageSettings
 ROOT = Path(__file__).parents[2]
 CHANNEL = "hostile"
 READERS = 2
+# Of computing: a bomb takes it three times, a file of 5,000 pages a good half of it on a slow machine.
 READ_SECONDS = 10
-"""Of computing: a bomb takes it three times, a file of 5,000 pages a good half of it on a slow machine."""
 
 RENDER_SECONDS = 2
+# Pixels of a drawn page.
 LONGEST_SIDE = 3000
-"""Pixels of a drawn page."""
 
+# Seconds in which none of the files ends; what has not ended then is stuck.
 PATIENCE = 300.0
-"""Seconds in which none of the files ends; what has not ended then is stuck."""
 
+# Stands in hidden texts and attached files.
 SECRET = "hiddenword"
-"""Stands in hidden texts and attached files."""
 
+# What no admin should have to read.
 INTERNALS = re.compile(
     r"Error|Exception|Traceback|fault of this program|0x[0-9a-f]{6}|/\w+/\w+|\b[A-Z][a-z]+[A-Z]\w+"
 )
-"""What no admin should have to read."""
 REMEDY = re.compile(
     r"drop it again|export|split|save (a copy|it)|run OCR|free some memory|passwords", re.IGNORECASE
 )
@@ -56,16 +56,16 @@ class Ending:
 
     number: int
     kind: str
+    # How it had to end: live, quarantined, or '' for either.
     ends: str
-    """How it had to end: live, quarantined, or '' for either."""
     state: str
     reason: str
+    # The longest try.
     seconds: float
-    """The longest try."""
+    # Most bytes that a child reading or drawing it has held.
     peak: int
-    """Most bytes that a child reading or drawing it has held."""
+    # Why the viewer cannot show the first page of what is live; '' when it can.
     undrawn: str
-    """Why the viewer cannot show the first page of what is live; '' when it can."""
 
     @property
     def fault(self) -> str | None:

@@ -75,8 +75,8 @@ class Home:
     catalog: Catalog
     passwords: FolderPasswords
     ingestions: list[Ingestion] = field(default_factory=list)
+    # What every ingestion here is given beside its settings.
     given: dict[str, Any] = field(default_factory=dict)
-    """What every ingestion here is given beside its settings."""
 
     @property
     def inbox(self) -> Path:

@@ -45,8 +45,8 @@ from storage.stores import Stores, open_stores
 
 SECRET = "signing-secret-CANARY"
 COOKIE = "slack-app-oauth-state"
+# Slack's ids are unique, and nothing here leans on that: two workspaces have this one.
 CHANNEL = "C0SAME001"
-"""Slack's ids are unique, and nothing here leans on that: two workspaces have this one."""
 
 
 @dataclass
@@ -65,8 +65,8 @@ class Answers:
 class Outside:
     """Browsers and Slack, as the app sees them."""
 
+    # Where the app listens.
     url: str
-    """Where the app listens."""
     slack: OAuthSlack
     session: aiohttp.ClientSession
 

@@ -28,8 +28,8 @@ from storage.sql.database import Database
 
 FOOTNOTE = Path(sys.executable).with_name("footnote")
 SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
+# Each worker takes seconds to start, and the layout of pages: tests that show it switch it on.
 SLIM = {"FOOTNOTE_READ_WORKERS": "1", "FOOTNOTE_LAYOUT": "false"}
-"""Each worker takes seconds to start, and the layout of pages: tests that show it switch it on."""
 READY_SECONDS = 180
 LIVE_SECONDS = 300
 

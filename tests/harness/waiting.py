@@ -9,10 +9,10 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
+# Seconds; far more than anything takes on a machine that has little else to do.
 PATIENCE = 300.0
-"""Seconds; far more than anything takes on a machine that has little else to do."""
+# Seconds between two looks that start a program each.
 BY_COMMAND = 0.5
-"""Seconds between two looks that start a program each."""
 
 
 class Clock:

@@ -11,8 +11,8 @@ from engines.firefox import FirefoxPage, OpenFirefox
 from harness.program import Program
 
 QUESTION = "When do the nightly backups run?"
+# Name -> width and height of the window, and whether its reader wants it dark.
 LOOKS = {"light": (1400, 900, False), "phone": (390, 844, False), "dark": (1400, 900, True)}
-"""Name -> width and height of the window, and whether its reader wants it dark."""
 ENTER = "\ue007"
 
 

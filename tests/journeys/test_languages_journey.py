@@ -29,13 +29,13 @@ MEANINGS = [
 ]
 
 
+# What the page answers, and what it does not.
 ASKED = {
     Language.GERMAN: ("Wie viele Urlaubstage habe ich ?", "Wie backe ich Sauerteigbrot ?"),
     Language.FRENCH: ("Combien de jours de congés ai je ?", "Comment puis je cuire le pain ?"),
     Language.SPANISH: ("¿ Cuántos días de vacaciones tengo ?", "¿ Cómo puedo hornear pan ?"),
     Language.DUTCH: ("hoeveel vakantiedagen heb ik", "hoe bak ik brood"),
 }
-"""What the page answers, and what it does not."""
 
 
 @pytest.mark.long

@@ -23,8 +23,8 @@ SENTENCES = (
     "Its daily allowance is a dozen crates.",
     "The depot has a higher quota in summer.",
 )
+# A model on a processor that other tests use writes a word a second.
 PATIENT = {"FOOTNOTE_MODEL_SECONDS": "300", "FOOTNOTE_ANSWER_SECONDS": "300"}
-"""A model on a processor that other tests use writes a word a second."""
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ CONSOLE_NAMES = {"id", "question", "channel", "state", "text", "citations", "fig
     "milliseconds",
 }
 PASSWORD = "marmalade-4711"
+# What is asked of a report -> page and caption of each figure that comes with the answer.
 FIGURES = {
     "Show me the emissions chart": [(1, "Figure 1. Emissions of carbon dioxide by year")],
     "show me figure 2": [(2, "Figure 2. Water use by month")],
@@ -36,7 +37,6 @@ FIGURES = {
     "How many days do employees have to report an incident?": [],
     "Who collects the glass?": [],
 }
-"""What is asked of a report -> page and caption of each figure that comes with the answer."""
 
 
 @pytest.mark.timeout(900)

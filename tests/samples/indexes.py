@@ -9,8 +9,8 @@ from storage.index.base import IndexedChunk, Vector
 from storage.models import ChannelKey, Platform, TenantName
 from storage.text.analyzer import index_terms
 
+# The space of the vectors that tests write.
 SPACE = "onnx_0123456789abcdef"
-"""The space of the vectors that tests write."""
 
 
 def new_tenant() -> TenantName:

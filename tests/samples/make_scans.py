@@ -15,13 +15,13 @@ import pymupdf
 SAMPLES = Path(__file__).parents[2] / "bot" / "cli" / "setup" / "samples"
 SOURCE = SAMPLES / "SOP-IT-04-Backup-and-Restore.pdf"
 DPI = 200
+# A column's text, said often enough to fill it.
 COLUMNS = (
     "The backup operator opens the console every morning and confirms that each job of the night has "
     "completed. A job that failed is started again once; when it fails a second time a ticket of priority "
     "two is opened and the owner of the system is told by telephone. Nobody restores a database alone. "
     "Before a restore the present state is copied, because a restore cannot be undone. "
 )
-"""A column's text, said often enough to fill it."""
 
 Words = list[tuple[str, pymupdf.Rect]]
 

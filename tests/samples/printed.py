@@ -9,8 +9,8 @@ from storage.pdf.models import Line, ReadPdf
 
 BODY, HEADING = 11.0, 18.0
 
+# Text, size and weight of a line; an empty text opens a new paragraph.
 Row = tuple[str, float, bool]
-"""Text, size and weight of a line; an empty text opens a new paragraph."""
 
 
 def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> ReadPdf:

@@ -36,8 +36,8 @@ from storage.sql.tables import InboxRow, OutboxRow
 from storage.web_pages.page_store import WebPageStore
 
 JUMPS = [timedelta(hours=2), timedelta(hours=-2)]
+# As ``serve`` leases questions: within so long after the jump each has its answer.
 LEASE = 20.0
-"""As ``serve`` leases questions: within so long after the jump each has its answer."""
 URL = "https://housing.example/rules"
 
 

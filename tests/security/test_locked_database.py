@@ -45,10 +45,10 @@ from storage.sql.database import Database
 from storage.sql.tables import InboxRow
 
 Json = dict[str, Any]
+# Slack waits for so long, as it documents.
 SLACK_SECONDS = 3.0
-"""Slack waits for so long, as it documents."""
+# A writer waits longer here than the lock is held, so that what is in time is so by the deadline alone.
 BUSY_SECONDS = 60.0
-"""A writer waits longer here than the lock is held, so that what is in time is so by the deadline alone."""
 LOCKED_SECONDS = 5.0
 SECRET = "signing-secret-of-the-test"
 QUESTIONS = 8

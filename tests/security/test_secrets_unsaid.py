@@ -65,8 +65,8 @@ MISTAKES: list[dict[str, str]] = [
     {"AWS_ENDPOINT_URL": f"http://{AT}"},
     {"FOOTNOTE_VISION_URL": f"https://{AT}/v1", "FOOTNOTE_VISION_MODEL": "m"},
 ]
+# How long a service that starts all the same is watched.
 SECONDS = 4
-"""How long a service that starts all the same is watched."""
 
 
 @pytest.mark.long

@@ -36,8 +36,8 @@ CHUNKS = 10_000
 QUESTIONS, WARMED_BY = 200, 5
 LONGEST, MOST_TIMES = 50.0, 3.0
 CHANNELS = 1000
+# Of the document that is opened.
 PAGES = 2000
-"""Of the document that is opened."""
 CACHE = Path.home() / ".cache" / "footnote"
 
 Row = Callable[[], Coroutine[Any, Any, list[Figure]]]

@@ -53,12 +53,12 @@ SETTINGS = {
     "FOOTNOTE_TEAMS_DEVELOPMENT": "true",
     "FOOTNOTE_RECEIPTS": "off",
 }
+# Questions of the channel that floods, of the same while Slack slows it down, and of the other one.
 FLOOD, LIMITED_FLOOD, AFTERWARDS = 400, 60, 5
-"""Questions of the channel that floods, of the same while Slack slows it down, and of the other one."""
+# Within which a question's first sign is seen, of all and of the channel that does not flood.
 SEEN_SECONDS, OTHER_SECONDS = 3.0, 2.0
-"""Within which a question's first sign is seen, of all and of the channel that does not flood."""
+# Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000.
 LONGEST = 250.0
-"""Milliseconds within which 99 of 100 are acknowledged; Slack sends again after 3,000."""
 ANSWER_SECONDS = 1800
 
 

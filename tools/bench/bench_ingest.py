@@ -24,8 +24,8 @@ from tools.bench.rows.ingesting import bench_drop, bench_mass, bench_memory
 from tools.bench.rows.reading_speed import bench_read
 from tools.bench.rows.scanning import bench_scan
 
+# By how much ``--quick`` divides files and pages.
 QUICK_SCALE = 10
-"""By how much ``--quick`` divides files and pages."""
 
 
 def rows(scale: int) -> dict[str, Callable[[Path], list[Figure]]]:

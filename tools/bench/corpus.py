@@ -29,8 +29,8 @@ class Line:
     text: str
     size: float = BODY
     is_bold: bool = False
+    # Points from the left margin.
     indent: int = 0
-    """Points from the left margin."""
 
 
 class Prose:
@@ -185,11 +185,11 @@ def _assembled(objects: list[bytes]) -> bytes:
     return bytes(data)
 
 
+# Pages of a usual document of the corpus.
 PAGES = 100
-"""Pages of a usual document of the corpus."""
 
+# Raise the number when other bytes are made.
 CACHE = Path.home() / ".cache" / "footnote" / "bench-1"
-"""Raise the number when other bytes are made."""
 
 
 def pdfs(count: int, pages: int, first: int = 0) -> list[Path]:

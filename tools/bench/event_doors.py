@@ -29,14 +29,14 @@ class Counting(Protocol):
 class Door:
     """Where a platform's events go, how they are made, and who counts what comes of them."""
 
+    # Of what is sent, in a table.
     name: str
-    """Of what is sent, in a table."""
     url: str
     platform: Counting
+    # (thread, body) of a question of this number, channel and person.
     make: Callable[[int, str, str], tuple[str, bytes]]
-    """(thread, body) of a question of this number, channel and person."""
+    # Of a body, and whether it is sent again.
     headers: Callable[[bytes, bool], dict[str, str]]
-    """Of a body, and whether it is sent again."""
 
 
 def slack_door(base_url: str, platform: Counting) -> Door:

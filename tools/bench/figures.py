@@ -11,14 +11,14 @@ class Figure:
     """One row of the table."""
 
     what: str
+    # What is asked for; empty for a figure that is only reported.
     bar: str
-    """What is asked for; empty for a figure that is only reported."""
     measured: str
+    # The bare library, measured in the same run.
     raw: str
-    """The bare library, measured in the same run."""
     ratio: str
+    # None: nothing is asked for.
     is_met: bool | None
-    """None: nothing is asked for."""
 
 
 HEAD = ("what", "bar", "measured", "raw", "ratio", "")

@@ -31,8 +31,8 @@ class Baselines:
     def __init__(self, files: Sequence[Path]) -> None:
         """Read and embed all pages."""
         self._embedder = BundledEmbedder.load()
+        # Of every page that holds any.
         self.texts = {(file.name, number): text for file in files for number, text in _texts(file)}
-        """Of every page that holds any."""
         self._vectors = {page: self._embedder.embed(_windows(text)) for page, text in self.texts.items()}
         self._channels = {
             channel: _Pages({page: text for page, text in self.texts.items() if page[0] in names})

@@ -34,8 +34,8 @@ from tools.evaluation.report import (
 )
 
 ENGINES: dict[str, dict[str, str]] = {"embedded": {}, "weaviate": {"WEAVIATE_URL": "embedded"}}
+# Whole collections, and single documents.
 CHANNELS = {"collections": in_collections, "documents": in_documents}
-"""Whole collections, and single documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Answerer:
     name: str
     home: Home
     settings: Mapping[str, str]
+    # What is asked of it, by measure.
     limits: Mapping[str, Limit]
-    """What is asked of it, by measure."""
 
 
 def main() -> None:

@@ -21,23 +21,23 @@ from typing import Any
 
 QUESTIONS = Path(__file__).with_name("questions")
 
+# (file, number from 1); files are told by their names, which no two of the corpus share.
 Page = tuple[str, int]
-"""(file, number from 1); files are told by their names, which no two of the corpus share."""
 
 
 class Kind(StrEnum):
     """What a question asks for."""
 
     SINGLE = "single"
+    # Several documents must be read.
     ACROSS = "across"
-    """Several documents must be read."""
+    # Understood from the turns before it.
     FOLLOWUP = "followup"
-    """Understood from the turns before it."""
     FIGURE = "figure"
+    # Prose, though figures stand on the page.
     NO_FIGURE = "no_figure"
-    """Prose, though figures stand on the page."""
+    # About a document that is there and does not say it.
     ABSENT_HERE = "absent_here"
-    """About a document that is there and does not say it."""
     OFF_SUBJECT = "off_subject"
 
 
@@ -51,16 +51,16 @@ class Golden:
     kind: Kind
     text: str
     documents: tuple[str, ...]
+    # For each thing asked, the pages that answer it; none for a question nothing answers.
     needs: tuple[frozenset[Page], ...]
-    """For each thing asked, the pages that answer it; none for a question nothing answers."""
     evidence: tuple[tuple[Page, str], ...]
+    # For each fact of a right answer, its spellings.
     answer: tuple[tuple[str, ...], ...]
-    """For each fact of a right answer, its spellings."""
     figures: frozenset[Page]
+    # (question, answer) of the turns before it.
     history: tuple[tuple[str, str], ...]
-    """(question, answer) of the turns before it."""
+    # Id of the same question spelt correctly; '' unless this one is misspelt on purpose.
     twin: str = ""
-    """Id of the same question spelt correctly; '' unless this one is misspelt on purpose."""
 
     @property
     def is_answerable(self) -> bool:

@@ -14,25 +14,25 @@ import pymupdf
 from tools.evaluation.golden import plain
 from tools.evaluation.replies import Mark
 
+# (x, y, word): the middle of a word as shares of the displayed page.
 WordBox = tuple[float, float, str]
-"""(x, y, word): the middle of a word as shares of the displayed page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
     """Counted over citations whose page holds words of its own (a scan's does not)."""
 
+    # Words of quotes.
     words: int
-    """Words of quotes."""
+    # Those under the quote's rectangles.
     covered: int
-    """Those under the quote's rectangles."""
     citations: int
+    # Citations whose rectangles hold more foreign words than words of the quote.
     misplaced: int
-    """Citations whose rectangles hold more foreign words than words of the quote."""
+    # Citations without a rectangle.
     unmarked: int
-    """Citations without a rectangle."""
+    # Citations of pages without words of their own.
     unknown: int
-    """Citations of pages without words of their own."""
 
     @property
     def share(self) -> float:

@@ -213,6 +213,7 @@ def _met(needs: Sequence[frozenset[Page]], pages: Sequence[Page]) -> float:
 
 Measure = Callable[[Sequence[Result]], float]
 
+# What a search alone is measured by.
 RANKING: dict[str, Measure] = {
     "page hit@1": lambda results: share(one.hit(1) for one in answerable(results)),
     "page hit@3": lambda results: share(one.hit(3) for one in answerable(results)),
@@ -223,8 +224,8 @@ RANKING: dict[str, Measure] = {
     "document hit@5": lambda results: share(one.finds_document() for one in answerable(results)),
     "MRR": lambda results: share(one.reciprocal_rank() for one in answerable(results)),
 }
-"""What a search alone is measured by."""
 
+# What an answer is measured by.
 ANSWERS: dict[str, Measure] = {
     "answerable claimed": lambda results: claimed_share(results, *PROSE),
     "off subject claimed": lambda results: claimed_share(results, Kind.OFF_SUBJECT),
@@ -246,4 +247,3 @@ ANSWERS: dict[str, Measure] = {
     "figures asked for, shown": figure_recall,
     "figures nobody asked for": unasked_figures,
 }
-"""What an answer is measured by."""

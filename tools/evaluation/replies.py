@@ -22,14 +22,14 @@ class Mark:
 class Reply:
     """One question's result."""
 
+    # Pages found, best first, each once.
     ranked: tuple[Page, ...]
-    """Pages found, best first, each once."""
     state: str = "grounded"
     text: str = ""
+    # The citations, by number.
     marks: tuple[Mark, ...] = ()
-    """The citations, by number."""
+    # The page that a plain no links.
     nearest: Page | None = None
-    """The page that a plain no links."""
     figures: tuple[Page, ...] = ()
     milliseconds: int = 0
 

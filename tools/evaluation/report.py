@@ -24,8 +24,8 @@ from tools.evaluation.measures import (
 )
 from tools.evaluation.replies import Reply
 
+# What was asked -> the results of all questions, in one order.
 Results = Mapping[str, Sequence[Result]]
-"""What was asked -> the results of all questions, in one order."""
 
 _SEED = 20261122
 

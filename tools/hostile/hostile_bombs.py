@@ -183,6 +183,7 @@ def _shared_flood(rng: Random) -> bytes:
     return written(draft, [entries] * rng.randint(3_000, 5_000))
 
 
+# Each costs a child all the time or memory that it may have, three times.
 HEAVY = {
     "forms in forms": _forms,
     "25 million letters": _glyphs,
@@ -191,7 +192,6 @@ HEAVY = {
     "double deflate bomb": _deflate_twice,
     "flood on shared pages": _shared_flood,
 }
-"""Each costs a child all the time or memory that it may have, three times."""
 
 LIGHT = {
     "form in itself": _form_in_itself,

@@ -16,12 +16,12 @@ from tools.hostile.hostile_trees import LONG, TREES
 
 LIVE, REFUSED, EITHER = "live", "quarantined", ""
 
+# Odd beginnings of file names.
 NAMES = (
     "plain", "räksmörgås", "\u202egnp.evil", "\u2066isolated", "new\nline", "tab\t", "emoji 🧨",
     "'; DROP TABLE document;--", "$(reboot)", "<b>bold</b>", "a" * 200, "-rf", "con", "%2e%2e%2f",
     "ﬁ ligature", "e\u0301", "{0}%s", "=1+1", "nul\x01",
 )  # fmt: skip
-"""Odd beginnings of file names."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Kind:
     """What is wrong with a file, and what has to become of it."""
 
     make: Callable[[Random], bytes]
+    # How many of these there are among many.
     weight: float
-    """How many of these there are among many."""
     ends: str = EITHER
 
 

@@ -7,8 +7,8 @@ from random import Random
 from tools.hostile.hostile_raw import A4, FONT, Draft, escaped, one_page, page, stream, text, written
 
 SEEN = "Escalate within 15 minutes."
+# Must be found in no document.
 SECRET = "hiddenword"
-"""Must be found in no document."""
 
 
 def _hidden(rng: Random) -> bytes:

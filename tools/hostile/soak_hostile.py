@@ -21,8 +21,8 @@ from storage.embeddings.onnx_embedder import BundledEmbedder
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak-hostile"
 STATE, REPORT = FOLDER / "hostile.json", FOLDER.parent / "hostile-table.txt"
+# Files of one home: a slice that is interrupted is lost, and done again.
 SLICE = 250
-"""Files of one home: a slice that is interrupted is lost, and done again."""
 MEGABYTE = 1 << 20
 
 
@@ -33,14 +33,14 @@ class Tally:
     files: int = 0
     live: int = 0
     quarantined: int = 0
+    # Files that stayed as they were, ended as they must not, or with a sentence that helps nobody.
     faults: int = 0
-    """Files that stayed as they were, ended as they must not, or with a sentence that helps nobody."""
+    # Readers that crashed; each takes only its own file along.
     crashes: int = 0
-    """Readers that crashed; each takes only its own file along."""
+    # The longest reading.
     seconds: float = 0.0
-    """The longest reading."""
+    # Most memory of a reader, in megabytes.
     peak: int = 0
-    """Most memory of a reader, in megabytes."""
 
     def add(self, other: Tally) -> None:
         """Take the sums of what is counted and the greater of what is measured."""

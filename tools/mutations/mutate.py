@@ -29,8 +29,8 @@ MODEL = Path("storage", "data", "model.onnx")
 AT_ONCE = 2
 MAX_SECONDS = 300
 CAUGHT = "caught"
+# Of pytest's exit codes those that tell of tests; all others tell of tests that did not run.
 PASSED, FAILED = 0, 1
-"""Of pytest's exit codes those that tell of tests; all others tell of tests that did not run."""
 
 
 def copy_tree(target: Path) -> None:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 class Mutation(NamedTuple):
     """One fault."""
 
+    # What the product would do.
     fault: str
-    """What the product would do."""
     file: str
+    # Stands in the file exactly once.
     before: str
-    """Stands in the file exactly once."""
     after: str
+    # A pytest node that passes without the fault, and fails with it.
     test: str
-    """A pytest node that passes without the fault, and fails with it."""
 
 
 LINKS_OPENED, LEASES = "bot/web/opened_links.py", "storage/sql/leases.py"

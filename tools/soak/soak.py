@@ -22,8 +22,8 @@ from tools.soak.rounds.pairs import PAIRS, Pair, servers
 
 FOLDER = Path(__file__).parents[2] / "build" / "soak"
 STATE, REPORT, EVIDENCE = FOLDER / "chaos.json", FOLDER.with_name("chaos-table.txt"), FOLDER / "faults"
+# Of trouble; stillness and audit come on top. A round that is interrupted is done again.
 ROUND_SECONDS = 300.0
-"""Of trouble; stillness and audit come on top. A round that is interrupted is done again."""
 OWN_MOUNTS = "SOAK_OWN_MOUNTS"
 
 

@@ -18,8 +18,8 @@ from tools.soak.rounds.pairs import PAIRS, Pair, servers
 
 FOLDER = REPORT.parent / "soak-kills"
 STATE = FOLDER / "state.json"
+# Kills of a round: a slice that is interrupted is lost, and done again.
 SLICE = 25
-"""Kills of a round: a slice that is interrupted is lost, and done again."""
 
 
 class Soak:

@@ -16,14 +16,14 @@ MAX_NAME_CHARS, MAX_SECTION_CHARS = 200, 60
 class ShownPassage:
     """A line of a search's reply."""
 
+    # Quote with its [n], or a note.
     text: str
-    """Quote with its [n], or a note."""
+    # Citation that heads it.
     number: int
-    """Citation that heads it."""
+    # Day of its document, where that decides what counts.
     day: str = ""
-    """Day of its document, where that decides what counts."""
+    # It stays under the heading before it, if there is one.
     is_reference: bool = False
-    """It stays under the heading before it, if there is one."""
 
 
 def write_passages(

@@ -17,10 +17,10 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.recent_items import RecentItems
 from storage.text.word_boxes import main_page, rectangles
 
+# Places that are held in memory: finding one reads a whole document.
 REMEMBERED = 500
-"""Places that are held in memory: finding one reads a whole document."""
+# The longest words of a quote, and what begins them: a chunk that holds none of them is not compared.
 PROBES, PROBE_CHARS = 3, 6
-"""The longest words of a quote, and what begins them: a chunk that holds none of them is not compared."""
 
 _PARTS = re.compile(r" … |\n+")
 _WORD = re.compile(r"[^\W_]+")
@@ -30,12 +30,12 @@ _NUMBERING = re.compile(r"^[\d.]+\s+")
 class FoundBy(StrEnum):
     """How a place was found."""
 
+    # The same words stand there.
     TEXT = "text"
-    """The same words stand there."""
+    # Its section begins there; its words are not in the document.
     SECTION = "section"
-    """Its section begins there; its words are not in the document."""
+    # It is page 1.
     NOTHING = "nothing"
-    """It is page 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Place:
 
     page: int
     found_by: FoundBy
+    # Of the words on the page.
     boxes: tuple[Box, ...] = ()
-    """Of the words on the page."""
 
 
 FIRST_PAGE = Place(1, FoundBy.NOTHING)

@@ -14,10 +14,10 @@ from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, LinkKey
 from storage.clock import steady_seconds
 from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 
+# How often a process that opens no link reads them, so that it signs with the newest.
 REFRESH_SECONDS = 10.0
-"""How often a process that opens no link reads them, so that it signs with the newest."""
+# Forged links, however many, have SQL asked no more often.
 HELD_SECONDS = 0.1
-"""Forged links, however many, have SQL asked no more often."""
 
 
 class SharedKeyRing:
@@ -26,8 +26,8 @@ class SharedKeyRing:
     def __init__(self, store: LinkKeyStore, held: Sequence[StoredLinkKey]) -> None:
         self._store = store
         self._held = held
+        # When SQL was last asked, whether it answered or not.
         self._read_at = steady_seconds()
-        """When SQL was last asked, whether it answered or not."""
         self._reading = asyncio.Lock()
 
     @classmethod

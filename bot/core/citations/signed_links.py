@@ -31,16 +31,16 @@ from storage.models import Channel, CitationRecord
 ACTIVE_KEYS = 2
 KEY_BYTES = 32
 
+# After its first signing no renewal makes a link live on, whoever holds it.
 MAX_LIFE = timedelta(days=30)
-"""After its first signing no renewal makes a link live on, whoever holds it."""
 
 _FORMAT = 1
 _DOMAIN = b"footnote link\x00"
+# Format, key id, purpose, audience; channel, version, page, citation, expiry, epoch, first signing.
 _BODY = struct.Struct(">4B2QI2QIQ")
-"""Format, key id, purpose, audience; channel, version, page, citation, expiry, epoch, first signing."""
 _MAC_BYTES = 32
+# 84 bytes are a multiple of three: exactly one text for any bytes, and no padding.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
-"""84 bytes are a multiple of three: exactly one text for any bytes, and no padding."""
 
 
 def is_token(text: str) -> bool:
@@ -151,15 +151,15 @@ class Purpose(IntEnum):
     """What a link is good for; a token of one purpose is worth nothing for another."""
 
     PAGE = 1
+    # The picture of one figure, and nothing else of its document.
     FIGURE = 2
-    """The picture of one figure, and nothing else of its document."""
 
 
 class Audience(IntEnum):
     """Whom a link lets in."""
 
+    # Anyone who has it: the channel's members, and whomever they pass it on to.
     BEARER = 1
-    """Anyone who has it: the channel's members, and whomever they pass it on to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +170,12 @@ class LinkClaims:
     version_id: int
     page: int
     citation_id: int
+    # Unix seconds.
     expires: int
-    """Unix seconds."""
+    # The channel's epoch when the link was made.
     epoch: int
-    """The channel's epoch when the link was made."""
+    # Unix seconds, when it was signed first; renewals keep it.
     signed: int
-    """Unix seconds, when it was signed first; renewals keep it."""
 
 
 class Links:

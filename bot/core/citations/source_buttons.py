@@ -21,27 +21,27 @@ from bot.core.ports import Announcement, Announcer, AnswerListener, NoteWriter, 
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import Channel, TenantName
 
+# What a button of Slack holds; those of Teams say the same.
 LABEL_CHARS = 75
-"""What a button of Slack holds; those of Teams say the same."""
 PICTURE_TITLE_CHARS, ALT_TEXT_CHARS = 300, 1000
+# Numbers of a page that are marked one by one; of more, those that follow each other are a range.
 MARKS_LISTED = 6
-"""Numbers of a page that are marked one by one; of more, those that follow each other are a range."""
+# So much of a label a name has at least; names that look alike in it are told apart.
 NAME_CHARS = 30
-"""So much of a label a name has at least; names that look alike in it are told apart."""
+# So much of a label a section may claim beside a long name.
 SECTION_CHARS = 24
-"""So much of a label a section may claim beside a long name."""
+# Beside the name of a web page, where nothing else limits them.
 FALLBACK_CHARS = 500
-"""Beside the name of a web page, where nothing else limits them."""
+# Of a host, and of its end, which says whose it is: the day behind it needs its part of a label.
 MAX_HOST_CHARS, HOST_END_CHARS = 28, 18
-"""Of a host, and of its end, which says whose it is: the day behind it needs its part of a label."""
+# Of the name of a channel, where a direct chat is answered from one.
 CHANNEL_CHARS = 24
-"""Of the name of a channel, where a direct chat is answered from one."""
+# A name or a section of which less has room is left out.
 MIN_CHARS = 8
-"""A name or a section of which less has room is left out."""
 
 Key = TypeVar("Key", bound=Hashable)
+# Path and version: two folders of one channel may each hold a file of the same path.
 _Document = tuple[str, int]
-"""Path and version: two folders of one channel may each hold a file of the same path."""
 
 
 def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:

@@ -17,14 +17,14 @@ from storage.models import WebOrigin
 from storage.text.sentences import LIST_MARKER
 
 _DIRECTIVE = ":~:"
+# Words of each end of a longer quote.
 EDGE_WORDS = 6
-"""Words of each end of a longer quote."""
+# Slack refuses a message with a longer link; what goes beyond marks nothing.
 MAX_LINK_CHARS = 3000
-"""Slack refuses a message with a longer link; what goes beyond marks nothing."""
 
 _MARKER = re.compile(rf"^\s*(?:{LIST_MARKER})\s*")
+# Between two blocks of a page, or two cells of a row: no single run of text holds both.
 _PIECE = re.compile(r"\n|\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
-"""Between two blocks of a page, or two cells of a row: no single run of text holds both."""
 
 
 def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:

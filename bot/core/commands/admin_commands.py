@@ -21,8 +21,8 @@ from storage.folders.folders import Folders
 from storage.models import Channel, DocumentStatus, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 
+# Folders, or files, that a reply names before it counts the others.
 MAX_NAMED = 10
-"""Folders, or files, that a reply names before it counts the others."""
 TEXT_CHARS = 240
 
 ADMINS_ONLY = {
@@ -34,15 +34,14 @@ ADMINS_ONLY = {
     ChatIntent.ERASE,
     ChatIntent.ERASE_FOR_GOOD,
 }
+# Has documents read anew that could not be; returns how many there are.
 RetryFailed = Callable[[Collection[UUID], AuditedAction], Awaitable[int]]
-"""Has documents read anew that could not be; returns how many there are."""
+# (document, path).
 _File = tuple[UUID, str]
-"""(document, path)."""
+# Erases a file of a channel everywhere; returns how many texts quote it. None: only counts them.
+#
+# It raises ``storage.errors.StillInFolder`` for one that the next scan would bring back.
 EraseDocument = Callable[[Channel, str, AuditedAction | None], Awaitable[int]]
-"""Erases a file of a channel everywhere; returns how many texts quote it. None: only counts them.
-
-It raises ``storage.errors.StillInFolder`` for one that the next scan would bring back.
-"""
 
 
 class AdminCommands:

@@ -34,8 +34,8 @@ from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus
 
 MAX_EXAMPLES = 3
+# Versions whose tried questions are looked through for examples.
 MAX_VERSIONS = 50
-"""Versions whose tried questions are looked through for examples."""
 NAME_CHARS = 80
 
 log = logging.getLogger(__name__)

@@ -20,10 +20,10 @@ from bot.core.models import Language
 from bot.core.understanding.document_filters import read_days
 from storage.text.analyzer import fold
 
+# Longer messages are no commands.
 MAX_CHARS = 200
-"""Longer messages are no commands."""
+# Phrases in a row: repetitions are bounded, because what may be parsed in two ways each doubles the time.
 MAX_PHRASES = 4
-"""Phrases in a row: repetitions are bounded, because what may be parsed in two ways each doubles the time."""
 MAX_NAME_CHARS = 100
 
 _WORD = re.compile(r"[^\s'\u2018\u2019\u02bc]+")
@@ -42,43 +42,43 @@ class ChatIntent(StrEnum):
     ACKNOWLEDGEMENT = "acknowledgement"
     HELP = "help"
     ABOUT_THE_BOT = "about"
+    # Request to explain the thread's last answer.
     WHY = "why"
-    """Request to explain the thread's last answer."""
+    # Somebody to ask who is no program.
     HUMAN = "human"
-    """Somebody to ask who is no program."""
+    # It names nothing to look for: "tell me more".
     INCOMPLETE = "incomplete"
-    """It names nothing to look for: "tell me more"."""
     NEWS = "news"
     DOCUMENT_LIST = "documents"
+    # Whether a document of some name is there.
     DOCUMENT_PRESENCE = "presence"
-    """Whether a document of some name is there."""
+    # What a document is about: one of some name, or the one at hand.
     DOCUMENT_OUTLINE = "outline"
-    """What a document is about: one of some name, or the one at hand."""
     UNREAD_DOCUMENTS = "unread"
     DOCUMENTS_BEING_READ = "being_read"
+    # By the day that they count from; as with the next two.
     DOCUMENTS_SINCE = "since"
-    """By the day that they count from; as with the next two."""
     DOCUMENTS_UNTIL = "until"
     DOCUMENTS_WITHIN = "within"
+    # Those of the thread's last answer, once more.
     SOURCES = "sources"
-    """Those of the thread's last answer, once more."""
+    # What the thread remembers.
     FORGET = "forget"
-    """What the thread remembers."""
+    # To a page that the thread's last answer cites: the one of a number, or the first.
     SUBSCRIBE = "subscribe"
-    """To a page that the thread's last answer cites: the one of a number, or the first."""
     UNSUBSCRIBE = "unsubscribe"
+    # A file that was uploaded in the chat.
     REMOVE_UPLOAD = "remove_upload"
-    """A file that was uploaded in the chat."""
+    # From here on for admins: how folders stand.
     STATUS = "status"
-    """From here on for admins: how folders stand."""
     PAUSE = "pause"
     RESUME = "resume"
+    # A file that could not be read.
     RETRY = "retry"
-    """A file that could not be read."""
+    # The deletion of what vanished from a folder.
     APPROVE = "approve"
-    """The deletion of what vanished from a folder."""
+    # A document, everywhere: what would go is said, and how it is confirmed.
     ERASE = "erase"
-    """A document, everywhere: what would go is said, and how it is confirmed."""
     ERASE_FOR_GOOD = "erase_for_good"
 
 
@@ -87,16 +87,16 @@ class ChatCommand:
     """A message that was recognised."""
 
     intent: ChatIntent
+    # The one it is said in.
     language: Language
-    """The one it is said in."""
+    # What the document in question is called, its date, or a folder's number, as it was typed.
     name: str = ""
-    """What the document in question is called, its date, or a folder's number, as it was typed."""
+    # False: it may as well be a question to the documents, if none has that name.
     is_certain: bool = True
-    """False: it may as well be a question to the documents, if none has that name."""
 
 
+# What is said in any number ("ok, thanks, bye"); the first of them that occurs is answered.
 _PHRASES = (ChatIntent.GOODBYE, ChatIntent.THANKS, ChatIntent.GREETING, ChatIntent.ACKNOWLEDGEMENT)
-"""What is said in any number ("ok, thanks, bye"); the first of them that occurs is answered."""
 _REQUESTS = (
     ChatIntent.HELP,
     ChatIntent.ABOUT_THE_BOT,
@@ -115,10 +115,10 @@ _REQUESTS = (
     ChatIntent.RESUME,
 )
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
+# Whether a file has such a name is for the documents to say.
 _OF_FILES = (ChatIntent.RETRY, ChatIntent.ERASE_FOR_GOOD, ChatIntent.ERASE)
-"""Whether a file has such a name is for the documents to say."""
+# What names a date, a file or a folder.
 _NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.REMOVE_UPLOAD, *_OF_FILES, ChatIntent.APPROVE)
-"""What names a date, a file or a folder."""
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 
 

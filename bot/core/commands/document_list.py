@@ -12,12 +12,12 @@ from bot.core.understanding.channel_documents import DATE_FIELDS, field_day
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
 
+# Documents that are named before the others are only counted.
 MAX_SHOWN = 15
-"""Documents that are named before the others are only counted."""
 MAX_UNREAD = 5
 NEWS_DAYS = 14
+# So many of the newest documents are shown when none is new.
 MIN_NEWS = 3
-"""So many of the newest documents are shown when none is new."""
 TITLE_CHARS = 120
 REASON_CHARS = 240
 

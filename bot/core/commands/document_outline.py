@@ -23,30 +23,30 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import fold
 from storage.text.sentences import quotables
 
+# Headings that are named before the others are only counted.
 MAX_HEADINGS = 12
-"""Headings that are named before the others are only counted."""
 HEADING_CHARS = 120
+# Chunks that are looked through: what follows in a longer document is not named.
 MAX_CHUNKS = 600
-"""Chunks that are looked through: what follows in a longer document is not named."""
+# So many headings of one kind are an outline.
 SEVERAL = 3
-"""So many headings of one kind are an outline."""
 MIN_SENTENCE_WORDS = 5
 
+# Of one level: 7, not 7.2.
 _NUMBER = re.compile(
     r"(?:(?:section|chapter|part|appendix|kapitel|chapitre)\s+)?(\d{1,2}|[IVX]{1,4})[.):]?\s+(?=\S)", re.I
 )
-"""Of one level: 7, not 7.2."""
 _CONTENTS = re.compile(
     r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matieres|sommaire|indice|sumario|contenido"
     r"|inhoud(?:sopgave)?"
 )
+# Headings, folded, under which documents say what they are for.
 _PURPOSE = re.compile(
     r"(?:purpose|scope|aims?|objectives?|introduction|overview|summary|abstract|about|zweck|ziele?|geltungsbereich"
     r"|anwendungsbereich|einleitung|einfuhrung|uberblick|zusammenfassung|objet|objectifs?|portee|resume|apercu"
     r"|objetivos?|proposito|alcance|introduccion|resumen|scopo|obiettivi|ambito|introduzione|finalidade"
     r"|introducao|resumo|doel|toepassingsgebied|inleiding|samenvatting)\b"
 )
-"""Headings, folded, under which documents say what they are for."""
 _SENTENCE = re.compile(r"[.!?][\"'”’)\]]*$")
 
 
@@ -55,8 +55,8 @@ class _Heading:
     """A heading where it stands."""
 
     text: str
+    # 0: at the top.
     level: int
-    """0: at the top."""
     item: Evidence
     span: tuple[int, int]
 

@@ -58,14 +58,14 @@ _log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+# Tries that may fail by the question's own fault before it is answered with a sentence that says so.
 MAX_ATTEMPTS = 3
-"""Tries that may fail by the question's own fault before it is answered with a sentence that says so."""
+# Placeholders that are posted at the same time while all slots are taken.
 MAX_PLACED_AT_ONCE = 16
-"""Placeholders that are posted at the same time while all slots are taken."""
+# How long a platform may refuse an answer before nobody waits for it any more.
 MAX_DELIVERY_TIME = timedelta(days=1)
-"""How long a platform may refuse an answer before nobody waits for it any more."""
+# Answers that wait for so long wait because of a flood: then placeholders say that others are first.
 FLOOD_SECONDS = 0.2
-"""Answers that wait for so long wait because of a flood: then placeholders say that others are first."""
 
 
 class Conversation:

@@ -22,8 +22,8 @@ from storage.chat_models import InboxItem, Turn
 from storage.models import Channel, Platform, TenantName
 from storage.task_group import gather_or_cancel
 
+# Channels with documents that one question asks, the first by name.
 MAX_MEMBER_CHANNELS = 20
-"""Channels with documents that one question asks, the first by name."""
 
 log = logging.getLogger(__name__)
 

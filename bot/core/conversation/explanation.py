@@ -13,10 +13,10 @@ from bot.core.wording import ReplyWords
 
 Json = dict[str, Any]
 
+# Passages that are named.
 MAX_EXPLAINED = 6
-"""Passages that are named."""
+# Final relevance (0-1) from which a passage is called so.
 NEAR, LESS_NEAR = 0.65, 0.45
-"""Final relevance (0-1) from which a passage is called so."""
 
 
 def explain(record: Json, words: ReplyWords) -> str:

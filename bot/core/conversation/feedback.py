@@ -17,15 +17,15 @@ from storage.chat.inbox import Inbox
 from storage.chat.traces import QuestionRecords
 from storage.models import ChannelKey
 
+# Pages that a person may choose the right one of.
 MAX_PAGES = 12
-"""Pages that a person may choose the right one of."""
+# What may be said of a bad answer.
 REASONS = (
     FeedbackVerdict.WRONG_PAGE,
     FeedbackVerdict.WRONG_ANSWER,
     FeedbackVerdict.SHOULD_HAVE_FOUND,
     FeedbackVerdict.OUTDATED,
 )
-"""What may be said of a bad answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class AnsweredQuestion:
     """The question whose answer somebody speaks of."""
 
     channel_id: int
+    # Of its record.
     id: str
-    """Of its record."""
+    # What is said to the person is written in it.
     language: Language = Language.ENGLISH
-    """What is said to the person is written in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class FeedbackReply:
     """What is said to the person, and to nobody else."""
 
     text: str
+    # What they may say of a bad answer, each with its words.
     reasons: Sequence[tuple[FeedbackVerdict, str]] = ()
-    """What they may say of a bad answer, each with its words."""
+    # Labels of the pages that they may call the right one, in the order of ``page``.
     pages: Sequence[str] = ()
-    """Labels of the pages that they may call the right one, in the order of ``page``."""
+    # The words above these pages.
     right_page: str = ""
-    """The words above these pages."""
 
 
 class AnswerFeedback:

@@ -23,8 +23,8 @@ class InboxReply:
     """What is said, and whether it is kept already."""
 
     answer: Answer
+    # What the thread remembers of it.
     turn: NewTurn | None = None
-    """What the thread remembers of it."""
     is_kept: bool = False
 
 

@@ -11,10 +11,10 @@ from bot.core.errors import DeliveryUnclear
 from bot.core.ports import AnswerListener
 from storage.errors import raised_at
 
+# Seconds between two texts: Slack takes 50 updates a minute.
 UPDATE_SECONDS = 1.2
-"""Seconds between two texts: Slack takes 50 updates a minute."""
+# How long a post of unclear outcome gets to appear before it is searched for, or written over.
 UNCONFIRMED_SECONDS = 2
-"""How long a post of unclear outcome gets to appear before it is searched for, or written over."""
 
 log = logging.getLogger(__name__)
 

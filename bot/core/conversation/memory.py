@@ -17,15 +17,15 @@ from storage.errors import DatabaseUnavailable
 from storage.task_group import cancel_and_wait
 
 INTERVAL_SECONDS = 3600.0
+# Between two portions: others want to write meanwhile.
 PAUSE_SECONDS = 1.0
-"""Between two portions: others want to write meanwhile."""
 
 log = logging.getLogger(__name__)
 
+# A greeting or a failure is nothing that the next question leans on.
 REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES, AnswerState.NOT_FOUND}
-"""A greeting or a failure is nothing that the next question leans on."""
+# Characters kept of a question and of an answer.
 QUESTION, ANSWER = 500, 800
-"""Characters kept of a question and of an answer."""
 
 
 @contextlib.asynccontextmanager

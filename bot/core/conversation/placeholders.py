@@ -21,8 +21,8 @@ from storage.errors import MessageTaken
 from storage.models import Platform
 from storage.task_group import finish_within
 
+# How long a placeholder that is being posted may hold up our end: one that nobody named stays for ever.
 POST_SECONDS = 5
-"""How long a placeholder that is being posted may hold up our end: one that nobody named stays for ever."""
 
 
 @contextlib.asynccontextmanager

@@ -19,12 +19,12 @@ from storage.chat_models import InboxItem
 from storage.clock import steady_seconds
 
 MINUTE = 60.0
+# People, channels and workspaces that are counted at the same time.
 MAX_COUNTED = 10_000
-"""People, channels and workspaces that are counted at the same time."""
+# Nobody is told how long a shorter wait is.
 SHORT_WAIT_SECONDS = 20.0
-"""Nobody is told how long a shorter wait is."""
+# How long an answer takes, before any was made.
 FIRST_ANSWER_SECONDS = 2.0
-"""How long an answer takes, before any was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class QuestionLimits:
 
     person: int = 0
     channel: int = 0
+    # Of a Slack workspace, or organisation that installed the app, or Teams tenant.
     workspace: int = 0
-    """Of a Slack workspace, or organisation that installed the app, or Teams tenant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Hashable
 
 from storage.errors import DatabaseUnavailable
 
+# Events that are known to be kept; an older one is looked up in the database again.
 MAX_KEPT = 10_000
-"""Events that are known to be kept; an older one is looked up in the database again."""
 
 
 class RepeatedEvents:

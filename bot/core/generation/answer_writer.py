@@ -62,18 +62,18 @@ class WrittenAnswer:
     """Words that may be shown; of a plain no only why no model wrote it, if anything."""
 
     state: AnswerState
+    # With [n] marks, and with what must be said of it.
     text: str = ""
-    """With [n] marks, and with what must be said of it."""
+    # ``cited[n - 1]`` is what [n] stands for.
     cited: tuple[LocatedQuote, ...] = ()
-    """``cited[n - 1]`` is what [n] stands for."""
+    # Follow the text, under headings that citations give.
     passages: tuple[ShownPassage, ...] = ()
-    """Follow the text, under headings that citations give."""
+    # Shown with it.
     figures: tuple[ChosenFigure, ...] = ()
-    """Shown with it."""
+    # All that was written on the way, in order.
     attempts: tuple[Attempt, ...] = ()
-    """All that was written on the way, in order."""
+    # Some of it is a model's sentences.
     is_generated: bool = False
-    """Some of it is a model's sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ class WritingTask:
 
     question: AnalyzedQuestion
     evidence: Sequence[Evidence]
+    # Everything of the evidence that may be quoted, best first.
     quotes: RankedQuotes
-    """Everything of the evidence that may be quoted, best first."""
+    # Decides between passages and a plain no.
     verdict: Verdict
-    """Decides between passages and a plain no."""
+    # Documents that are compared, and that answer or come near, as the question names them.
     answering: tuple[UUID, ...] = ()
-    """Documents that are compared, and that answer or come near, as the question names them."""
 
     def comparison(self, chosen: Sequence[QuoteCandidate], quotes: Draft) -> Comparison | None:
         """Quotes of several documents, or of pages that differ, in place of these; None: there are none."""

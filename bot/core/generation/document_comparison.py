@@ -73,8 +73,8 @@ class Comparison:
     """Quotes of several documents, or of one that gives several values."""
 
     quotes: Sequence[QuoteCandidate]
+    # They give different values for what was asked, and stand in the order of their documents' days.
     is_differing: bool = False
-    """They give different values for what was asked, and stand in the order of their documents' days."""
 
     @property
     def is_within_one(self) -> bool:

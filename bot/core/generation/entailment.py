@@ -37,26 +37,26 @@ from bot.core.verification.marks import Mark, find_marks
 from bot.core.verification.number_lexicon import MONTHS
 from storage.text.analyzer import analyze, fold
 
+# Parts whose facts are compared, those that hold most words of a sentence first.
 LIKELIEST = 24
-"""Parts whose facts are compared, those that hold most words of a sentence first."""
 
+# Most sentences, items or rows that are marked for one sentence.
 MAX_MARKS = 3
-"""Most sentences, items or rows that are marked for one sentence."""
 
+# What the model's own choice adds to the weight of a mark, where a word that every part has weighs 0.1; and
+# the share of its weight that a word of headings and title counts.
 HINT, CONTEXT = 0.5, 0.5
-"""What the model's own choice adds to the weight of a mark, where a word that every part has weighs 0.1; and
-the share of its weight that a word of headings and title counts."""
 
+# Share of the weight of the question's words in a sentence that the marked passages hold at least.
 ABOUT = 0.5
-"""Share of the weight of the question's words in a sentence that the marked passages hold at least."""
 
+# The same share of what is asked: for a bare yes or no in the marks themselves, for a bare number in their
+# passages.
 ANSWERED = 2 / 3
-"""The same share of what is asked: for a bare yes or no in the marks themselves, for a bare number in their
-passages."""
 
+# Share of its words that a translated sentence takes from the question, where it has no name or number of its
+# quotes.
 TRANSLATED_SHARE = 0.5
-"""Share of its words that a translated sentence takes from the question, where it has no name or number of
-its quotes."""
 
 # Shorter ones are titles, units and "I".
 MIN_NAME_CHARS = 3
@@ -70,20 +70,21 @@ REPEATS = "it only repeats the question."
 UNRELATED = "its quotes are about something else."
 DENIED = "its quotes do not say no."
 
+# What frames a sentence: "According to the passage".
 _REPORTED = frozenset(
     analyze(
         "according states stated mentions mentioned specifies specified indicates indicated describes "
         "described passage passages document documents section text following"
     )
 )
-"""What frames a sentence: "According to the passage"."""
+# They weigh nothing in a question, and something where they tell a person what to do.
 _REQUESTS = frozenset(analyze("give gives provide tell please use let"))
-"""They weigh nothing in a question, and something where they tell a person what to do."""
 _LIGHT = (FUNCTION_TERMS | _REPORTED) - _REQUESTS
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./'&+][^\W_]+)*")
 _WITH = re.compile(r"\b(?:with|mit|avec|con|com|met)\s+(?P<word>[^\W_]+)", re.IGNORECASE)
 _WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin|senza|sem|zonder)\s+(?P<word>[^\W_]+)", re.IGNORECASE)
+# Says of the passages that they do not say it, in the languages of the replies; of a folded text.
 _ABSTENTION = re.compile(
     r"""\b(?:not|never|nowhere|no|cannot|unable|nicht|kein\w*|nirgends|pas|aucune?|ningun\w*|non|nessun\w*|nao
         |nenhum\w*|niet|geen)\b(?:\W+\w+){0,4}?\W+
@@ -95,7 +96,6 @@ _ABSTENTION = re.compile(
         |aangegeven|beschreven|genoemd|informatie|opgenomen|vermeld)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Says of the passages that they do not say it, in the languages of the replies; of a folded text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ class _Word:
     """A word of a sentence that names something."""
 
     text: str
+    # The analyzer's: whole, then in parts.
     terms: tuple[str, ...]
-    """The analyzer's: whole, then in parts."""
 
     def is_in(self, held: Collection[str], *, is_inflected: bool = False) -> bool:
         """Whether it, or each of its parts, is among these terms; ``is_inflected``: in some form."""
@@ -300,12 +300,12 @@ class _Sentence:
     """A sentence of a model."""
 
     text: str
+    # ``yes`` or ``no`` where it begins so, in any language; else ''.
     answer: str
-    """``yes`` or ``no`` where it begins so, in any language; else ''."""
+    # Its content words.
     words: Sequence[_Word]
-    """Its content words."""
+    # Its numbers, dates, frequencies, codes and addresses.
     facts: Sequence[str]
-    """Its numbers, dates, frequencies, codes and addresses."""
 
     @property
     def prepared(self) -> str:

@@ -25,16 +25,16 @@ from storage.text.analyzer import analyze
 # Probability from which evidence comes near: a model may read it, and a document that is compared is quoted.
 NEAR_PROBABILITY = 0.2
 
+# Characters before and behind the nearest sentence in which the kind of answer asked for is looked for.
 NEAR_CHARS = 300
-"""Characters before and behind the nearest sentence in which the kind of answer asked for is looked for."""
 
+# Sentences, rows and items in which an empty field counts: further ones are about something else.
 NEAREST = 6
-"""Sentences, rows and items in which an empty field counts: further ones are about something else."""
 
 _WITH_VECTORS = {"bias": -3.55, "sentence": 3.9, "passage": 1.85, "rank": 1.73, "lacks": -1.72, "empty": -6.4}
+# Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured with the bundled
+# embedder, on whose scale another one's cosines are put.
 _WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
-"""Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured with the bundled
-embedder, on whose scale another one's cosines are put."""
 
 
 class Outcome(StrEnum):
@@ -48,16 +48,16 @@ class Outcome(StrEnum):
 class Signals:
     """What the judge weighs."""
 
+    # Cosine of the nearest sentence, row or item; None: nothing was compared by meaning.
     sentence: float | None
-    """Cosine of the nearest sentence, row or item; None: nothing was compared by meaning."""
+    # The highest cosine of a passage.
     passage: float | None
-    """The highest cosine of a passage."""
+    # Score (0-1) of the first passage.
     rank: float
-    """Score (0-1) of the first passage."""
+    # The kind of answer asked for, as a number or a date, stands nowhere near the nearest sentence.
     lacks: bool
-    """The kind of answer asked for, as a number or a date, stands nowhere near the nearest sentence."""
+    # Share (0-1) of what is asked that names a field of a form which is empty.
     empty: float
-    """Share (0-1) of what is asked that names a field of a form which is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,15 @@ class Verdict:
     """Decision of the judge, and what it is made of."""
 
     outcome: Outcome
+    # That the evidence answers the question.
     probability: float
-    """That the evidence answers the question."""
     signals: Signals
+    # The probability from which passages are shown.
     passages_from: float
-    """The probability from which passages are shown."""
+    # Codes of the question that no candidate holds: with one, no passage is shown.
     missing_codes: tuple[str, ...] = ()
-    """Codes of the question that no candidate holds: with one, no passage is shown."""
+    # The question only names something, and a candidate holds it: passages are shown however unlikely.
     is_exact_hit: bool = False
-    """The question only names something, and a candidate holds it: passages are shown however unlikely."""
 
     def as_json(self) -> dict[str, object]:
         """For the record of a question."""

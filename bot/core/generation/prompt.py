@@ -38,6 +38,7 @@ _CLAIM = {
     "required": ["text", "quotes"],
     "additionalProperties": False,
 }
+# JSON schema of a reply, in the subset that OpenAI's strict mode takes.
 REPLY_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -48,13 +49,12 @@ REPLY_SCHEMA: dict[str, Any] = {
     "required": ["sufficient", "claims", "missing"],
     "additionalProperties": False,
 }
-"""JSON schema of a reply, in the subset that OpenAI's strict mode takes."""
 
+# What reading JSON raises that is not what was asked for.
 MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
-"""What reading JSON raises that is not what was asked for."""
 
+# What a model says before its first sentence; one that says it later is read at its end.
 _OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"sufficient"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
-"""What a model says before its first sentence; one that says it later is read at its end."""
 _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
@@ -121,8 +121,8 @@ class ReplyFormat(StrEnum):
     """How a model writes its reply."""
 
     JSON = "json"
+    # Lines of plain text, for endpoints without structured output.
     MARKED = "marked"
-    """Lines of plain text, for endpoints without structured output."""
 
 
 def instructions(reply_format: ReplyFormat, fence: str) -> str:
@@ -258,5 +258,5 @@ def _complete_lines(text: str) -> list[Claim]:
     return read_marked_claims(text.rpartition("\n")[0])[:-1]
 
 
+# How to read what there is, and what a sentence cannot be complete without.
 _READERS = {ReplyFormat.JSON: (_complete_json, "}"), ReplyFormat.MARKED: (_complete_lines, "\n")}
-"""How to read what there is, and what a sentence cannot be complete without."""

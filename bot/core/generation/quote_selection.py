@@ -67,19 +67,18 @@ class QuoteCandidate:
 
     item: Evidence
     unit: Quotable
+    # Share (0-1) of what is asked that its words hold.
     coverage: float = 0.0
-    """Share (0-1) of what is asked that its words hold."""
+    # It, its headings or its document's title say a content word of the question, or one for it.
+    #
+    # Of a document in another language than the question, which cannot say its words, always.
     is_about: bool = True
-    """It, its headings or its document's title say a content word of the question, or one for it.
-
-    Of a document in another language than the question, which cannot say its words, always.
-    """
+    # In log-odds, among the candidates of one question.
     score: float = 0.0
-    """In log-odds, among the candidates of one question."""
+    # With the question, as ``CosineScale`` reads it; None: its vector was not made.
     cosine: float | None = None
-    """With the question, as ``CosineScale`` reads it; None: its vector was not made."""
+    # A row of labelled fields, none of whose labels the question says: ``Location: Venice, FL``.
     is_unasked: bool = False
-    """A row of labelled fields, none of whose labels the question says: ``Location:  Venice, FL``."""
 
     @property
     def section(self) -> tuple[str, ...]:
@@ -129,8 +128,8 @@ class RankedQuotes:
     """Quotable parts of the evidence, best first, and the tokens embedded to rank them."""
 
     candidates: Sequence[QuoteCandidate]
+    # Tokens of what was embedded for it.
     embedded: int = 0
-    """Tokens of what was embedded for it."""
 
     @property
     def is_of_several_pages(self) -> bool:

@@ -13,8 +13,8 @@ from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
 from storage.text.sentences import Quotable, opens_box, split_units
 
+# Most steps that are quoted; of a longer list those from the one that was asked for.
 MAX_STEPS = 12
-"""Most steps that are quoted; of a longer list those from the one that was asked for."""
 
 # Longest box before a list that is quoted with it.
 MAX_BOX_CHARS = 600
@@ -42,22 +42,22 @@ class _Step:
         return len(self.number) > depth and self.number[: depth - 1] == other.number[:-1]
 
 
+# A passage, and start and end of a part of its text.
 Span = tuple[Evidence, int, int]
-"""A passage, and start and end of a part of its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepList:
     """The list of steps that a step stands in."""
 
+    # What is quoted of it, one part for each page.
     parts: tuple[Span, ...]
-    """What is quoted of it, one part for each page."""
+    # What is not, because it has more than ``MAX_STEPS`` steps.
     rest: tuple[Span, ...] = ()
-    """What is not, because it has more than ``MAX_STEPS`` steps."""
+    # Numbers of the steps of the rest, as printed.
     rest_numbers: tuple[str, ...] = ()
-    """Numbers of the steps of the rest, as printed."""
+    # Numbers of the steps before its first one.
     left_out: tuple[str, ...] = ()
-    """Numbers of the steps before its first one."""
 
     def introduced(self, item: Evidence, start: int) -> StepList:
         """The same, from where the sentence before it begins that introduces it."""

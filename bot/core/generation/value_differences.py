@@ -31,15 +31,15 @@ from bot.core.verification.facts import Quantity, find_quantities, find_spelled
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER
 
+# Most quotes that are shown for saying different things.
 MAX_DIFFERING = 7
-"""Most quotes that are shown for saying different things."""
 
 _DAY = "day"
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _LIST_ITEM = re.compile(rf"^\s*{LIST_MARKER}", re.MULTILINE)
 
+# Unit -> the numbers in it; under ``_DAY`` dates.
 _Values = Mapping[str, Sequence[Quantity | Mention]]
-"""Unit -> the numbers in it; under ``_DAY`` dates."""
 
 
 class ValueDifferences:

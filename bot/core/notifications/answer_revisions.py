@@ -32,10 +32,10 @@ from storage.models import LivePublication, Platform, Shown
 
 _log = logging.getLogger(__name__)
 
+# Refusals without a wait after which a message stays as it is.
 MAX_REFUSALS = 5
-"""Refusals without a wait after which a message stays as it is."""
+# Of one answer of which it is told; more than an answer shows.
 MAX_DOCUMENTS = 5
-"""Of one answer of which it is told; more than an answer shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class RevisionTiming:
     """How fast messages are updated; all in seconds."""
 
     poll: float = 5
+    # Between two updates: Slack takes 50 a minute.
     pace: float = 1.5
-    """Between two updates: Slack takes 50 a minute."""
     lease: float = 120
+    # After a refusal a message rests for so long.
     hold: float = 60
-    """After a refusal a message rests for so long."""
 
 
 class AnswerReviser:

@@ -20,16 +20,16 @@ from storage.clock import utc_now
 from storage.models import Channel, Platform
 
 DAYS = 7
+# After the midnight (UTC) on which a week begins: a digest waits for the morning of a Monday.
 BEGINS = timedelta(hours=7)
-"""After the midnight (UTC) on which a week begins: a digest waits for the morning of a Monday."""
+# Gaps that a digest names before it counts the others.
 MAX_NAMED = 7
-"""Gaps that a digest names before it counts the others."""
 MAX_WORDS = 5
 QUESTION_CHARS = 200
 
 
+# Records, once, that a week of these channels is over.
 RecordDigests = Callable[[Collection[int], str], Awaitable[None]]
-"""Records, once, that a week of these channels is over."""
 
 
 class GapDigest:

@@ -17,6 +17,7 @@ OUTAGES_LEAD = "Something changed with this installation of Footnote."
 
 OUTAGE_HINT = "Questions wait meanwhile and are answered once. footnote doctor says what to mend."
 
+# What admins call the parts of /readyz.
 PARTS = {
     "sql": "the database",
     "index": "the index",
@@ -25,7 +26,6 @@ PARTS = {
     "keys": "the keys that sign links",
     "slack": "the connection to Slack",
 }
-"""What admins call the parts of /readyz."""
 
 WELCOME_LEAD = (
     "Hello, I am Footnote. I answer questions from the PDFs of this channel and nothing else; every answer "

@@ -32,8 +32,8 @@ from storage.models import Channel, Platform
 
 _log = logging.getLogger(__name__)
 
+# What could not be announced until then is shown in the console only.
 NOTICE_EXPIRY = timedelta(days=7)
-"""What could not be announced until then is shown in the console only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +41,24 @@ class Route:
     """Where to."""
 
     channel_id: int
+    # False: nothing is posted, the console of that channel shows it.
     is_posted: bool
-    """False: nothing is posted, the console of that channel shows it."""
+    # What makes it a message of its own, which waits for nothing else; '' of receipts, which share one.
     alone: str = ""
-    """What makes it a message of its own, which waits for nothing else; '' of receipts, which share one."""
+    # Below what it is posted.
     upload: int | None = None
-    """Below what it is posted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
     """The settings that decide it."""
 
+    # What becomes of new and unreadable files: channel, admin or off.
     receipts: str
-    """What becomes of new and unreadable files: channel, admin or off."""
+    # Who is notified of problems of folders and web pages, and of files when ``receipts`` says so.
     admin: Channel | None
-    """Who is notified of problems of folders and web pages, and of files when ``receipts`` says so."""
+    # Who gets the weekly digests: channel, admin or off.
     digests: str = "off"
-    """Who gets the weekly digests: channel, admin or off."""
 
     def route(self, group: NoticeGroup) -> Route:
         """Where a group of notices is announced."""
@@ -90,16 +90,16 @@ class Routes:
 class NotificationTiming:
     """How fast announcements follow their events; all in seconds."""
 
+    # A batch ends when nothing was added for so long,
     quiet: float = 8
-    """A batch ends when nothing was added for so long,"""
+    # or when its first notice has waited so long.
     longest: float = 300
-    """or when its first notice has waited so long."""
     poll: float = 2
     lease: float = 120
+    # A post whose outcome is unclear gets so long to appear before it is searched for.
     unclear: float = 5
-    """A post whose outcome is unclear gets so long to appear before it is searched for."""
+    # After a refusal a channel is left alone for so long.
     hold: float = 30
-    """After a refusal a channel is left alone for so long."""
 
 
 class Notifier:

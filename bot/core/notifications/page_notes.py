@@ -20,8 +20,8 @@ from storage.models import LivePublication, Shown, TenantName
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.sentences import split_units
 
+# Of each kind that a note names: the page itself is one click away.
 MAX_SENTENCES = 4
-"""Of each kind that a note names: the page itself is one click away."""
 SENTENCE_CHARS = 300
 
 

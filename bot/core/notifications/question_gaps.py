@@ -16,8 +16,8 @@ from bot.core.understanding.question_terms import weighted_terms
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat.traces import AskedQuestion
 
+# Share of the content words of two questions that they have in common, at least, where they are alike.
 LIKENESS = 0.6
-"""Share of the content words of two questions that they have in common, at least, where they are alike."""
 ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES}
 
 
@@ -25,19 +25,19 @@ ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES}
 class QuestionGap:
     """Like questions to one channel that wait for a document."""
 
+    # The newest of them.
     question: str
-    """The newest of them."""
+    # How often it was asked in vain.
     count: int
-    """How often it was asked in vain."""
+    # How the answers ended.
     states: Mapping[str, int]
-    """How the answers ended."""
+    # What people said was wrong with the answers.
     doubts: Mapping[str, int]
-    """What people said was wrong with the answers."""
     last_asked: datetime
+    # Words that no document holds, the most frequent first.
     unknown: tuple[str, ...]
-    """Words that no document holds, the most frequent first."""
+    # Of the questions, oldest first; `footnote records` shows each.
     ids: tuple[str, ...]
-    """Of the questions, oldest first; `footnote records` shows each."""
 
 
 def find_gaps(asked: Sequence[AskedQuestion]) -> list[QuestionGap]:
@@ -50,14 +50,14 @@ def find_gaps(asked: Sequence[AskedQuestion]) -> list[QuestionGap]:
 class AskedOften:
     """Like questions to one channel."""
 
+    # The newest of them.
     question: str
-    """The newest of them."""
     count: int
+    # How the answers ended.
     states: Mapping[str, int]
-    """How the answers ended."""
     last_asked: datetime
+    # Of the newest.
     id: str
-    """Of the newest."""
 
 
 def most_asked(asked: Sequence[AskedQuestion], most: int) -> list[AskedOften]:

@@ -34,14 +34,14 @@ from storage.models import Channel
 _log = logging.getLogger(__name__)
 
 MAX_NAMED = 5
+# Files that answer are named beside any number of failures: what there is to ask is news, too.
 MIN_LIVE = 2
-"""Files that answer are named beside any number of failures: what there is to ask is news, too."""
+# Characters of a title, a file's name or a folder's location.
 NAME_CHARS = 90
-"""Characters of a title, a file's name or a folder's location."""
 REASON_CHARS = 500
 
+# By kind: how many there are, and the first of them.
 Contents = Mapping[str, tuple[int, Sequence[Notice]]]
-"""By kind: how many there are, and the first of them."""
 
 
 def announcement_paragraphs(announcement: Announcement) -> list[str]:
@@ -58,11 +58,11 @@ class _Named(NamedTuple):
     """What a message names."""
 
     failed: list[Notice]
+    # Files that can be asked about.
     live: list[Notice]
-    """Files that can be asked about."""
     folders: list[Notice]
+    # Approved web pages.
     sources: list[Notice]
-    """Approved web pages."""
     outages: list[Notice]
 
 

@@ -24,17 +24,17 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
+# Documents that questions are tried on when too few were tried before.
 MAX_TRIED_DOCUMENTS = 2
-"""Documents that questions are tried on when too few were tried before."""
+# Channels shown to one person.
 MAX_CHANNELS = 10
-"""Channels shown to one person."""
+# Newest versions whose tried questions are looked through.
 VERSIONS_READ = 50
-"""Newest versions whose tried questions are looked through."""
 
 log = logging.getLogger(__name__)
 
+# Tries questions on new versions, within its own time; by notice.
 TryQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
-"""Tries questions on new versions, within its own time; by notice."""
 
 
 class Onboarding:

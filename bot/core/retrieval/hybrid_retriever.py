@@ -50,11 +50,11 @@ log = logging.getLogger(__name__)
 _WORD = re.compile(r"\S+")
 _Key = tuple[str, int]
 
+# Hits asked for beyond the chunks that are wanted, for figures are among them; and the most ever asked.
 EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
-"""Hits asked for beyond the chunks that are wanted, for figures are among them; and the most ever asked."""
 
+# A code, number or name that more chunks hold than this is not rare enough to be kept at any rank.
 EXACT_HOLDERS = 6
-"""A code, number or name that more chunks hold than this is not rare enough to be kept at any rank."""
 
 
 def chunks_of(found: SearchHits, limit: int) -> SearchHits:
@@ -218,8 +218,8 @@ class MultiQueryMode(StrEnum):
     """When a model rewords a question for the search."""
 
     NEVER = "never"
+    # Only after a search that found too little.
     MISSED = "missed"
-    """Only after a search that found too little."""
     ALWAYS = "always"
 
 

@@ -36,16 +36,16 @@ from storage.index.live_index import SearchHits
 from storage.models import LivePublication
 from storage.text.analyzer import HeldTerms, fold
 
+# Share of the best score that a document's best passage reaches before it takes part, unless it is named.
 MIN_SCORE = 0.4
-"""Share of the best score that a document's best passage reaches before it takes part, unless it is named."""
 
+# Documents that take part.
 MAX_PER_DOCUMENT = 8
-"""Documents that take part."""
 
+# What the best and the worst of some scores differ by at least before they are scaled to 1 and 0. Of seven
+# documents on one subject in slightly different words, two of them new, one of the new ones is among the
+# first three in 165 of 168 cases (151 without).
 MIN_BM25_SPREAD, MIN_COSINE_SPREAD = 6.0, 0.25
-"""What the best and the worst of some scores differ by at least before they are scaled to 1 and 0. Of seven
-documents on one subject in slightly different words, two of them new, one of the new ones is among the first
-three in 165 of 168 cases (151 without)."""
 
 SIMILARITY = 0.9
 _SHINGLE = 5
@@ -193,10 +193,10 @@ def _key(text: str) -> str:
 class Recency:
     """How much age counts."""
 
+    # Share (0-1) of a score that is decided by age.
     weight: float = 0.1
-    """Share (0-1) of a score that is decided by age."""
+    # Days after which it counts half.
     half_life_days: float = 730
-    """Days after which it counts half."""
 
     def freshness(self, day: date, today: date) -> float:
         """2 ** (-age / half-life): 1 for a document of today or of a coming day."""
@@ -237,18 +237,18 @@ class Ranked:
 class Ranking:
     """The weights of a ranking."""
 
+    # Share (0-1) of BM25 in the mix of words and meaning; the rest is the cosine.
     words_weight: float = 0.45
-    """Share (0-1) of BM25 in the mix of words and meaning; the rest is the cosine."""
+    # What holding the question's words adds, however often, names and codes a little; beside a mix of at most
+    # 1.
     coverage_weight: float = 0.5
-    """What holding the question's words adds, however often, names and codes a little; beside a mix of at
-    most 1."""
+    # What being of the document that the question names or singles out adds.
     named_weight: float = 0.25
-    """What being of the document that the question names or singles out adds."""
+    # What being of a document that holds the question's rarer words anywhere adds.
     document_weight: float = 0.5
-    """What being of a document that holds the question's rarer words anywhere adds."""
+    # What the relevance of a passage counts when another edition of its procedure is newer: one that is
+    # clearly better, or whose document the question names, still comes first.
     outdated_share: float = 0.8
-    """What the relevance of a passage counts when another edition of its procedure is newer: one that is
-    clearly better, or whose document the question names, still comes first."""
     recency: Recency = field(default_factory=Recency)
 
     def order(
@@ -348,8 +348,8 @@ class _TextFingerprint:
 
     def __init__(self, passage: Passage) -> None:
         self._text = passage.text.casefold()
+        # Equal in texts of the same numbers; comparing them costs a tenth.
         self.digits = passage.text.encode(errors="ignore").translate(None, _NO_DIGITS)
-        """Equal in texts of the same numbers; comparing them costs a tenth."""
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
@@ -389,5 +389,5 @@ def with_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Pass
         yield passage, like
 
 
+# With the weights that settings have by default.
 USUAL = Ranking()
-"""With the weights that settings have by default."""

@@ -38,14 +38,14 @@ from storage.text.token_counts import count_tokens
 
 log = logging.getLogger(__name__)
 
+# Share of its relevance that a passage lends to one beside it.
 NEIGHBOUR_SHARE = 0.9
-"""Share of its relevance that a passage lends to one beside it."""
 
+# Chunks that a table is followed for in each direction.
 MAX_TABLE_CHUNKS = 4
-"""Chunks that a table is followed for in each direction."""
 
+# A part of a passage's text.
 VectorUnit = tuple[Passage, Quotable]
-"""A part of a passage's text."""
 
 
 class SentenceVectors:

@@ -23,31 +23,31 @@ from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
+# Has what is due of a domain fetched, by a task that goes on by itself.
 FetchPages = Callable[[WebDomain], asyncio.Task[None]]
-"""Has what is due of a domain fetched, by a task that goes on by itself."""
 
+# Chunks of the opened domains that are ranked.
 CANDIDATES = 24
-"""Chunks of the opened domains that are ranked."""
+# What differs by less in its cosine, or in what it covers of the question, is as near to it.
 SAME = 0.01
-"""What differs by less in its cosine, or in what it covers of the question, is as near to it."""
+# Passages of web pages beside those of documents.
 MAX_PASSAGES = 3
-"""Passages of web pages beside those of documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebPolicy:
     """When the web has a part in an answer, and how large a one."""
 
+    # Distinct keywords of a domain that open it.
     hits: int = 2
-    """Distinct keywords of a domain that open it."""
+    # Domains that one question opens.
     domains: int = 2
-    """Domains that one question opens."""
+    # What the score of a web page counts beside a document's.
     share: float = 0.95
-    """What the score of a web page counts beside a document's."""
+    # Words of a page that a model or a quote gets; the sentence that goes beyond is left out.
     snippet_words: int = 80
-    """Words of a page that a model or a quote gets; the sentence that goes beyond is left out."""
+    # How long a question waits for pages that were never fetched.
     wait_seconds: float = 0
-    """How long a question waits for pages that were never fetched."""
 
 
 class WebSearch:

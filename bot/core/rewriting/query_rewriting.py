@@ -41,16 +41,16 @@ from storage.text.analyzer import analyze, fold
 
 log = logging.getLogger(__name__)
 
+# Characters of the thread that a model reads, the newest first.
 MAX_HISTORY_CHARS = 2000
-"""Characters of the thread that a model reads, the newest first."""
 MAX_QUESTION_CHARS = 400
+# What one rewriting may take.
 REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
-"""What one rewriting may take."""
 
+# Cosine of two English nouns, by the bundled embedder, from which on one may stand in the other's place.
 SIMILAR_NOUNS = 0.3
-"""Cosine of two English nouns, by the bundled embedder, from which on one may stand in the other's place."""
+# Versions whose tried questions are known as suggested ones.
 MAX_VERSIONS = 50
-"""Versions whose tried questions are known as suggested ones."""
 
 _WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"^(?:(?:standalone |rewritten )?question|q)\s*:\s*", re.IGNORECASE)

@@ -21,8 +21,9 @@ from storage.text.analyzer import analyze, fold
 
 _WORD = re.compile(r"[^\W_]+")
 _JOINED_WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")
+# Of "can't" stays "can": "ca" is a pronoun.
 _CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|(?<!ca)n['’]t\b|(?<=can)['’]t\b")
-"""Of "can't" stays "can": "ca" is a pronoun."""
+# Openers behind which only what is different follows: "and for contractors?".
 _CONTRAST = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks?|thank you|great|so|well|yes|no|oh|danke|merci|gracias)[\s,.!]+)*"
     r"(?P<opener>(?:(?:and|und|et|y)\s+)?"
@@ -30,24 +31,24 @@ _CONTRAST = re.compile(
     r"|(?:and|but|or|also|und|aber|et|mais|y|pero|ed?|ma|mas|maar)\b[\s,]+)\s*",
     re.IGNORECASE,
 )
-"""Openers behind which only what is different follows: "and for contractors?"."""
 _PRONOUNS = frozenset(
     """
     it its they them their theirs he him his she her hers davon dafur damit dazu daruber dieser dieses
     il elle ils elles cela ca ello eso esto
     """.split()
 )
+# A pronoun behind so many content words of its own question may mean one of them.
 NAMING_WORDS = 3
-"""A pronoun behind so many content words of its own question may mean one of them."""
+# A question of fewer content words says too little by itself, unless one is a name or a code; one of no more
+# words at all ("part-time employees?") may.
 ENOUGH_WORDS = 2
-"""A question of fewer content words says too little by itself, unless one is a name or a code; one of no more
-words at all ("part-time employees?") may."""
 
+# A noun of one word has no head to share.
 MIN_HEADED_WORDS = 2
-"""A noun of one word has no head to share."""
+# Words of an earlier question that a later one takes along.
 MAX_CARRIED_WORDS = 25
-"""Words of an earlier question that a later one takes along."""
 
+# Words that ask: what holds one is no mere noun.
 ASKING_WORD = re.compile(
     r"""\b(?:wh(?:at|o|om|ose|en|ere|y|ich)|how|w(?:as|er|en|em|ie|o|ann|arum|ieso)|welche[mnrs]?
     |qu(?:e|i|oi|and|els?|elles?|ien(?:es)?|anto|ando|ale|ali|al|ais|em)|combien|comment|pourquoi
@@ -55,7 +56,6 @@ ASKING_WORD = re.compile(
     |wat|waar|wanneer|waarom|hoe|welke?)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that ask: what holds one is no mere noun."""
 _CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
 
 

@@ -14,18 +14,18 @@ from bot.core.verification.negation_lexicon import NEGATIONS
 from storage.models import FigureKind
 from storage.text.analyzer import analyze, fold
 
+# A question of no more words that names a figure and asks nothing else wants to see it.
 BARE_WORDS = 6
-"""A question of no more words that names a figure and asks nothing else wants to see it."""
 
+# What is asked to be shown, and is not called a figure, is one of many things by a single word.
 MIN_IMPLICIT_TERMS = 2
-"""What is asked to be shown, and is not called a figure, is one of many things by a single word."""
 
+# They name a figure and nothing else.
 _SURE_NAMES = (
     r"charts?|graphs?|diagrams?|figure(?=\s+\d)|figures(?=\s+\d)|fig\.?(?=\s*\d)|histograms?|infographics?|"
     r"schematics?|flow[ -]?charts?|diagramme?|abbildung(?:en)?|schaubild(?:er)?|grafik(?:en)?|graphiques?|"
     r"schémas?|gráficos?|figuras?"
 )
-"""They name a figure and nothing else."""
 _NAMES = (
     rf"{_SURE_NAMES}|figure|plots?|pictures?|images?|photos?|photographs?|illustrations?|drawings?|"
     r"screen[ -]?shots?|maps?|exhibit|symbols?|pictograms?|icons?|curves?|spectr(?:um|a)|sketch(?:es)?"
@@ -33,6 +33,7 @@ _NAMES = (
 _NAME = re.compile(rf"\b(?:{_NAMES})(?!\w)(?!\s+out\b)", re.IGNORECASE)
 _SURE_NAME = re.compile(rf"\b(?:{_SURE_NAMES})(?!\w)|\b(?:{_NAMES})\W*$", re.IGNORECASE)
 _PLURAL = re.compile(r"(?:s|en|er|me)$", re.IGNORECASE)
+# A request, as the question or as a part of it.
 _SHOW = re.compile(
     r"(?:^|[,;:.?!–—]|\s-)\W*"
     r"(?:(?:please|can you|could you|can i|may i|i(?:'d like| would like| want| need) to|let me|and)\s+)*"
@@ -41,7 +42,6 @@ _SHOW = re.compile(
     rf"|do (?:you|we) have|which(?=\s+(?:{_NAMES})\b))\b",
     re.IGNORECASE,
 )
-"""A request, as the question or as a part of it."""
 _ASKS = re.compile(
     r"^\W*(?:what|who|when|where|why|how|which|whose|is|are|was|were|do|does|did|can|could|may|must|should|"
     r"will|would|has|have|had)\b",
@@ -52,21 +52,22 @@ _NUMBER = re.compile(
     r"([a-z]?\d+(?:[.-]\d+)*[a-z]?)\b",
     re.IGNORECASE,
 )
+# How a sentence names figures: "Figures 1 and 2".
 _NUMBERS = re.compile(
     r"\b(?:figures?|figs?|charts?|exhibits?|diagrams?|abbildung(?:en)?|abb|figuras?|graphiques?)\.?\s*"
     r"([a-z]?\d[\w.-]*(?:\s*(?:,|and|und|et|y|&)\s*[a-z]?\d[\w.-]*)*)",
     re.IGNORECASE,
 )
-"""How a sentence names figures: "Figures 1 and 2"."""
 _CAPTION = re.compile(rf"^\W*(?:{_NAMES}|abb)\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
+# What a figure does is not what it is about.
 _SHOWING = frozenset(analyze("shown shows depicted illustrated displayed drawn see look mean tell"))
-"""What a figure does is not what it is about."""
 _KINDS = {
     FigureKind.BAR: re.compile(r"\b(?:bar|column)(?= (?:chart|graph|plot))", re.IGNORECASE),
     FigureKind.LINE: re.compile(r"\bline(?= (?:chart|graph|plot))", re.IGNORECASE),
     FigureKind.PIE: re.compile(r"\bpie(?= (?:chart|graph))", re.IGNORECASE),
 }
 
+# Asks a figure for numbers, or how they go on.
 _DATA = re.compile(
     r"""\b(?:numbers|data|values|statistics|trends?|growth|development|over\ time|how\ (?:many|much|often)
     |(?:by|per|each|every)\ (?:day|week|month|quarter|year)|zahlen|daten|werte|verlauf|entwicklung|wachstum
@@ -74,7 +75,6 @@ _DATA = re.compile(
     |dati|cifre|tendenz[ae]|andamento|crescita|dados|números|tendências?|evolução|cijfers|gegevens|groei)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Asks a figure for numbers, or how they go on."""
 
 _COMPARISON = r"""\bcompar(?:e[sd]?|ing|isons?)\b | \bdiffer(?:s|ent|ence|ences|ently)?\b | \b(?:vs|versus)\b
       | \bunterschie\w+ | \bunterscheid\w+ | \bvergl\w+ | \bdiff[ée]ren\w+ | \bcompara\w+ | \bdiferen\w+
@@ -125,6 +125,7 @@ _TITLE = (
     r"(?:Chief|Vice|Senior|Executive|Officer|Manager|Director|President|Head|Department|Office|Team|Board)\b"
 )
 
+# (what a question says, what its answer holds).
 _REQUIRED_KINDS = (
     # a phone number
     (
@@ -230,7 +231,6 @@ _REQUIRED_KINDS = (
         rf"{_NUMERAL} | \b(?:all|full\w*)\b",
     ),
 )
-"""(what a question says, what its answer holds)."""
 
 _REQUIRED = tuple((re.compile(asked, _FLAGS), re.compile(held, _FLAGS)) for asked, held in _REQUIRED_KINDS)
 
@@ -347,21 +347,21 @@ def compares(question: str) -> bool:
 class FigureQuestion:
     """A question that speaks of a figure."""
 
+    # It asks for the figure itself, not for what it says.
     wants_it: bool
-    """It asks for the figure itself, not for what it says."""
+    # It names a figure by a word that means nothing else, or asks to be shown something.
     is_sure: bool
-    """It names a figure by a word that means nothing else, or asks to be shown something."""
+    # It calls what it speaks of a figure; otherwise it only asks to be shown something.
     names_one: bool
-    """It calls what it speaks of a figure; otherwise it only asks to be shown something."""
     wants_several: bool
+    # As "3" of "figure 3", '' when it gives none.
     number: str
-    """As "3" of "figure 3", '' when it gives none."""
+    # bar, line or pie, when it says so.
     kind: FigureKind | None
-    """bar, line or pie, when it says so."""
+    # It asks for numbers or their trend, or for a kind of figure that shows them.
     wants_data: bool
-    """It asks for numbers or their trend, or for a kind of figure that shows them."""
+    # The terms that say what the figure is about.
     subject: frozenset[str]
-    """The terms that say what the figure is about."""
 
     @property
     def is_particular(self) -> bool:

@@ -35,14 +35,14 @@ from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus, LivePublication, MetadataField
 from storage.text.analyzer import analyze, fold
 
+# Share of a name's weight that must occur in the question before it counts as named.
 SPECIFIC = 0.5
-"""Share of a name's weight that must occur in the question before it counts as named."""
 
+# Most documents that are each searched by themselves for one question.
 MAX_COMPARED = 7
-"""Most documents that are each searched by themselves for one question."""
 
+# A shorter SOP id may be a word or a number of the question.
 MIN_CODE_CHARS = 4
-"""A shorter SOP id may be a word or a number of the question."""
 
 _FROM = r"(?:in|from|by|per|of|within|under|according\ to|im|in\ der|laut|nach|dans|selon|en|según)"
 _KIND = r"""(?:handbook|manual|sop|procedure|protocol|report|document|guide|guidelines?|pdf|file|policy|
@@ -59,12 +59,12 @@ _PLACE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS_IN_KIND = re.compile(rf"\b{_KIND}s?\s+$", re.IGNORECASE | re.VERBOSE)
+# Before a department they tell whose something is: documents are meant only behind a word for one, for "the
+# head of HR" is nobody's document.
 _DOER = {"of", "by", "per"}
-"""Before a department they tell whose something is: documents are meant only behind a word for one, for "the
-head of HR" is nobody's document."""
 
+# Fields of a document's metadata that are dates, the one that counts first.
 DATE_FIELDS = ("effective", "last_updated")
-"""Fields of a document's metadata that are dates, the one that counts first."""
 
 _LANGUAGES = {language.value: language for language in Language}
 
@@ -166,10 +166,10 @@ def _narrowed(
 
 
 class _Named(NamedTuple):
+    # Those that a question asks in by name; none where it names no place, or all of them.
     documents: list[DocumentStatus]
-    """Those that a question asks in by name; none where it names no place, or all of them."""
+    # What names them.
     conditions: tuple[str, ...] = ()
-    """What names them."""
 
 
 def _named_in(text: str, documents: Sequence[DocumentStatus]) -> _Named:

@@ -9,8 +9,8 @@ from pathlib import Path
 from storage.folders.folders import Folders
 from storage.models import Channel, Platform
 
+# How long the inbox may take: it may lie on a share, and shares hang.
 MAKING_SECONDS = 5.0
-"""How long the inbox may take: it may lie on a share, and shares hang."""
 
 log = logging.getLogger(__name__)
 

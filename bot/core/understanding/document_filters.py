@@ -19,6 +19,7 @@ from bot.core.verification.number_lexicon import MONTHS
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
 
+# Kinds of documents: the words for each in all languages, in questions as in documents' own names.
 KINDS = {
     "sop": r"sops?|standard operating procedures?|work instructions?|proc[eé]dures?|procedimentos?|"
     r"procedimientos?|procedur[ae]|(?:verfahrens|arbeits)anweisung(?:en)?|werkinstructies?",
@@ -30,7 +31,6 @@ KINDS = {
     "form": r"forms?|checklists?|formulare?|formulaires?|formul[aá]rios?|modul[oi]|formulier(?:en)?",
     "draft": r"drafts?|entw(?:urf|[üu]rfen?)|brouillons?|borrador(?:es)?|bozz[ae]|rascunhos?|concepten",
 }
-"""Kinds of documents: the words for each in all languages, in questions as in documents' own names."""
 
 _ANY = (
     r"documents?|docs|files|pdfs|dokumenten?|dateien|unterlagen|fichiers|documentos?|archivos|document[oi]|"
@@ -79,10 +79,10 @@ _VERSION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _FILE_VERSION = re.compile(r"(?<![a-z])v(?:er(?:sion)?)?[. _-]?(\d+(?:\.\d+)*)", re.IGNORECASE)
+# Every filter names documents or a version, or says "only": other questions need not be read for one.
 MAY_FILTER = re.compile(
     rf"\b(?:{_KIND}|{_ONLY}|vers\w*|fassung|rev\w*|v(?:er)?\.?\s?\d[\d.]*)\b", re.IGNORECASE
 )
-"""Every filter names documents or a version, or says "only": other questions need not be read for one."""
 _PAUSE = re.compile(
     r"(?:^|[,;:.(?!–-]|\b(?:and|but|und|aber|mais|pero|ma|mas|maar|et|y|e|en))\s*$", re.IGNORECASE
 )
@@ -134,15 +134,15 @@ class DaySpan:
 class DocumentFilter:
     """What is asked of documents in one place of a question."""
 
+    # Where it says only where to search.
     place: tuple[int, int]
-    """Where it says only where to search."""
+    # The kind of document, as it was typed; '' for documents of any kind.
     word: str = ""
-    """The kind of document, as it was typed; '' for documents of any kind."""
+    # The days that they count as of.
     span: DaySpan | None = None
-    """The days that they count as of."""
     version: str = ""
+    # Documents of this kind are left out.
     is_excluded: bool = False
-    """Documents of this kind are left out."""
 
     def fits(self, document: DocumentStatus, day: date | None) -> bool:
         """Whether a document that counts as of a day may answer."""
@@ -243,6 +243,7 @@ def _span(found: re.Match[str]) -> DaySpan | None:
 
 
 _DAY = timedelta(days=1)
+# Group of a range -> the (first, last) day that it asks for, from those that its date may mean.
 _BOUNDS: Mapping[str, Callable[[date, date], tuple[date | None, date | None]]] = {
     "first": lambda first, _: (first, None),
     "last": lambda _, last: (None, last),
@@ -252,7 +253,6 @@ _BOUNDS: Mapping[str, Callable[[date, date], tuple[date | None, date | None]]] =
     "until": lambda _, last: (None, last),
     "within": lambda first, last: (first, last),
 }
-"""Group of a range -> the (first, last) day that it asks for, from those that its date may mean."""
 
 
 def _versions(text: str) -> Iterator[DocumentFilter]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bot.core.models import Language
 
+# Words that join and ask, without accents. The English ones hold more: what English writes like a word of
+# another language ("die casting", "comment", "plus", "solo"), so that it decides nothing alone.
 SMALL_WORDS = {
     Language.ENGLISH: """
 a about ad after again al all also am an and ante any anybody anyone anything applies apply are aren as
@@ -94,8 +96,6 @@ waarom waarvoor wanneer want waren was wat we weer wel welk welke wie wij wil wi
 ze zegt zei zelf zich zij zijn zo zoals zodat zonder zou
 """,
 }
-"""Words that join and ask, without accents. The English ones hold more: what English writes like a word of
-another language ("die casting", "comment", "plus", "solo"), so that it decides nothing alone."""
 
 # Articles, possessives and question words, which follow a verb or a preposition. Prepositions that Romance
 # languages write like an article are left out.
@@ -120,6 +120,7 @@ SUBJECTS = {
 }
 VERB_FIRST = (Language.GERMAN, Language.DUTCH)
 
+# What people say and ask about most.
 OTHER_WORDS = {
     Language.GERMAN: """
 abrechnung anleitung antrag arbeit arbeiten arbeitszeit ausnahmen beantragen bekomme bekommen bekommt
@@ -162,7 +163,6 @@ verlof verlofdagen verplicht vraag wachtwoord week weken werken werkgever werkti
 zwangerschap
 """,
 }
-"""What people say and ask about most."""
 
 # Typed without their apostrophe they are no typing errors. Spanish and Portuguese have none.
 CONTRACTIONS = {

@@ -31,21 +31,21 @@ from storage.text.token_counts import is_frequent_word
 _WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.?!]\s*$")
 
+# How often each term of the question itself is searched for, and each other word once.
 OWN_WEIGHT = 2
-"""How often each term of the question itself is searched for, and each other word once."""
 
+# A glossary that has more for one question is not followed any further.
 MAX_SYNONYMS = 24
-"""A glossary that has more for one question is not followed any further."""
 
 _WORD_OR_MARK = re.compile(r"[^\W_]+|[^\w\s'’-]")
 _TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
 _SPANISH_MARK = re.compile(r"[¿¡]\w")
+# So many known words decide a language; in a text of at most three words, one is enough.
 MIN_KNOWN_WORDS = 2
-"""So many known words decide a language; in a text of at most three words, one is enough."""
+# A text of more words than this, all in capitals, is no abbreviation.
 MIN_UPPERCASE_WORDS = 2
-"""A text of more words than this, all in capitals, is no abbreviation."""
+# Share of a text's words that are known at least: one in a language that is not ours holds fewer.
 MIN_LEAD_SHARE = 0.1
-"""Share of a text's words that are known at least: one in a language that is not ours holds fewer."""
 
 _ENGLISH = """
 a about according again all also am an and any anyone anything are as at back be been being but by
@@ -66,16 +66,16 @@ de et ou a au aux en dans pour par sur avec il elle on nous vous je ce cette
 cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y o del al con por para
 """
 
+# What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
+# what a text is about: together at most this share of the other words' weight.
 NAME_SHARE = 0.3
-"""What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
-what a text is about: together at most this share of the other words' weight."""
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
 _CODE = re.compile(
     r"(?=.*\d)(?=.*[^\W\d_])(?=.*[-./]).{4,} | [^\W\d_]+\d{3,}\w* | \d+[^\W\d_]+\d\w{2,} | \d{6,}", re.VERBOSE
 )
+# 'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds.
 _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
-"""'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds."""
 
 
 def exact_words(question: str) -> list[str]:
@@ -295,10 +295,10 @@ class QuestionTerms:
     def __init__(self, question: AnalyzedQuestion) -> None:
         other_spellings = spellings(question.text)
         content = weighted_terms(question.text) - set(other_spellings.values())
+        # Content term -> idf; a question of function words alone is judged by all its words.
         self.weights = {term: idf for term, idf in question.idf.items() if term in content or not content}
-        """Content term -> idf; a question of function words alone is judged by all its words."""
+        # The same, where names, codes and background count little: they say of what, not what about it.
         self.aspects = self._aspects(question.text)
-        """The same, where names, codes and background count little: they say of what, not what about it."""
         self._synonyms = (
             *question.synonyms,
             *(Synonym((term,), (other,), other) for term, other in other_spellings.items()),

@@ -29,17 +29,17 @@ from storage.text.token_counts import frequent_words, is_frequent_word
 from storage.web_pages.opened_domains import keyword_terms
 from storage.web_pages.web_sources import WebSourcesFile
 
+# Shorter words are no typing errors that can be told, and seldom what a question is about.
 MIN_LETTERS = 4
-"""Shorter words are no typing errors that can be told, and seldom what a question is about."""
+# From so many letters on a word may have one or two errors; before, only swapped letters are one.
 MIN_LETTERS_FOR_ONE, MIN_LETTERS_FOR_TWO = 5, 8
-"""From so many letters on a word may have one or two errors; before, only swapped letters are one."""
+# So many capitals are an abbreviation, which is like many others and means none of them.
 MAX_ABBREVIATION = 5
-"""So many capitals are an abbreviation, which is like many others and means none of them."""
+# Words that a misspelt one is searched for as, where they are equally near.
 MAX_CANDIDATES = 2
-"""Words that a misspelt one is searched for as, where they are equally near."""
 
+# A word of letters, or several joined by hyphens; no part of a code, an address or 'don't'.
 _WORD = re.compile(r"(?<![\w@./&+#-])[^\W\d_]+(?:-[^\W\d_]+)*(?=['’]s\b|(?![\w@/&'’+#-]|[.:]\w))")
-"""A word of letters, or several joined by hyphens; no part of a code, an address or 'don't'."""
 
 _DENIALS = frozenset[str]().union(*(words.denies for words in NEGATIONS.values()))
 _DENYING_PREFIXES = ("non", "un")

@@ -16,8 +16,8 @@ from bot.core.understanding.document_filters import (
 from storage.errors import SettingsError
 from storage.models import FIELDS, DocumentStatus, says
 
+# What ``--where`` asks for; ``date`` is the day that a document counts as of.
 WHERE_FIELDS = (*FIELDS, "date", "kind")
-"""What ``--where`` asks for; ``date`` is the day that a document counts as of."""
 
 
 def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
@@ -84,9 +84,9 @@ def _in_versions(name: str, value: str) -> Callable[[DocumentStatus], bool]:
     return fits
 
 
+# Fields that take more than their value as printed.
 _FIELD_FILTERS = {
     **dict.fromkeys((*DATE_FIELDS, "date"), _in_days),
     "version": _in_versions,
     "kind": _of_kind,
 }
-"""Fields that take more than their value as printed."""

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 class FileDownload:
     """A file that is being fetched from its platform."""
 
+    # As whoever uploaded it calls it: any text.
     name: str
-    """As whoever uploaded it calls it: any text."""
     media_type: str
+    # In bytes, as the platform says: no promise.
     size: int
-    """In bytes, as the platform says: no promise."""
+    # Its bytes, in order; raises ``DeliveryError`` where they break off.
     chunks: AsyncIterator[bytes]
-    """Its bytes, in order; raises ``DeliveryError`` where they break off."""
 
 
 class FileHost(Protocol):

@@ -13,15 +13,15 @@ from collections.abc import Collection
 SUFFIX = ".pdf"
 MEDIA_TYPE = "application/pdf"
 UNNAMED = "document"
+# Of a name without its number and suffix.
 MAX_CHARS, MAX_BYTES = 80, 240
-"""Of a name without its number and suffix."""
+# Controls, marks that turn the direction of writing, halves of surrogate pairs, and what is no letter.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls, marks that turn the direction of writing, halves of surrogate pairs, and what is no letter."""
+# What Windows takes in no name.
 _REFUSED = re.compile(r'[<>:"|?*]')
-"""What Windows takes in no name."""
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)", re.IGNORECASE)
+# Begins the names of hidden and unfinished files.
 _LEADING = " .~$#"
-"""Begins the names of hidden and unfinished files."""
 
 
 def safe_file_name(name: str) -> str:

@@ -18,8 +18,8 @@ from bot.core.uploads.upload_places import UploadPlace
 from bot.core.wording import reply_words
 from storage.clock import steady_seconds
 
+# How long a file waits for somebody's word on the one that has its name.
 MAX_HELD_SECONDS = 3600.0
-"""How long a file waits for somebody's word on the one that has its name."""
 
 
 class UploadDecision(StrEnum):
@@ -35,11 +35,11 @@ class FolderUpload:
     """A file that was written down whole."""
 
     place: UploadPlace
+    # Its name in the folder; of one that waits, the name it asks for.
     file: str
-    """Its name in the folder; of one that waits, the name it asks for."""
     sha256: str
+    # Names one that waits, for another file has its name; None: it lies in the folder.
     token: str | None = None
-    """Names one that waits, for another file has its name; None: it lies in the folder."""
 
 
 @dataclass(frozen=True, slots=True)

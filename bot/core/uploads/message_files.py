@@ -10,24 +10,24 @@ from bot.core.ports import IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from storage.chat_models import UPLOAD
 
+# Whether a PDF of this message may become a document.
 TakesFiles = Callable[[IncomingMessage], bool]
-"""Whether a PDF of this message may become a document."""
 
+# Files of one message that are looked at: Slack lets people send ten.
 MAX_FILES = 10
-"""Files of one message that are looked at: Slack lets people send ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageFile:
     """A file of a message."""
 
+    # As its platform names it.
     id: str
-    """As its platform names it."""
     name: str
+    # Or may be one, as far as its platform says.
     is_pdf: bool
-    """Or may be one, as far as its platform says."""
+    # What else it is fetched by.
     address: Mapping[str, Any] = field(default_factory=dict)
-    """What else it is fetched by."""
 
 
 def split_message(

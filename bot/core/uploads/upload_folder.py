@@ -18,13 +18,13 @@ from typing import ParamSpec, TypeVar
 
 from storage.chat.notification_events import UPLOADS_FOLDER
 
+# Of a file's beginning, in which readers look for the mark of a PDF.
 HEAD_BYTES = 1024
-"""Of a file's beginning, in which readers look for the mark of a PDF."""
 PDF_MARK = b"%PDF-"
+# So old a file is that whoever wrote it is gone: it is removed.
 LEFT_SECONDS = 86_400.0
-"""So old a file is that whoever wrote it is gone: it is removed."""
+# How long one step on the disk may take.
 DISK_SECONDS = 30.0
-"""How long one step on the disk may take."""
 _PARTIAL = ".upload-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -34,14 +34,14 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
+# Names the library of direct chats in FOOTNOTE_UPLOADS.
 LIBRARY = "library"
-"""Names the library of direct chats in FOOTNOTE_UPLOADS."""
+# A file that its platform has not given out until then is given up.
 MAX_FETCH_TIME = timedelta(minutes=15)
-"""A file that its platform has not given out until then is given up."""
+# Words beside a file are asked when it is read, or after so long.
 MAX_READING_TIME = timedelta(minutes=5)
-"""Words beside a file are asked when it is read, or after so long."""
+# How long an upload that is kept may have no file: whoever fetches it gives it one at once.
 MAX_GAP = timedelta(minutes=10)
-"""How long an upload that is kept may have no file: whoever fetches it gives it one at once."""
 
 log = logging.getLogger(__name__)
 

@@ -15,25 +15,25 @@ from storage.folders.folders import Folders
 from storage.models import Channel
 from storage.mounts import may_hang
 
+# What the channel of a first upload is called where there is none yet.
 FIRST_CHANNEL = "documents"
-"""What the channel of a first upload is called where there is none yet."""
+# How long a folder may take to say how it is: it may lie on a share, and shares hang.
 LOOKING_SECONDS = 3.0
-"""How long a folder may take to say how it is: it may lie on a share, and shares hang."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadPlace:
     """A folder that feeds channels."""
 
+    # Names it in a form.
     key: str
-    """Names it in a form."""
     location: str
+    # None yet where the folder is going to make one.
     channels: tuple[Channel, ...]
-    """None yet where the folder is going to make one."""
+    # It is made by its first upload.
     is_new: bool = False
-    """It is made by its first upload."""
+    # Why nothing can be uploaded into it, as a sentence.
     problem: str | None = None
-    """Why nothing can be uploaded into it, as a sentence."""
 
 
 class UploadPlaces:

@@ -21,8 +21,8 @@ from bot.core.verification.table_rows import cells_of, is_caption, readable_rows
 from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import main_page, rectangles
 
+# A quote of fewer reduced characters must occur at one place only; a longer one may repeat itself.
 MIN_UNAMBIGUOUS_CHARS = 12
-"""A quote of fewer reduced characters must occur at one place only; a longer one may repeat itself."""
 
 _SAME = {
     **dict.fromkeys("‘’‚‛′´`ʼ", "'"),
@@ -56,8 +56,8 @@ class JudgedClaim:
     """A sentence of a draft, and what became of it."""
 
     claim: Claim
+    # Where each of its quotes was found; None: nowhere, or at several places where it is short.
     places: tuple[LocatedQuote | None, ...]
-    """Where each of its quotes was found; None: nowhere, or at several places where it is short."""
     # What is shown of it; or what is wrong with it.
     verdict: VerifiedClaim | str
 
@@ -71,8 +71,8 @@ class JudgedClaim:
 class VerifiedDraft:
     """What is left of a draft."""
 
+    # All that was written.
     judged: tuple[JudgedClaim, ...]
-    """All that was written."""
     # What of the question has no answer in it.
     missing: str = ""
 

@@ -29,6 +29,7 @@ _BREAKS = frozenset(";!.()|-–—")
 _ANSWER = re.compile(
     r"^\W*(?:(?P<no>no|nein|non|nao|nee)|(?P<yes>yes|ja|oui|si|sim))\s*(?:[,.:;!–—-]+\s*|$)", re.I
 )
+# Words that look like a denial and deny nothing.
 _NOT_AT_ALL = re.compile(
     r"""\bno[.s]*\s*(?=\d|of\b) | \bn[r°o]\.?\s*(?=\d) | \bn/a\b | \b(?:whether\ )?or\ not\b | \bno\ doubt\b
       | \b(?:not\ only|nicht\ nur|non\ seulement|no\ solo|non\ solo|nao\ (?:so|apenas)|niet\ alleen)\b
@@ -36,7 +37,6 @@ _NOT_AT_ALL = re.compile(
       | \bany\ ?more\b""",
     re.VERBOSE,
 )
-"""Words that look like a denial and deny nothing."""
 _NO_LONGER = re.compile(r"\bno longer\b(?! than)")
 _PARTIAL = re.compile(
     r"\bnot (?:all|every\w*|always|each|both|necessarily|entirely|fully)\b"
@@ -44,15 +44,15 @@ _PARTIAL = re.compile(
     r"|\bnon (?:tutt\w+|sempre)\b|\bnao (?:tod\w+|sempre)\b|\bniet (?:alle\w*|altijd)\b"
 )
 _JOINTS = frozenset(", and or und oder et ou y o ed en of e".split())
+# With "nor" they deny once.
 _PAIRED = frozenset({"neither", "weder"})
-"""With "nor" they deny once."""
 _MUSTS = frozenset("must shall doit doivent debe deben deve devono devem moet moeten muss mussen".split())
 
 DENIES = "it denies something that the quoted words do not deny."
 ASSERTS = "it leaves out a negation of the quoted words."
 
+# Share of a clause's words that another one holds before they are compared.
 ENOUGH = 2 / 3
-"""Share of a clause's words that another one holds before they are compared."""
 
 _DENIALS = EXCLUSIONS.union(*(words.denies for words in NEGATIONS.values()))
 _LIMITS = frozenset[str]().union(*(words.limits for words in NEGATIONS.values()))
@@ -69,17 +69,17 @@ _PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
 class Clause:
     """One statement, taken apart."""
 
+    # Those that name something.
     words: tuple[str, ...]
-    """Those that name something."""
+    # For each denial, how many of ``words`` stand before it.
     denials: tuple[int, ...]
-    """For each denial, how many of ``words`` stand before it."""
+    # Its denials cancel each other.
     is_double: bool
-    """Its denials cancel each other."""
     tokens: frozenset[str]
     limits: frozenset[str]
     owes: bool
+    # It says that something may be, and not that it must.
     is_allowed: bool
-    """It says that something may be, and not that it must."""
 
     @property
     def denied(self) -> tuple[str, ...]:

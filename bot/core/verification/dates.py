@@ -53,8 +53,8 @@ class Mention:
     """A date in a text."""
 
     text: str
+    # (month, day, year) as it may be read; the day is 0 where none is said, the year None.
     days: frozenset[tuple[int, int, int | None]]
-    """(month, day, year) as it may be read; the day is 0 where none is said, the year None."""
 
     def agrees(self, other: Mention) -> bool:
         """Whether both may mean the same; a month without a day agrees with each of its days."""
@@ -115,8 +115,8 @@ class Time:
     """A time of day in a text."""
 
     text: str
+    # Since midnight; two where "2:00" may be in the afternoon.
     minutes: frozenset[int]
-    """Since midnight; two where "2:00" may be in the afternoon."""
 
     def contradicts(self, others: Sequence[Time]) -> bool:
         """Whether the other half of the day is said, and never its own."""

@@ -31,10 +31,10 @@ _NUMBER = re.compile(r"(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d
 _PARTS = re.compile(r"[:/ -]|\.(?=\d+\.)|(?<=\.\d\d)\.|(?<=\.\d)\.")
 _COMPOSED = re.compile(r"[:/ -]|\..+\.")
 _BEFORE = re.compile(r"(\b(?:EUR|USD|GBP|CHF)|[$€£])\s?-?$", re.IGNORECASE)
+# Words between a number and its unit.
 _BETWEEN = frozenset(
     "working business calendar consecutive full whole paid unpaid additional further more".split()
 )
-"""Words between a number and its unit."""
 _AFTER = re.compile(r"\s?-?(?P<first>%|°\s?[CF]\b|[$€£]|[^\W\d_]+)(?:\s(?P<second>[^\W\d_]+))?")
 _MINUS = re.compile(r"(?:(?<![\w)\]])-|\bminus\s)$", re.IGNORECASE)
 _ROUGHLY = re.compile(
@@ -151,8 +151,8 @@ class _Source:
         return not months or bool(months & said) or self._undated.has_any({str(month) for month in months})
 
 
+# Several sentences of an answer cite the same passages.
 _source = lru_cache(maxsize=64)(_Source)
-"""Several sentences of an answer cite the same passages."""
 
 
 def _folded(text: str) -> str:
@@ -188,15 +188,15 @@ class Quantity:
     """A number in a text."""
 
     text: str
+    # What it may mean, without separators, leading zeros and zero decimals.
     values: frozenset[str]
-    """What it may mean, without separators, leading zeros and zero decimals."""
+    # Those of a date, a time or a range, where it may be one.
     parts: frozenset[str]
-    """Those of a date, a time or a range, where it may be one."""
     unit: str | None
     magnitude: int
     is_negative: bool
+    # It is said roughly: "about 30".
     is_rounded: bool = False
-    """It is said roughly: "about 30"."""
 
     def amounts(self) -> Iterator[tuple[str, Decimal]]:
         """(what it measures, how much of the smallest unit of that); '' where it has no such unit."""

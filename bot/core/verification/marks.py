@@ -27,10 +27,10 @@ class _Part:
 
     start: int
     end: int
+    # (start, end) of its lead, or of the row that names its columns.
     above: tuple[int, int] | None
-    """(start, end) of its lead, or of the row that names its columns."""
+    # Both.
     text: str
-    """Both."""
     terms: frozenset[str]
 
 

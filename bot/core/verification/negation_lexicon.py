@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+# Stands for "not all", "nicht immer" and the like, which neither deny nor assert.
 PARTLY = "partly"
-"""Stands for "not all", "nicht immer" and the like, which neither deny nor assert."""
 
 CONDITIONS = frozenset(
     "if when whether wenn falls sofern si lorsque cuando se qualora quando als indien wanneer".split()
 )
 
 
+# What they introduce, or head, is left out of something.
 EXCLUSIONS = frozenset(
     """except excepting exception exceptions exclude excludes excluded excluding exclusion exclusions exempt
     prohibit prohibited prohibits prohibition forbidden banned disallowed
@@ -27,7 +28,6 @@ EXCLUSIONS = frozenset(
     exclui exclusoes proibida proibidas proibido proibidos
     uitgesloten uitsluiting uitsluitingen verboden""".split()
 )
-"""What they introduce, or head, is left out of something."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ class NegationWords:
     """One language's."""
 
     denies: frozenset[str]
+    # They exclude, refuse, compare, set a condition: "without", "prohibited", "before", "if".
     limits: frozenset[str]
-    """They exclude, refuse, compare, set a condition: "without", "prohibited", "before", "if"."""
+    # Where these are denied, nothing is forbidden: "not required".
     owes: frozenset[str]
-    """Where these are denied, nothing is forbidden: "not required"."""
+    # Auxiliary verbs and those that allow: two of them make two clauses.
     verbs: frozenset[str]
-    """Auxiliary verbs and those that allow: two of them make two clauses."""
+    # Further words that name nothing.
     light: frozenset[str]
-    """Further words that name nothing."""
+    # A denial ends where one of these begins.
     turns: frozenset[str]
-    """A denial ends where one of these begins."""
+    # Two denials of one clause make an assertion; elsewhere they make a denial.
     is_strict: bool
-    """Two denials of one clause make an assertion; elsewhere they make a denial."""
 
     @cached_property
     def signs(self) -> frozenset[str]:

@@ -33,6 +33,7 @@ _OTHERS = {
     "100": "hundred hundert cent cien ciento cento cem honderd",
     "1000": "thousand tausend mille mil duizend",
 }
+# A number's word -> its digits.
 CARDINALS = {
     **{word: str(value) for value, word in enumerate(_ENGLISH)},
     **{word: str(10 * tens) for tens, word in enumerate(_TENS, start=2)},
@@ -42,15 +43,15 @@ CARDINALS = {
     },
     **{word: value for value, words in _OTHERS.items() for word in words.split()},
 }
-"""A number's word -> its digits."""
 
+# With what may stand for a number, but is more often none.
 SPELLED = {
     **CARDINALS,
     **{word: str(value) for value, word in enumerate(_ORDINALS, start=1)},
     "half": "0.5",
 }
-"""With what may stand for a number, but is more often none."""
 
+# A unit's word -> the unit. Not those that mean something else, too, such as "m" and "k".
 UNITS = {
     word: name
     for name, words in {
@@ -84,8 +85,8 @@ UNITS = {
     }.items()
     for word in words.split()
 }
-"""A unit's word -> the unit. Not those that mean something else, too, such as "m" and "k"."""
 
+# A unit -> what it measures, and how many of the smallest unit of that it is.
 FACTORS = {
     **{"second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86_400)},
     **{"week": ("time", 604_800), "month": ("months", 1), "quarter": ("months", 3), "year": ("months", 12)},
@@ -94,8 +95,8 @@ FACTORS = {
     **{"millimetre": ("length", 1), "centimetre": ("length", 10), "kilometre": ("length", 1_000_000)},
     **{"megabyte": ("bytes", 1), "gigabyte": ("bytes", 1_000)},
 }
-"""A unit -> what it measures, and how many of the smallest unit of that it is."""
 
+# An adjective or adverb that says how often -> the unit of time that passes between.
 PERIODS = {
     word: name
     for name, words in {
@@ -112,7 +113,6 @@ PERIODS = {
     }.items()
     for word in words.split()
 }
-"""An adjective or adverb that says how often -> the unit of time that passes between."""
 
 MAGNITUDES = {
     word: size

@@ -13,10 +13,10 @@ from itertools import pairwise
 from storage.text.sentences import sentence_starts
 from storage.text.token_counts import count_tokens
 
+# Most cl100k_base tokens between two markers.
 SPACING = 400
-"""Most cl100k_base tokens between two markers."""
+# From so many on they are counted exactly: pieces put together may have other tokens than each by itself.
 TOLERANCE = 320
-"""From so many on they are counted exactly: pieces put together may have other tokens than each by itself."""
 
 _MARKER = re.compile(r"^--- Page \d+ ---\n", re.MULTILINE)
 _WORD = re.compile(r"\s*\S{1,100}\s*")

@@ -11,8 +11,8 @@ _ABOVE = "^^"
 _BARS = re.compile(r"\|+|---|\^\^")
 # A row of one cell over all columns: the name of the rows below it.
 _GROUP = re.compile(r"\|[^|]+\|{2,}\s*")
+# Under the row that names a table's columns.
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
-"""Under the row that names a table's columns."""
 _TABLE = re.compile(r"(?:^\|.*(?:\n|$))+", re.MULTILINE)
 _CAPTION = re.compile(
     r"\W*(?:table|tabelle|tableau|tabla|tabella|tabela|tab)\b\.?\s*[a-z]?\d.*", re.IGNORECASE

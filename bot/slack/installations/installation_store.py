@@ -25,8 +25,8 @@ from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
 from storage.clock import steady_seconds, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
+# So long somebody may take from the first page to the last.
 STATE_SECONDS = 600
-"""So long somebody may take from the first page to the last."""
 CODES_A_SECOND = 5
 MAX_WAIT_SECONDS = 2.0
 MAX_NAME_CHARS = 100

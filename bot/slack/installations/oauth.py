@@ -53,6 +53,7 @@ NO_CODE = f"Footnote was not installed: Slack did not confirm it. Start again at
 UNREACHABLE = f"Footnote was not installed: Slack could not be reached. Start again at {INSTALL}."
 UNKEPT = f"Footnote was not installed: it could not be kept here. Start again at {INSTALL} in a while."
 BUSY = "Footnote was not installed yet: too many install it at once. Reload this page in a moment."
+# By the reasons that Bolt gives; anything else in a URL is no reason of its.
 _SENTENCES = {
     "access_denied": CANCELLED,
     "invalid_browser": REFUSED,
@@ -61,7 +62,6 @@ _SENTENCES = {
     "invalid_code": NO_CODE,
     "storage_error": NO_CODE,
 }
-"""By the reasons that Bolt gives; anything else in a URL is no reason of its."""
 
 log = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ class Tokens:
     """What Slack gave; neither is ever shown."""
 
     bot: str = field(repr=False)
+    # What the next token is got for, once; None: this one never ends.
     refresh: str | None = field(default=None, repr=False)
-    """What the next token is got for, once; None: this one never ends."""
 
 
 def open_token_seal(settings: BotSettings, stored: StorageSettings) -> TokenSeal:

@@ -24,12 +24,12 @@ from storage.clock import steady_seconds, utc_now
 from storage.errors import DatabaseUnavailable, StorageError
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
+# A token is renewed so long before it ends: Slack's live for twelve hours.
 AHEAD = timedelta(hours=2)
-"""A token is renewed so long before it ends: Slack's live for twelve hours."""
+# So long one process may renew; after a failure nobody tries again before.
 LEASE_SECONDS = 30.0
-"""So long one process may renew; after a failure nobody tries again before."""
+# Longest wait for somebody else's renewal of a token that has ended, and how often it is looked for.
 WAIT_SECONDS, POLL_SECONDS = 12.0, 0.2
-"""Longest wait for somebody else's renewal of a token that has ended, and how often it is looked for."""
 
 log = logging.getLogger(__name__)
 

@@ -29,16 +29,16 @@ from storage.recent_items import RecentItems
 Json = Mapping[str, Any]
 
 MAX_TITLE_CHARS = 75
+# The title of a session whose question was deleted; Slack takes no empty one.
 NAMELESS = "…"
-"""The title of a session whose question was deleted; Slack takes no empty one."""
+# Longest wait for what nobody misses, and for the end of a session: else it says so for an hour.
 DECORATION_SECONDS, REST_SECONDS = 1.0, 4.0
-"""Longest wait for what nobody misses, and for the end of a session: else it says so for an hour."""
+# Sessions that are begun within a minute: Slack takes 50 such calls, and each wants a second one.
 MAX_OPENED, OPENED_SECONDS = 20, 60.0
-"""Sessions that are begun within a minute: Slack takes 50 such calls, and each wants a second one."""
+# No session is begun for so long after Slack refused one of the same workspace.
 QUIET_SECONDS = 300.0
-"""No session is begun for so long after Slack refused one of the same workspace."""
+# Installations of which that is known.
 MAX_QUIET = 1000
-"""Installations of which that is known."""
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +51,10 @@ class AgentSessions:
     ) -> None:
         self._decoration_seconds = decoration_seconds
         self._rest_seconds = rest_seconds
+        # By installation: what one workspace refuses, another one may take.
         self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
-        """By installation: what one workspace refuses, another one may take."""
+        # When sessions were begun, the last of them, by installation.
         self._opened: dict[str, deque[float]] = {}
-        """When sessions were begun, the last of them, by installation."""
 
     async def open(self, client: AsyncWebClient, address: Json, asked: str) -> bool:
         """Say in a direct chat that its question is being answered; whether it may have to be ended."""

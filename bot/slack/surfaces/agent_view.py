@@ -20,8 +20,8 @@ from storage.errors import StorageError
 from storage.models import Platform
 from storage.task_group import cancel_and_wait
 
+# Slack's limit.
 MAX_PROMPTS = 4
-"""Slack's limit."""
 MAX_TITLE_CHARS = 75
 
 log = logging.getLogger(__name__)

@@ -39,8 +39,8 @@ from storage.task_group import cancel_and_wait
 Json = Mapping[str, Any]
 
 HEADER = 150
+# Questions of a person that are shown to them.
 MAX_RECENT = 5
-"""Questions of a person that are shown to them."""
 MAX_RECENT_CHARS = 200
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ class HomeVisit(NamedTuple):
 
     installation: str
     user: str
+    # The person's direct chat with us.
     direct: str
-    """The person's direct chat with us."""
 
 
 def read_opened(envelope: Json, tab: str) -> HomeVisit | None:

@@ -26,8 +26,8 @@ from storage.task_group import cancel_and_wait
 
 Json = Mapping[str, Any]
 
+# Links of a message that are previewed.
 MAX_LINKS = 5
-"""Links of a message that are previewed."""
 MAX_QUOTE_CHARS = 500
 
 log = logging.getLogger(__name__)

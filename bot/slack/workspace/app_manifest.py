@@ -14,8 +14,9 @@ from bot.slack.surfaces.agent_view import prompts
 
 Json = dict[str, Any]
 
+# Where everything that Slack sends over HTTP arrives.
 PATH = "/slack/events"
-"""Where everything that Slack sends over HTTP arrives."""
+# Event subscription -> the scopes without which Slack does not send it.
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
@@ -33,9 +34,9 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
     "message.im": ("im:history",),
     "tokens_revoked": (),
 }
-"""Event subscription -> the scopes without which Slack does not send it."""
 EVENT_TYPES = frozenset(name.partition(".")[0] for name in EVENTS)
 _HISTORY = ("channels:history", "groups:history", "im:history")
+# Method that we call -> the scopes without which Slack refuses it.
 METHODS: Mapping[str, tuple[str, ...]] = {
     "agents.sessions.rename": ("chat:write",),
     "agents.sessions.setStatus": ("chat:write",),
@@ -59,11 +60,10 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "users.conversations": ("channels:read", "groups:read"),
     "views.publish": (),
 }
-"""Method that we call -> the scopes without which Slack refuses it."""
+# What a workspace is asked for.
 SCOPES = tuple(
     sorted({"commands", *(scope for needed in (*EVENTS.values(), *METHODS.values()) for scope in needed)})
 )
-"""What a workspace is asked for."""
 
 
 def manifest(public_url: str = "") -> Json:

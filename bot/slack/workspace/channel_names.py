@@ -15,10 +15,10 @@ from storage.errors import StorageError
 from storage.models import ChannelKey, TenantName
 from storage.task_group import cancel_and_wait
 
+# A name is asked for again after so long: people rename channels.
 KNOWN_SECONDS = 3600.0
-"""A name is asked for again after so long: people rename channels."""
+# Slack is left alone for so long after it gave no name.
 FAILED_SECONDS = 300.0
-"""Slack is left alone for so long after it gave no name."""
 
 log = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from bot.slack.web_api import WebClients
 from storage.models import ChannelKey, Platform, TenantName
 
 PAGE_SIZE = 200
+# Pages of a person's channels that are read: who is in more is in some of them.
 MAX_PAGES = 10
-"""Pages of a person's channels that are read: who is in more is in some of them."""
 TYPES = "public_channel,private_channel"
+# Longest wait for Slack to say where a person who asks is.
 QUESTION_SECONDS = 8.0
-"""Longest wait for Slack to say where a person who asks is."""
+# Longest wait for Slack to say where a person who clicks is: a click wants an answer within three.
 CLICK_SECONDS = 2.0
-"""Longest wait for Slack to say where a person who clicks is: a click wants an answer within three."""
 
 log = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from storage.errors import StorageError
 from storage.models import ChannelKey, Platform
 
 CHANGED = "channel_id_changed"
+# Another process may have heard of a change; what is known is read again after so long.
 KNOWN_SECONDS = 1.0
-"""Another process may have heard of a change; what is known is read again after so long."""
+# A whole value, or a mention within a text.
 _ID = re.compile(r"^[A-Z0-9]{2,24}$|(?<=<#)[A-Z0-9]{2,24}(?=[|>])")
-"""A whole value, or a mention within a text."""
 
 Json = Mapping[str, Any]
 
@@ -78,8 +78,8 @@ class TranslatingClient(AsyncWebClient):
     """Calls Slack by the ids that channels have now, and hands back replies with those that we know."""
 
     moved: MovedChannels | None = None
+    # Whose token it has; None: of the only installation that there is.
     installation: str | None = None
-    """Whose token it has; None: of the only installation that there is."""
 
     async def api_call(self, api_method: str, **given: Any) -> AsyncSlackResponse:
         """One call; while the database is away, with the changes that are known."""

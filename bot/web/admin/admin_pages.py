@@ -15,8 +15,8 @@ from bot.web.templates import Templates
 from storage.chat.channels import Channels
 from storage.models import Channel
 
+# Ends the path of a page that is JSON, too.
 JSON_ENDING = r"{ending:(?:\.json)?}"
-"""Ends the path of a page that is JSON, too."""
 MAX_ID_DIGITS = 9
 
 

@@ -13,8 +13,8 @@ from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, j
 from bot.web.security import require_visitor
 from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
 
+# Of the questions asked most, and of the gaps.
 MAX_GROUPS = 12
-"""Of the questions asked most, and of the gaps."""
 MAX_WORDS_CHARS = 200
 
 

@@ -21,10 +21,11 @@ from storage.sql.database import Database
 
 Json = dict[str, Any]
 STATES = ("live", "reading", "waiting", "quarantined")
+# Documents on a page; as JSON they come all at once.
 PAGE_SIZE = 100
-"""Documents on a page; as JSON they come all at once."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
+# Name in the query -> what people call the order, its key, whether the highest come first.
 ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
     "file": ("file", lambda one: one.status.file.casefold(), False),
     "channel": ("channel", lambda one: one.status.channel.casefold(), False),
@@ -33,7 +34,6 @@ ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
     "arrived": ("newest", lambda one: one.versions[0].arrived_at if one.versions else _LONG_AGO, True),
     "answered": ("answered last", lambda one: one.answered_at or _LONG_AGO, True),
 }
-"""Name in the query -> what people call the order, its key, whether the highest come first."""
 
 
 class DocumentsPage:

@@ -22,10 +22,10 @@ from storage.models import Box, VersionSource, self_description
 from storage.stores import Stores
 from storage.text.word_boxes import rectangles
 
+# Who asks for pictures and searches here, beside the holders of links.
 CONSOLE = "console"
-"""Who asks for pictures and searches here, beside the holders of links."""
+# A version, or a chunk of one of its readings.
 _BASE = r"/console/pages/{version:\d{1,18}}{chunk:(?:/[0-9a-f]{32}-\d{1,6})?}"
-"""A version, or a chunk of one of its readings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class MarkedChunk:
     """What is drawn on the pages of a version."""
 
     text: str
+    # Where it begins, counted from 1.
     page: int
-    """Where it begins, counted from 1."""
+    # By page.
     boxes: Mapping[int, Sequence[Box]]
-    """By page."""
 
 
 class PageBrowser:

@@ -13,8 +13,8 @@ from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_
 from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords
 
+# Of a curve, in its own units; the margin is left free on every side.
 WIDTH, HEIGHT, MARGIN = 160, 40, 4
-"""Of a curve, in its own units; the margin is left free on every side."""
 
 SIGNS = {">=": "≥", "<=": "≤"}
 
@@ -25,8 +25,8 @@ class Curve:
 
     lines: Sequence[Sequence[tuple[float, float]]]
     points: Sequence[tuple[float, float]]
+    # The height of the line of what is asked; None: nothing is, or it lies outside.
     target: float | None
-    """The height of the line of what is asked; None: nothing is, or it lies outside."""
 
 
 def curve(values: Sequence[float | None], target: float | None) -> Curve:

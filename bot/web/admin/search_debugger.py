@@ -24,9 +24,10 @@ from bot.web.security import require_own_form, require_turn, require_visitor
 from storage.chat.traces import QuestionRecords
 
 Json = dict[str, Any]
+# Answers a question, and keeps nothing of it.
 TraceQuestion = Callable[[Question], Awaitable[QuestionRecord]]
-"""Answers a question, and keeps nothing of it."""
 
+# What the columns of the stages are called.
 STAGE_NAMES = {
     "bm25": "BM25",
     "vector": "Vector",
@@ -35,9 +36,8 @@ STAGE_NAMES = {
     "ranked": "With age",
     "reranked": "Reranker",
 }
-"""What the columns of the stages are called."""
+# Stage -> the one whose order it changes.
 FOLLOWS = {"relevance": "mix", "ranked": "relevance"}
-"""Stage -> the one whose order it changes."""
 PART_NAMES = {
     "coverage": "words held",
     "named": "document named",

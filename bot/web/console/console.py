@@ -37,16 +37,16 @@ from storage.stores import Stores
 from storage.web_pages.page_store import count_pages, listed_pages
 
 MAX_ID = 999_999_999
+# Documents of each kind; the others are counted.
 MAX_LISTED = 60
-"""Documents of each kind; the others are counted."""
 MAX_RECEIPTS = 12
 MAX_SUGGESTIONS = 6
 LABEL_CHARS = 140
+# What a request raises that our own script did not make.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What a request raises that our own script did not make."""
 LINES = "application/x-ndjson"
+# Seconds between two beginnings of an answer.
 LINES_INTERVAL_SECONDS = 0.1
-"""Seconds between two beginnings of an answer."""
 
 
 class Console:

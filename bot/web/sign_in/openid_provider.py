@@ -28,21 +28,21 @@ from joserfc.jwk import KeySet, import_key
 from bot.loopback import is_loopback_host
 from storage.clock import steady_seconds
 
+# Of an ID token's signature: none of a secret that both sides know, and never "none".
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Of an ID token's signature: none of a secret that both sides know, and never "none"."""
+# Of any document that a provider sends.
 MAX_BYTES = 256 * 1024
-"""Of any document that a provider sends."""
 TIMEOUT_SECONDS = 10.0
+# How long the provider's metadata count: an outage is noticed within it, and a flood asks no more often.
 METADATA_SECONDS = 60.0
-"""How long the provider's metadata count: an outage is noticed within it, and a flood asks no more often."""
+# How long its keys count: one that it withdrew is good no longer than that.
 KEYS_SECONDS = 3600.0
-"""How long its keys count: one that it withdrew is good no longer than that."""
+# Between two fetches for keys that nobody knows: whoever makes up key ids makes us fetch nothing.
 KEYS_PAUSE_SECONDS = 60.0
-"""Between two fetches for keys that nobody knows: whoever makes up key ids makes us fetch nothing."""
+# After a provider did not answer, it is not asked for so long.
 FAILURE_SECONDS = 5.0
-"""After a provider did not answer, it is not asked for so long."""
+# That clocks may differ.
 LEEWAY_SECONDS = 60
-"""That clocks may differ."""
 
 Claims = Mapping[str, Any]
 

@@ -22,16 +22,16 @@ from bot.sign_in_settings import Role, SignInSettings, plain_address
 from storage.installations.console_sign_outs import SignOuts
 from storage.sql.audit import AuditedAction
 
+# Then somebody signs in again, and the provider says again who they are.
 LIFE = timedelta(hours=8)
-"""Then somebody signs in again, and the provider says again who they are."""
+# Browsers keep no longer one.
 MAX_COOKIE_CHARS = 4096
-"""Browsers keep no longer one."""
+# That a session keeps, so that its cookie is no longer than that.
 MAX_GROUPS = 8
-"""That a session keeps, so that its cookie is no longer than that."""
+# Of a person: the longest e-mail address, and almost the longest subject that a provider may give.
 MAX_NAME_CHARS = 254
-"""Of a person: the longest e-mail address, and almost the longest subject that a provider may give."""
+# Begins what is signed. Another number with other fields of ``Session``: older cookies are then none.
 _DOMAIN = b"footnote console session 1\0"
-"""Begins what is signed. Another number with other fields of ``Session``: older cookies are then none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class Session:
     """Somebody who signed in, as the provider named them."""
 
     id: str
+    # Their verified e-mail address, else the provider's own id of them.
     person: str
-    """Their verified e-mail address, else the provider's own id of them."""
+    # Verified; nothing where it is not.
     email: str
-    """Verified; nothing where it is not."""
+    # Those that some role is given to.
     groups: list[str]
-    """Those that some role is given to."""
+    # Unix seconds.
     expires: int
-    """Unix seconds."""
 
 
 class Sessions:

@@ -36,13 +36,13 @@ from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 
 CALLBACK, SIGN_OUT = "/console/sign-in/callback", "/console/sign-out"
+# That somebody may take for their sign-in at the provider.
 BEGUN_SECONDS = 600
-"""That somebody may take for their sign-in at the provider."""
 TOKENS_A_SECOND = 5
+# Seconds for which a browser waits behind others that sign in.
 MAX_WAIT = 2.0
-"""Seconds for which a browser waits behind others that sign in."""
+# Of the page that somebody is led back to; from a longer one to the first page.
 MAX_PATH_CHARS = 500
-"""Of the page that somebody is led back to; from a longer one to the first page."""
 SESSION = web.RequestKey("session", Session)
 _BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -57,10 +57,10 @@ class BegunSignIn:
 
     browser_key: str
     id: str
+    # Where it leads back to, with its query.
     path: str
-    """Where it leads back to, with its query."""
+    # Unix seconds.
     until: int
-    """Unix seconds."""
 
     @property
     def state(self) -> str:

@@ -20,15 +20,15 @@ from storage.recent_items import RecentItems
 from storage.text.analyzer import fold
 
 MAX_QUERY_CHARS = 200
+# Pages that are listed with what stands around a hit; all are counted, and lead to one another.
 MAX_LISTED_PAGES = 50
-"""Pages that are listed with what stands around a hit; all are counted, and lead to one another."""
+# Of a listed page.
 MAX_SNIPPETS = 3
-"""Of a listed page."""
+# Before a hit, and after it.
 SNIPPET_CHARS = 70
-"""Before a hit, and after it."""
 MAX_HEADINGS = 1000
+# Searches, and outlines, that are held in memory: each reads the texts of a whole document.
 REMEMBERED = 64
-"""Searches, and outlines, that are held in memory: each reads the texts of a whole document."""
 
 _SPACES = re.compile(r"\s+")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -38,8 +38,8 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 class Wording:
     """What is looked for, as it may stand in a text."""
 
+    # Each has to stand there, folded.
     patterns: tuple[re.Pattern[str], ...]
-    """Each has to stand there, folded."""
 
     def count(self, folded: str) -> int:
         """How many places of a folded text it has; 0 unless each pattern stands there."""
@@ -69,8 +69,8 @@ class PageHits:
 
     page: int
     count: int
+    # Of its first places.
     snippets: tuple[Snippet, ...]
-    """Of its first places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ class SearchResult:
     """Where a document says what was looked for."""
 
     query: str
+    # It stands there as it is written; else all of its words do.
     is_verbatim: bool
-    """It stands there as it is written; else all of its words do."""
     wording: Wording
+    # Page -> places on it, in the order of the pages; pages without one are left out.
     counts: Mapping[int, int]
-    """Page -> places on it, in the order of the pages; pages without one are left out."""
     listed: tuple[PageHits, ...]
 
     @property
@@ -103,8 +103,8 @@ class OutlineHeading:
     """A heading of a document."""
 
     text: str
+    # 0: at the top.
     level: int
-    """0: at the top."""
     page: int
 
 

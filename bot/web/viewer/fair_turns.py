@@ -17,8 +17,8 @@ class FairTurns:
     def __init__(self, places: int) -> None:
         self._free = places
         self._share = max(1, places - 1)
+        # By holder, the one whose turn is next first.
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
-        """By holder, the one whose turn is next first."""
         self._busy: Counter[Hashable] = Counter()
 
     @asynccontextmanager

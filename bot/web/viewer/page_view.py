@@ -12,17 +12,17 @@ from bot.web.viewer.document_search import SearchResult
 from storage.models import Box, Page, VersionSource, self_description
 from storage.text.word_boxes import rectangles
 
+# Places of a search that are marked on a page.
 MAX_FOUND = 200
-"""Places of a search that are marked on a page."""
 
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\n))*")
+# Share of the longest line of a paragraph from which on the text runs over a line's end.
 _FULL_LINE = 0.7
-"""Share of the longest line of a paragraph from which on the text runs over a line's end."""
+# Points of A4: what a page that was never read is shown as.
 UNREAD_SIZE = 595.0, 842.0
-"""Points of A4: what a page that was never read is shown as."""
 
+# Share of a line's height that lies below its base line.
 _BELOW_BASELINE = 0.22
-"""Share of a line's height that lies below its base line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class MarkedBox:
     """A rectangle of a quote on the page."""
 
     box: Box
+    # Of the quote that was opened: it is the strongest, and scrolled to.
     is_current: bool
-    """Of the quote that was opened: it is the strongest, and scrolled to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ class MarginNumber:
     """The numbers of the quotes that begin in one line, beside that line."""
 
     text: str
+    # Where the line begins, as a share of the page's width.
     x: float
-    """Where the line begins, as a share of the page's width."""
+    # The middle of the line, as a share of the page's height.
     y: float
-    """The middle of the line, as a share of the page's height."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlace:
     """A place of the page that says what was searched for."""
 
+    # Counted from 1, down the page.
     number: int
-    """Counted from 1, down the page."""
     boxes: tuple[Box, ...]
 
 
@@ -77,10 +77,10 @@ class TextRun:
     """Letters of the page's text that are marked alike."""
 
     text: str
+    # Of ``hit``, the opened quote, ``other``, another quote, and ``searched``.
     marks: tuple[str, ...]
-    """Of ``hit``, the opened quote, ``other``, another quote, and ``searched``."""
+    # Number of the place that was searched for; 0: none.
     place: int
-    """Number of the place that was searched for; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +89,23 @@ class PageView:
 
     number: int
     pages: int
+    # The printed page number, or '' when it is the same or unknown.
     label: str
-    """The printed page number, or '' when it is the same or unknown."""
     is_cited: bool
     cited_page: int
+    # Those of the opened quote last, to lie over the others.
     marks: tuple[MarkedBox, ...]
-    """Those of the opened quote last, to lie over the others."""
+    # Empty where the page has one quote only.
     margin: tuple[MarginNumber, ...]
-    """Empty where the page has one quote only."""
+    # All quotes of the answer that stand on this page.
     quotes: tuple[AnswerQuote, ...]
-    """All quotes of the answer that stand on this page."""
     found: tuple[FoundPlace, ...]
     width: float
+    # Displayed size in points; those of A4 when the page was never read.
     height: float
-    """Displayed size in points; those of A4 when the page was never read."""
     lines: tuple[TextLine, ...]
+    # The text as it is read without the picture; empty where none was read.
     paragraphs: tuple[tuple[TextRun, ...], ...]
-    """The text as it is read without the picture; empty where none was read."""
 
 
 def make_page_view(

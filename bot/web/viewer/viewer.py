@@ -31,6 +31,8 @@ from storage.recent_items import RecentItems
 from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
+# Dots per inch of a page's picture, and which part of the page it is, by its name in a path: a page that is
+# looked at from near comes in quarters, as far as they are in view.
 PICTURES: Mapping[str, tuple[int, Box | None]] = {
     "1x": (132, None),
     "2x": (220, None),
@@ -39,8 +41,6 @@ PICTURES: Mapping[str, tuple[int, Box | None]] = {
     "4x-3": (400, Box(0, 0.5, 0.5, 1)),
     "4x-4": (400, Box(0.5, 0.5, 1, 1)),
 }
-"""Dots per inch of a page's picture, and which part of the page it is, by its name in a path: a page that is
-looked at from near comes in quarters, as far as they are in view."""
 PICTURE_PATH = r"/p/{page:\d{1,6}}@{picture:1x|2x|4x-[1-4]}"
 
 

@@ -25,12 +25,12 @@ class ShareAddress:
     """A URL in its parts."""
 
     protocol: str
+    # The server's name, or the bucket.
     host: str
-    """The server's name, or the bucket."""
     port: int | None
     user: str | None
+    # The path on the server, name by name, as it stands: nothing is percent-decoded.
     parts: tuple[str, ...]
-    """The path on the server, name by name, as it stands: nothing is percent-decoded."""
 
     @property
     def server(self) -> str:

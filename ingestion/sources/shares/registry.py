@@ -16,6 +16,7 @@ from ingestion.sources.shares.remote_source import RemoteSource, Share
 from ingestion.sources.shares.settings import ShareSettings
 from storage.errors import SettingsError
 
+# Protocol -> (the package it needs, our module for it, which is loaded with the first connection).
 OWN = {
     "s3": ("s3fs", "ingestion.sources.shares.s3"),
     "sftp": ("paramiko", "ingestion.sources.shares.sftp"),
@@ -23,13 +24,12 @@ OWN = {
     "webdav": ("webdav4", "ingestion.sources.shares.webdav"),
     "webdavs": ("webdav4", "ingestion.sources.shares.webdav"),
 }
-"""Protocol -> (the package it needs, our module for it, which is loaded with the first connection)."""
 LOCAL = frozenset({"file", "local", "asynclocal"})
+# What fsspec calls a protocol and is no folder that others fill: archives, caches, pages of the web.
 NO_PLACES = frozenset(
     "async_wrapper blockcache cached data dir filecache generic jlab jupyter libarchive memory reference "
     "simplecache tar zip http https git github".split()
 )
-"""What fsspec calls a protocol and is no folder that others fill: archives, caches, pages of the web."""
 
 
 def open_share(url: str, settings: ShareSettings) -> RemoteSource:

@@ -28,8 +28,8 @@ BUSY = "Somebody else is writing this file."
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
 
+# Folders below folders that are listed; a server could go on inventing them.
 MAX_DEPTH = 100
-"""Folders below folders that are listed; a server could go on inventing them."""
 
 
 class ShareError(Exception):
@@ -48,16 +48,16 @@ class ShareFileBusy(ShareError):
     """Somebody else is at work on the file."""
 
 
+# Errors of an SDK, and what they mean.
 ErrorTable = Sequence[tuple[tuple[type[Exception], ...], Callable[[], ShareError]]]
-"""Errors of an SDK, and what they mean."""
 
 
 class ShareEntry(NamedTuple):
     """A file or folder on a share; links, pipes and devices are none."""
 
     parts: Parts
+    # None for a folder.
     stat: FileStat | None
-    """None for a folder."""
 
 
 class Stream(Protocol):

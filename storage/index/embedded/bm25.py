@@ -19,10 +19,10 @@ from storage.index.embedded.tenant_rows import PASSES, filter_values
 
 K1 = 1.2
 B = 0.75
+# Chunks that FTS5 proposes at least: with 200 the ranking equals Weaviate's (overlap@10 .998).
 CANDIDATES = 200
-"""Chunks that FTS5 proposes at least: with 200 the ranking equals Weaviate's (overlap@10 .998)."""
+# Up to so many chunks every term proposes; above, terms that more than half the chunks hold only score.
 SMALL = 500
-"""Up to so many chunks every term proposes; above, terms that more than half the chunks hold only score."""
 
 _PROPOSED = f"""
     SELECT rowid FROM words

@@ -24,11 +24,11 @@ from storage.index.embedded.term_frequencies import TermFrequencies
 from storage.index.embedded.vector_matrix import VectorMatrices
 from storage.models import TenantName
 
+# Chunks of a tenant up to which a question is answered in a fraction of a second; a server bears more.
 COMFORTABLE_CHUNKS = 50_000
-"""Chunks of a tenant up to which a question is answered in a fraction of a second; a server bears more."""
 WRITE_BATCH_SIZE = 500
+# Seconds for the file of a large tenant on a slow disk.
 EXAMINED_WITHIN = 120.0
-"""Seconds for the file of a large tenant on a slow disk."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,12 +37,12 @@ T = TypeVar("T")
 class EmbeddedIndex:
     """The index without a server."""
 
+    # Never equal to a server's: it lies in the home, where no other one can take its place.
     identity = "embedded"
-    """Never equal to a server's: it lies in the home, where no other one can take its place."""
+    # It lies in the home.
     can_scrub = is_ours_alone = True
-    """It lies in the home."""
+    # It is never away without us: what a write has returned from is on the disk. But a file may be lost.
     outages = 0
-    """It is never away without us: what a write has returned from is on the disk. But a file may be lost."""
 
     def __init__(self, folder: Path, timeout: float = 10.0) -> None:
         """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds."""

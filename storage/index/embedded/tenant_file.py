@@ -28,12 +28,12 @@ from storage.sql.sqlite import vacuum
 _log = logging.getLogger(__name__)
 
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# How Python's message begins for bytes that are no text; it has no code, and goes on with the text.
 _NO_TEXT = "Could not decode to UTF-8"
-"""How Python's message begins for bytes that are no text; it has no code, and goes on with the text."""
 
 _PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
+# In ``user_version``; 0 is that of a file which holds nothing.
 _SHAPE = 1
-"""In ``user_version``; 0 is that of a file which holds nothing."""
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA user_version = {_SHAPE};
@@ -71,8 +71,8 @@ CREATE TABLE state (
 );
 """
 
+# Seconds.
 _BETWEEN_TRIES = 0.01
-"""Seconds."""
 
 
 class DamagedFile(sqlite3.DatabaseError):

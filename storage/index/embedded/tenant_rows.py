@@ -17,6 +17,7 @@ from storage.index.embedded.vector_matrix import TenantFileState
 
 REMOVE_BATCH_SIZE = 2000
 
+# SQL condition that a chunk passes the filters; the plus keeps SQLite from searching once per id.
 PASSES = """
     +{id} NOT IN (
         SELECT id FROM chunk WHERE publication IN (SELECT value FROM json_each(:hidden))
@@ -28,7 +29,6 @@ PASSES = """
         HAVING COUNT(DISTINCT wanted_group.key) = json_array_length(:groups)
     ))
 """
-"""SQL condition that a chunk passes the filters; the plus keeps SQLite from searching once per id."""
 
 _ALLOWED = "SELECT id FROM chunk WHERE " + PASSES.format(id="chunk.id")  # noqa: S608 - made of constants
 _WRITTEN = """

@@ -13,10 +13,10 @@ from storage.index.embedded import tenant_rows
 from storage.index.embedded.vector_matrix import TenantFileState
 from storage.recent_items import RecentItems
 
+# Tenants.
 CACHE_SIZE = 64
-"""Tenants."""
+# Of one tenant.
 TERM_CACHE_SIZE = 5000
-"""Of one tenant."""
 
 
 class TermFrequencies:

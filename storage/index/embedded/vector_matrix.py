@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from storage.recent_items import RecentItems
 
+# Matrices that are kept; 10,000 vectors of 384 numbers take 15 MB.
 CACHE_SIZE = 64
-"""Matrices that are kept; 10,000 vectors of 384 numbers take 15 MB."""
 
 
 class TenantFileState(NamedTuple):
     """What of a tenant's file decides which vectors it holds."""
 
+    # Random number of the file: a tenant dropped and made again is another one.
     file: int
-    """Random number of the file: a tenant dropped and made again is another one."""
     removals: int
     last_id: int
 

@@ -41,8 +41,8 @@ UNUSED_VECTOR = "unused"
 MAX_TRIES = 5
 
 COLLECTION = "FootnoteChunk"
+# The properties a hit is made of.
 SHOWN = ["publication", "ordinal", "terms", "text", "first_page", "last_page", "heading_path"]
-"""The properties a hit is made of."""
 
 _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.enable_http_proxy", 0),

@@ -17,13 +17,13 @@ from storage.models import TenantName
 from storage.recent_items import RecentItems
 
 CACHE_SIZE = 50_000
+# Share by which a tenant may grow or shrink before its counts are taken again; idf hardly moves.
 DRIFT = 0.02
-"""Share by which a tenant may grow or shrink before its counts are taken again; idf hardly moves."""
+# Chunks counted by one query: a server returns 10,000 hits at most.
 COUNT_BATCH_SIZE = 2000
-"""Chunks counted by one query: a server returns 10,000 hits at most."""
 PROBE_BATCH_SIZE = 100
+# Hits asked for beyond the number expected, so that too many show as well.
 SPARE = 5
-"""Hits asked for beyond the number expected, so that too many show as well."""
 
 Shard = CollectionAsync[Any, Any]
 

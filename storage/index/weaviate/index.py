@@ -46,18 +46,18 @@ from storage.index.weaviate.counts import Shard, TermCounts, count_vectors, wind
 from storage.models import TenantName
 from storage.task_group import gather_or_cancel
 
+# Terms that one question has counted; a question of ordinary length has a tenth of them.
 MAX_COUNTED_TERMS = 128
-"""Terms that one question has counted; a question of ordinary length has a tenth of them."""
+# Counts that one question asks for at the same time.
 COUNT_CONCURRENCY = 8
-"""Counts that one question asks for at the same time."""
 WRITE_BATCH_SIZE = 500
 READ_BATCH_SIZE = 1000
 DELETE_CONCURRENCY = 16
 SHARD_CACHE_SIZE = 1000
 FIRST = UUID(int=0)
 
+# A tenant that no name leads to, asked for only to get an answer of the server.
 _NOBODY = TenantName("lo_" + 52 * "a")
-"""A tenant that no name leads to, asked for only to get an answer of the server."""
 
 T = TypeVar("T")
 
@@ -69,21 +69,21 @@ class WeaviateIndex:
     """
 
     def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
+        # Distinguishes this collection from every other one, and from itself before it was emptied.
         self.identity = identity
-        """Distinguishes this collection from every other one, and from itself before it was emptied."""
+        # A segment loses what was removed when the server merges it with another: nobody can ask for it.
         self.can_scrub = False
-        """A segment loses what was removed when the server merges it with another: nobody can ask for it."""
+        # Set for a server of our own, which no other home writes to.
         self.is_ours_alone = False
-        """Set for a server of our own, which no other home writes to."""
+        # How often the server was away: a ping failed, or it started again. A late query is none.
         self.outages = 0
-        """How often the server was away: a ping failed, or it started again. A late query is none."""
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
         self._spaces = VectorSpaces(self._collection)
         self._counts = TermCounts()
+        # The ping that a failed call asked for.
         self._doubt: asyncio.Task[None] | None = None
-        """The ping that a failed call asked for."""
         self._with_tenant = lru_cache(SHARD_CACHE_SIZE)(self._collection.with_tenant)
 
     @classmethod

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from storage.errors import EngineStartError, docs_url
 
+# The one place the version is pinned: deploy/weaviate.sh reads this line.
 WEAVIATE_VERSION = "1.38.11"
-"""The one place the version is pinned: deploy/weaviate.sh reads this line."""
 
 HOST = "127.0.0.1"
+# Raft keeps the node's name in the data folder: another name would leave the node joining for ever.
 NODE = "footnote"
-"""Raft keeps the node's name in the data folder: another name would leave the node joining for ever."""
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _MIN_MEMORY = 1 << 30
 
@@ -65,8 +65,8 @@ class ServerIdentity:
     api_key: str
     cluster_password: str
     pid: int | None = None
+    # When the process started, as the kernel counts: a pid alone may be somebody else's by now.
     born: str | None = None
-    """When the process started, as the kernel counts: a pid alone may be somebody else's by now."""
 
     @property
     def url(self) -> str:

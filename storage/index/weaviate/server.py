@@ -33,8 +33,8 @@ from storage.task_group import cancel_and_wait
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
 CHECK_SECONDS = 0.2
+# A child that lived longer is started again at once; one that did not, after longer and longer rests.
 STEADY_SECONDS = 60.0
-"""A child that lived longer is started again at once; one that did not, after longer and longer rests."""
 MAX_REST_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
@@ -50,10 +50,10 @@ class WeaviateServer:
         self._process: asyncio.subprocess.Process | None = None
         self._lock: int | None = None
         self._watching: asyncio.Task[None] | None = None
+        # Why the server cannot be used just now: a sentence for an admin; None when it can.
         self.problem: str | None = None
-        """Why the server cannot be used just now: a sentence for an admin; None when it can."""
+        # Called each time the server is back after it died under us.
         self.on_return: Callable[[], None] | None = None
-        """Called each time the server is back after it died under us."""
 
     @classmethod
     async def start_or_attach(cls, home: Path, binary: Path | None = None) -> WeaviateServer:

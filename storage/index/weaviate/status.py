@@ -13,8 +13,8 @@ import httpx
 from storage.errors import IndexUnavailable
 from storage.index.weaviate.collection import COLLECTION
 
+# Older servers can lose tenants' data; docs/weaviate.md says how.
 OLDEST = (1, 37, 14)
-"""Older servers can lose tenants' data; docs/weaviate.md says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class WeaviateStatus:
     """A server, or a cluster of them, as the node that was asked sees it."""
 
     version: str
+    # Name -> HEALTHY or what is wrong with it.
     nodes: dict[str, str] = field(default_factory=dict)
-    """Name -> HEALTHY or what is wrong with it."""
+    # Copies of each tenant; None: the collection was not made yet.
     replicas: int | None = None
-    """Copies of each tenant; None: the collection was not made yet."""
+    # Whether anybody listens on the gRPC port.
     takes_grpc: bool = True
-    """Whether anybody listens on the gRPC port."""
 
     @property
     def is_old(self) -> bool:

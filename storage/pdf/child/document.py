@@ -13,20 +13,20 @@ from unicodedata import normalize
 
 from storage.pdf.child.mupdf import pymupdf
 
+# Address space that a child maps while it works and hardly touches.
 ROOM = 96 * 1024 * 1024
-"""Address space that a child maps while it works and hardly touches."""
 
+# Words of MuPDF without memory; zlib, which begins with constants, fails to begin for nothing else.
 WANTS = ("alloc", "inflateInit")
-"""Words of MuPDF without memory; zlib, which begins with constants, fails to begin for nothing else."""
 
+# What PyMuPDF raises for a damaged page.
 PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
-"""What PyMuPDF raises for a damaged page."""
 
+# Bytes of address space that the loaded libraries have mapped and hardly touch.
 _untouched = [0]
-"""Bytes of address space that the loaded libraries have mapped and hardly touch."""
 
+# Does a job with an open PDF, piece by piece.
 Work = Callable[[dict[str, Any], pymupdf.Document], Iterator[bytes]]
-"""Does a job with an open PDF, piece by piece."""
 
 
 class Fault(Exception):

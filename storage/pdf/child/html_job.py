@@ -27,6 +27,7 @@ MAX_BLOCKS = 20_000
 MAX_LISTED = 10_000
 
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+# Declarations by which a style takes an element from sight.
 _HIDING = re.compile(
     r"(?<![\w-])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
     r"|(?:left|top|text-indent)\s*:\s*-\d{4,}|clip(?:-path)?\s*:\s*(?:rect\(0|inset\((?:50|100)%)"
@@ -34,19 +35,18 @@ _HIDING = re.compile(
     r"|(?:max-)?(?:height|width)\s*:\s*[01](?:px)?)\s*(?:;|!|$))",
     re.IGNORECASE,
 )
-"""Declarations by which a style takes an element from sight."""
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _SIMPLE = re.compile(r"[.#][\w-]+")
+# Characters without a shape of their own, and those that turn the direction of writing.
 _UNSEEN = re.compile(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Characters without a shape of their own, and those that turn the direction of writing."""
+# In the id or a class of what asks for consent; trafilatura takes some for the text of a short page.
 _BANNER = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
-"""In the id or a class of what asks for consent; trafilatura takes some for the text of a short page."""
 _REFERENCE = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});?")
+# No XML can hold these, for which trafilatura would give the whole page up, nor can PostgreSQL hold NUL.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""No XML can hold these, for which trafilatura would give the whole page up, nor can PostgreSQL hold NUL."""
 _SILENT = (
     "script",
     "style",

@@ -45,6 +45,7 @@ NICENESS = 15
 # Direction of text on the page as stored ((0, 1) is down) -> rotation of the page that makes it upright.
 _ROTATIONS = {(1, 0): 0, (0, -1): 90, (-1, 0): 180, (0, 1): 270}
 
+# PyMuPDF's classes; every other one is text.
 _KINDS = {
     "title": "heading",
     "section-header": "heading",
@@ -56,7 +57,6 @@ _KINDS = {
     "page-header": "running",
     "page-footer": "running",
 }
-"""PyMuPDF's classes; every other one is text."""
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:

@@ -23,24 +23,24 @@ from rapidocr.ch_ppocr_rec import TextRecInput
 from storage.pdf.child.glyphs.line_ink import Ink, with_raised_digits, word_spans
 from storage.pdf.child.ocr_layout import Quad, SeenLine
 
+# Rows of pixels, each (blue, green, red).
 Picture = NDArray[np.uint8]
-"""Rows of pixels, each (blue, green, red)."""
 
+# What is read with less certainty is a stamp, a pattern or an unknown script more often than words.
 MIN_SCORE = 0.6
-"""What is read with less certainty is a stamp, a pattern or an unknown script more often than words."""
 
 # Lines are found in a smaller picture than they are read in, in a third of the time and half the memory: at
 # this resolution, and that of a small page in one as long as a sheet of A4 gives.
 DETECTION_DPI, MIN_DETECTION_SIDE, MAX_DETECTION_SIDE = 110, 1286, 2000
 
+# Height to width from which on a box holds text that runs down or up, or a single slim letter.
 TALL = 1.5
-"""Height to width from which on a box holds text that runs down or up, or a single slim letter."""
 
+# So many lines are read to see whether the page stands on its head: below this certainty it may.
 ASKED, SURE = 6, 0.9
-"""So many lines are read to see whether the page stands on its head: below this certainty it may."""
 
+# The spaces around a middle dot are often not seen.
 _WORD = re.compile(r"[·•]|[^\s·•]+")
-"""The spaces around a middle dot are often not seen."""
 
 _PARAMETERS = {
     "Global.log_level": "critical",

@@ -104,28 +104,28 @@ def printable_title(raw: str | None) -> str:
 class PageText:
     """One page's text with its words, and its lines as whole numbers, ready to travel."""
 
+    # Counted from 1.
     number: int
-    """Counted from 1."""
     text: str = ""
     words: WordMap = field(default_factory=WordMap)
+    # Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1.
     lines: list[int] = field(default_factory=list)
-    """Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1."""
+    # Words that are left out because they are struck out.
     struck: int = 0
-    """Words that are left out because they are struck out."""
+    # Characters whose font does not say what they are.
     unmapped: int = 0
-    """Characters whose font does not say what they are."""
 
 
 @dataclass(slots=True)
 class Row:
     """The words on one baseline, in unrotated page space."""
 
+    # Rows of one block follow each other closely; an empty line stands between blocks.
     block: int
-    """Rows of one block follow each other closely; an empty line stands between blocks."""
+    # Each is [text, x0, y0, x1, y1].
     words: list[list[Any]] = field(default_factory=list)
-    """Each is [text, x0, y0, x1, y1]."""
+    # Numbers of the words that open a further cell of the row.
     gaps: set[int] = field(default_factory=set)
-    """Numbers of the words that open a further cell of the row."""
     sizes: dict[float, int] = field(default_factory=dict)
     is_bold: bool = True
     is_level: bool = True
@@ -155,8 +155,8 @@ class _TextWriter:
 
     def __init__(self, page: PageText) -> None:
         self.parts: list[str] = []
+        # Return the text before the next word.
         self.gap = ""
-        """Return the text before the next word."""
         self._page, self._position = page, 0
         self._starts: list[int] = []
         self._ends: list[int] = []

@@ -13,14 +13,14 @@ from storage.pdf.models import Shapes
 Rect = tuple[float, float, float, float]
 Point = tuple[float, float]
 
+# Points; what is thinner is a rule.
 MIN_SIDE = 2.0
-"""Points; what is thinner is a rule."""
+# Points between two places that are meant to be one.
 NEAR = 1.5
-"""Points between two places that are meant to be one."""
+# Pieces of a line that shows data: fewer are an axis, a bracket or an arrow.
 MIN_STEPS = 3
-"""Pieces of a line that shows data: fewer are an axis, a bracket or an arrow."""
+# Shares of the figure that such a line spans.
 LINE_WIDTH, LINE_HEIGHT = 0.3, 0.03
-"""Shares of the figure that such a line spans."""
 
 
 def count_shapes(drawings: Iterable[dict[str, Any]], figure: Rect) -> Shapes:

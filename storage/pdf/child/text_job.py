@@ -22,23 +22,23 @@ from storage.pdf.child.mupdf import pymupdf
 from storage.pdf.child.page_text import PageText, PageTransform, printable_title
 from storage.text.word_boxes import SCALE
 
+# Most pixels of the longer side of what is drawn, a page or a part of it.
 MAX_SIDE = 3000
-"""Most pixels of the longer side of what is drawn, a page or a part of it."""
 
+# From this many bytes on a JPEG is tried: the page is likely a scan or a photograph.
 LARGE_PNG = 400_000
-"""From this many bytes on a JPEG is tried: the page is likely a scan or a photograph."""
 
+# What a stamp or a running title has at most: a scan may carry so much text of its own.
 FEW_WORDS = 12
-"""What a stamp or a running title has at most: a scan may carry so much text of its own."""
 
+# Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet.
 MIN_OUTLINES, MIN_PICTURE_AREA = 40, 2000.0
-"""Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet."""
 
 # Words of a page that only asks for another program, at most: Adobe's own has up to a hundred.
 MAX_NOTICE_WORDS = 150
 
+# Nobody waits for a reading as people wait for a page or an answer.
 READING_NICENESS = 10
-"""Nobody waits for a reading as people wait for a page or an answer."""
 
 _NOTICE = re.compile(r"please wait|adobe|acrobat", re.IGNORECASE)
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP

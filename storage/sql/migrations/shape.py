@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+# Table -> index -> number of rows, then rows per value of its first column, of its first two, ...
 SHAPE = {
     "document": {
         "ix_document_state": "10000 3000",
@@ -25,7 +26,6 @@ SHAPE = {
         "ix_publication_reading_id": "20000 2",
     },
 }
-"""Table -> index -> number of rows, then rows per value of its first column, of its first two, ..."""
 
 
 def write_planner_statistics(connection: Connection) -> None:

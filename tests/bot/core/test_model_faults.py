@@ -28,8 +28,8 @@ QUESTION = "When do backups run?"
 FIRST = {"text": "At 2 AM.", "quotes": [{"passage": 1, "quote": "Backups run daily at 2:00 AM"}]}
 SECOND = {"text": "A failed one again within 4 hours.", "quotes": [{"passage": 1, "quote": "within 4 hours"}]}
 REPLY = json.dumps({"sufficient": True, "claims": [FIRST, SECOND]})
+# Up to the end of the first sentence.
 HALF = REPLY[: REPLY.index(', {"text": "A failed')]
-"""Up to the end of the first sentence."""
 SHOWN = "At 2 AM."
 WHOLE = f"{SHOWN} A failed one again within 4 hours. [1]"
 BROKE_OFF = f"{SHOWN} [1]\n{WORDS.model_broke_off}\n"

@@ -46,11 +46,11 @@ from storage.sql.tables import (
     VersionRow,
 )
 
+# The lines that start no other process and load no model; the journey has the others.
 CHEAP = (
     "settings", "home", "disk", "memory", "clock", "sql", "index", "contents", "sizes", "folders", "model",
     "public-url", "tls", "sign-in", "slack", "teams",
 )  # fmt: skip
-"""The lines that start no other process and load no model; the journey has the others."""
 NOBODY = 65534
 TOKEN = {"SLACK_BOT_TOKEN": f"xoxb-{CANARY}", "SLACK_APP_TOKEN": f"xapp-{CANARY}"}
 

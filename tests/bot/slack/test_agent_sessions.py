@@ -39,8 +39,8 @@ class Slack:
     """Posts, streams, and keeps sessions as Slack documents it; these may be refused, or hang."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    # Of each session, by its thread.
     titles: dict[str, str] = field(default_factory=dict)
-    """Of each session, by its thread."""
     statuses: dict[str, str] = field(default_factory=dict)
     streaming: set[str] = field(default_factory=set)
     refusal: str = ""

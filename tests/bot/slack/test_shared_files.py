@@ -150,8 +150,8 @@ class Slack:
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
+    # Of all requests for a file, of either host.
     tokens: list[str | None] = field(default_factory=list)
-    """Of all requests for a file, of either host."""
     url: str = ""
     elsewhere: str = ""
 

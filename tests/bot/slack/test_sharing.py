@@ -28,8 +28,8 @@ class Slack:
     members: list[str] = field(default_factory=lambda: [CHANNEL])
     refusal: str = ""
     replies: list[dict[str, Any]] = field(default_factory=list)
+    # Of the next replies; 0 cuts the connection after it was taken.
     statuses: list[int] = field(default_factory=list)
-    """Of the next replies; 0 cuts the connection after it was taken."""
     whispered: list[dict[str, Any]] = field(default_factory=list)
 
     async def api(self, request: web.Request) -> web.Response:

@@ -47,12 +47,12 @@ class WebApi:
     """Keeps what was posted, with its metadata, and fails as it is told to."""
 
     url: str = ""
+    # What to answer instead of the truth; None cuts the connection after the work was done.
     faults: list[web.Response | Literal[False] | None] = field(default_factory=list)
-    """What to answer instead of the truth; None cuts the connection after the work was done."""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
+    # Where the stamps of messages begin.
     now: float = 18.0
-    """Where the stamps of messages begin."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer with a fault, or do what the method says."""

@@ -36,8 +36,8 @@ class SocketServer:
     tokens: dict[str, str | None] = field(default_factory=dict)
     refusal: str | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set: a socket that was opened is told hello.
     greets: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set: a socket that was opened is told hello."""
 
     def __post_init__(self) -> None:
         """Slack says hello at once."""

@@ -63,8 +63,8 @@ class Life:
         return Mortal(inner, self)
 
 
+# Of the process that a task belongs to.
 _current: ContextVar[Life] = ContextVar("life")
-"""Of the process that a task belongs to."""
 
 
 class Mortal:
@@ -103,8 +103,8 @@ class World:
     database: Database
     slack: StreamingSlack
     count: int = 0
+    # Message keys.
     asked: list[str] = field(default_factory=list)
-    """Message keys."""
 
     def messenger(self) -> SlackMessenger:
         """What one process posts with."""

@@ -118,8 +118,8 @@ class SharePoint:
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
+    # (path, token) of each request.
     asked: list[tuple[str, str | None]] = field(default_factory=list)
-    """(path, token) of each request."""
     url: str = ""
 
     async def file(self, request: web.Request) -> web.Response:

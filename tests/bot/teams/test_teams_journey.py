@@ -30,6 +30,7 @@ from storage.models import ChannelKey, Platform
 pytestmark = pytest.mark.engine("playground")
 
 
+# Pixels that a button's label takes up to its day, and that there are.
 WIDTHS = """(button) => {
   let label = button;
   while (label.firstElementChild) label = label.firstElementChild;
@@ -38,7 +39,6 @@ WIDTHS = """(button) => {
   range.setEnd(text, text.data.indexOf("2026-03-01") + 10);
   return [range.getBoundingClientRect().width, label.clientWidth];
 }"""
-"""Pixels that a button's label takes up to its day, and that there are."""
 
 
 @dataclass(frozen=True)

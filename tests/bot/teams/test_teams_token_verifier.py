@@ -53,8 +53,8 @@ class OpenId:
     )
     asked: int = 0
     url: str = ""
+    # Closed: it takes for ever.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    """Closed: it takes for ever."""
 
     def __post_init__(self) -> None:
         """Open for now."""

@@ -156,15 +156,15 @@ ANSWERS = dict(answers())
 class Seen:
     """What a person sees of an answer, and where it leads."""
 
+    # Line by line, what was understood first.
     words: list[str]
-    """Line by line, what was understood first."""
+    # Number in the text -> what it opens.
     marks: dict[int, str]
-    """Number in the text -> what it opens."""
+    # (label, URL), in order.
     sources: list[tuple[str, str]]
-    """(label, URL), in order."""
     is_generated: bool
+    # (link, alternative text, title), in order.
     pictures: list[tuple[str, str, str]]
-    """(link, alternative text, title), in order."""
 
 
 def uploaded(answer: Answer) -> dict[int, str]:

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.engine("chromium")
 
 LINES = ["Backups", "The backups run daily at 2:00 AM", "and are kept for a year"]
 QUOTE = "backups run daily at 2:00 AM"
+# Which of LINES the quote stands in.
 LINE = 1
-"""Which of LINES the quote stands in."""
 COLUMN = LINES[LINE].index(QUOTE)
 
 
@@ -35,15 +35,15 @@ class Rectangle:
         return self.x0 <= other.x0 and self.y0 <= other.y0 and self.x1 >= other.x1 and self.y1 >= other.y1
 
 
+# Where the body of the quoted letters is printed, by the PDF's own operators: base line to mid-height.
 QUOTED = Rectangle(
     LEFT + COLUMN * ADVANCE,
     HEIGHT - TOP + LINE * LEADING - 0.55 * SIZE,
     LEFT + (COLUMN + len(QUOTE)) * ADVANCE,
     HEIGHT - TOP + LINE * LEADING,
 )
-"""Where the body of the quoted letters is printed, by the PDF's own operators: base line to mid-height."""
+# No mark may reach farther: neighbouring words and lines begin there.
 AROUND = Rectangle(QUOTED.x0 - 3, QUOTED.y0 - 8, QUOTED.x1 + 3, QUOTED.y1 + 6)
-"""No mark may reach farther: neighbouring words and lines begin there."""
 
 
 @pytest.fixture
@@ -401,8 +401,8 @@ async def test_an_empty_console_names_the_folder_to_drop_into(
     assert "Drop a PDF to begin" in await page.inner_text("#headline")
 
 
+# All quarters of the page are there.
 QUARTERS = "() => [...document.querySelectorAll('.sharp img')].every(one => one.complete && one.naturalWidth)"
-"""All quarters of the page are there."""
 
 
 @pytest.mark.long

@@ -23,8 +23,8 @@ GET = b"GET /ok HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF = b"GET /ok HTTP/1.1\r\nHo"
 HALF_BODY = b"POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf"
 Opened = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+# Of the test that runs.
 _writers: list[asyncio.StreamWriter] = []
-"""Of the test that runs."""
 
 
 class Limited(TestServer):

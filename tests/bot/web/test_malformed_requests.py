@@ -16,8 +16,8 @@ from harness.tables import for_each
 from bot.metrics.service_metrics import ServiceMetrics
 from bot.web.security import EVERYWHERE
 
+# As long as a link's.
 TOKEN = "CANARY-" + "A" * 105
-"""As long as a link's."""
 OWN = {"X-Footnote-Console": "1", "Content-Type": "application/json"}
 
 

@@ -25,8 +25,8 @@ from storage.models import Channel, ChannelKey, CitationRecord, Page, Platform, 
 from storage.sql.tables import CitationRow, DocumentRow
 
 QUOTE = "backups run daily at 2:00 AM"
+# What may stand behind a link.
 EVERY_ADDRESS = ["", "/1", "/p/2@1x", "/file.pdf", "/search?q=backups", "/search"]
-"""What may stand behind a link."""
 PAGES = [["Backup policy"], ["Schedule", f"All {QUOTE}", "and are kept a year"], ["Restore", "<b>bold</b>"]]
 
 

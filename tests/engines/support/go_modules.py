@@ -54,8 +54,8 @@ class GoModule:
     path: str
     version: str
     checksum: str
+    # The only folder or file of it that is kept.
     part: str = "."
-    """The only folder or file of it that is kept."""
 
     @property
     def folder(self) -> Path:

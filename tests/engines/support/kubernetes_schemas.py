@@ -16,14 +16,14 @@ import yaml
 Json = dict[str, Any]
 
 PREFIX = "#/definitions/"
+# kubeconform's name of a kind's file, as in deployment-apps-v1.json.
 LOCATION = "{{ .ResourceKind }}{{ .KindSuffix }}.json"
-"""kubeconform's name of a kind's file, as in deployment-apps-v1.json."""
 NUMBERS = {"type": ["string", "number"]}
+# What the document calls a string and the server takes as a number, too.
 SCALARS: Mapping[str, Json] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": NUMBERS,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": ["string", "integer"]},
 }
-"""What the document calls a string and the server takes as a number, too."""
 
 
 def write_schemas(openapi: Json, kinds: Iterable[tuple[str, str]], folder: Path) -> None:

@@ -8,11 +8,11 @@ import socket
 from collections import deque
 from contextlib import suppress
 
+# Below the ports that the kernel hands out by itself; so many for each process of a parallel run.
 FIRST, EACH = 20_000, 3_000
-"""Below the ports that the kernel hands out by itself; so many for each process of a parallel run."""
 
+# Whoever got one of these may not listen there yet.
 _given: deque[int] = deque(maxlen=100)
-"""Whoever got one of these may not listen there yet."""
 
 
 def free_port() -> int:

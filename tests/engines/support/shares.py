@@ -22,8 +22,8 @@ from ingestion.sources.shares.registry import open_share
 from ingestion.sources.shares.settings import ShareSettings
 
 HOST = "127.0.0.1"
+# How long a source of a test waits for a silent server; the least that a loaded machine never needs.
 SHARE_SECONDS = 10.0
-"""How long a source of a test waits for a silent server; the least that a loaded machine never needs."""
 
 
 class Place(Protocol):

@@ -33,23 +33,24 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 
 _PROJECT = Path(__file__).with_name("slack_schemas")
+# The name, as a method, of a reply to a click or a command.
 RESPONSE_URL = "response_url"
-"""The name, as a method, of a reply to a click or a command."""
+# What such a reply has beside the arguments of a message.
 _REPLY = {"response_type", "replace_original", "delete_original"}
-"""What such a reply has beside the arguments of a message."""
+# They are called without anything, or by tests alone.
 _WITHOUT_SCHEMA = {"auth.test", "apps.connections.open", "conversations.open"}
-"""They are called without anything, or by tests alone."""
+# What Slack's types leave out of a method. Previews are refused in updates as in posts, wherever Slack heeds
+# that. The words for who cannot see a picture are ``alt_txt`` in Slack's reference and in slack_sdk.
 _UNTYPED = {
     "chat.update": {"unfurl_links", "unfurl_media"},
     "files.getUploadURLExternal": {"alt_txt"},
 }
-"""What Slack's types leave out of a method. Previews are refused in updates as in posts, wherever Slack heeds
-that. The words for who cannot see a picture are ``alt_txt`` in Slack's reference and in slack_sdk."""
 
+# Of all blocks: Slack was seen to refuse a message at about 13,200.
 MAX_MESSAGE_CHARS = 13_000
-"""Of all blocks: Slack was seen to refuse a message at about 13,200."""
 MAX_BLOCKS, MAX_VIEW_BLOCKS, MAX_TEXT, MAX_ALT_TEXT, MAX_URL = 50, 100, 40_000, 1000, 3000
 MAX_PROMPTS = 4
+# Longest text by the type of what holds it and its key there, in characters.
 _CHARS = {
     ("plain_text", "text"): 3000,
     ("mrkdwn", "text"): 3000,
@@ -66,7 +67,7 @@ _CHARS = {
     ("markdown", "text"): 12_000,
     ("task_update", "title"): 256,
 }
-"""Longest text by the type of what holds it and its key there, in characters."""
+# Most items by the same; there is one at least.
 _COUNTS = {
     ("actions", "elements"): 25,
     ("context", "elements"): 10,
@@ -76,7 +77,6 @@ _COUNTS = {
     ("static_select", "options"): 100,
     ("table", "rows"): 100,
 }
-"""Most items by the same; there is one at least."""
 _OPTION_CHARS = {"text": 75, "value": 150, "description": 75}
 _ADDRESSES = ("url", "image_url", "thumb_url", "title_url", "icon_url", "video_url")
 

@@ -22,10 +22,10 @@ class Faults:
     """What fails now; nothing to begin with."""
 
     index_is_down: bool = False
+    # Writes that still end without anybody knowing what was kept.
     unknown_writes: int = 0
-    """Writes that still end without anybody knowing what was kept."""
+    # Publications that still turn out to lack a chunk.
     incomplete_seals: int = 0
-    """Publications that still turn out to lack a chunk."""
     embedder_is_away: bool = False
     reader_does_not_start: bool = False
     disk_is_full: bool = False

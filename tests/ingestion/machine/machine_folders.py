@@ -17,8 +17,8 @@ CONSONANTS = "bcdfghjklm"
 class Paper:
     """One content."""
 
+    # In each of its chunks and in no other paper's; None when the content cannot be read.
     word: str | None
-    """In each of its chunks and in no other paper's; None when the content cannot be read."""
     data: bytes
 
     @property
@@ -49,12 +49,12 @@ class Place:
     """A folder that people change, and that may be away."""
 
     root: Path
+    # Where it is while it is away.
     aside: Path
-    """Where it is while it is away."""
+    # What lies in it, also while it is away.
     papers: dict[str, Paper] = field(default_factory=dict)
-    """What lies in it, also while it is away."""
+    # ``missing``, ``unreadable`` (a file stands in its place) or ``empty``; None while all is well.
     outage: str | None = None
-    """``missing``, ``unreadable`` (a file stands in its place) or ``empty``; None while all is well."""
 
     @property
     def is_healthy(self) -> bool:

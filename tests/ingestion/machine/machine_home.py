@@ -68,8 +68,8 @@ class Bench:
     """What is slow to start and serves every example: an event loop and the limited child."""
 
     databases: Databases
+    # Connects to the index that all examples share; None: each home has an embedded one.
     connect: Awaitable[Index] | None = None
-    """Connects to the index that all examples share; None: each home has an embedded one."""
     runner: asyncio.Runner = field(default_factory=asyncio.Runner)
     examples: int = 0
     steps: int = 0

@@ -21,8 +21,8 @@ from storage.folders.folder_passwords import FolderPasswords
 from storage.web_pages.page_store import WebPageStore
 from storage.web_pages.web_sources import WebSourcesFile
 
+# Most tokens of a chunk and the embedder of each generation.
 GENERATIONS = ((50, "vectors_one"), (50, "vectors_two"), (60, "vectors_one"))
-"""Most tokens of a chunk and the embedder of each generation."""
 
 
 class Crash(BaseException):
@@ -73,8 +73,8 @@ class Life:
     def __init__(self, home: MachineHome, wish: Wish, generation: int) -> None:
         """Read in one of ``GENERATIONS``."""
         self.generation = generation
+        # Folder -> files that its last complete look did not see.
         self.missed: dict[int, set[str]] = {}
-        """Folder -> files that its last complete look did not see."""
         self._home = home
         self._wish = wish
         self._schedule = HandSchedule()

@@ -10,13 +10,13 @@ from machine_folders import BY_SHA256, Paper, Place, Wish
 from machine_life import Life
 from machine_witness import Answer, Folder
 
+# Less than a deleted document can be brought back for.
 GRACE_HOURS = 20.0
-"""Less than a deleted document can be brought back for."""
+# Of a channel's documents: more may not vanish from a folder at once without a word.
 SHARE = 0.5
-"""Of a channel's documents: more may not vanish from a folder at once without a word."""
 
+# (name of a place, file in it).
 Key = tuple[str, str]
-"""(name of a place, file in it)."""
 
 
 @dataclass
@@ -24,10 +24,10 @@ class Taken:
     """A settled file that is taken away."""
 
     paper: Paper
+    # Folder -> document.
     documents: dict[int, UUID]
-    """Folder -> document."""
+    # How much longer it surely can be brought back, wherever the clocks go.
     hours: float = GRACE_HOURS
-    """How much longer it surely can be brought back, wherever the clocks go."""
 
 
 class Model:
@@ -35,18 +35,18 @@ class Model:
 
     def __init__(self, wish: Wish) -> None:
         self._wish = wish
+        # What answered when somebody last asked.
         self.answers: dict[UUID, Answer] = {}
-        """What answered when somebody last asked."""
+        # The last answers of documents that were rightly deleted.
         self.ended: dict[UUID, Answer] = {}
-        """The last answers of documents that were rightly deleted."""
+        # Publications of which the index has lost something that is not mended yet.
         self.damaged: set[UUID] = set()
-        """Publications of which the index has lost something that is not mended yet."""
+        # Files that nothing but a rename has touched since all was settled: folder -> document.
         self.identities: dict[Key, dict[int, UUID]] = {}
-        """Files that nothing but a rename has touched since all was settled: folder -> document."""
+        # Those of them that were taken away, and may come back as the documents they were.
         self._away: dict[Key, Taken] = {}
-        """Those of them that were taken away, and may come back as the documents they were."""
+        # Those of them that have exchanged names: who loses the other looks as if it had replaced it.
         self._swapped: set[Key] = set()
-        """Those of them that have exchanged names: who loses the other looks as if it had replaced it."""
         self._ever: set[tuple[str, str]] = set()
 
     def note_wish(self) -> None:

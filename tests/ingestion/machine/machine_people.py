@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 PLACES = st.sampled_from((ALPHA, BETA, LIBRARY))
 FILES = st.sampled_from(NAMES)
+# Chooses among whatever there is at the moment.
 ANY = st.integers(0, 11)
-"""Chooses among whatever there is at the moment."""
 
 
 class People(RuleBasedStateMachine):
@@ -37,8 +37,8 @@ class People(RuleBasedStateMachine):
         self.clocks = ExitStack()
         self.lives: list[Life] = []
         self.crashes = 0
+        # By which clocks were set back since everything settled.
         self.hours_back = 0
-        """By which clocks were set back since everything settled."""
         self.taken: list[tuple[str, str, Paper]] = []
         self.may_end: set[UUID] = set()
 

@@ -19,10 +19,10 @@ from storage.models import TenantName
 
 T = TypeVar("T")
 
+# A reading that is met by ten deaths is given up, which is right and not what is tested here.
 MOST_CRASHES = 8
-"""A reading that is met by ten deaths is given up, which is right and not what is tested here."""
+# Looks at everything, 40 s apart, until all must be as the folders say.
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 15
-"""Looks at everything, 40 s apart, until all must be as the folders say."""
 
 
 class FolderMachine(People):

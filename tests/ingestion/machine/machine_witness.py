@@ -35,8 +35,8 @@ class Answer:
     publication: UUID
     version_id: int
     sha256: str
+    # Whether every chunk of it was found.
     is_whole: bool
-    """Whether every chunk of it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Folder:
     asked: frozenset[UUID]
     approved: frozenset[UUID]
     documents: dict[str, UUID]
+    # Those documents, deleted ones too, that answer or ever did.
     answered: frozenset[UUID]
-    """Those documents, deleted ones too, that answer or ever did."""
 
 
 class Witness:

@@ -17,21 +17,21 @@ from hypothesis.stateful import run_state_machine_as_test
 from machine_home import Bench, Databases, PostgresCopies, SqliteFiles
 from machine_rules import FolderMachine
 
+# Of the short run and of the long one.
 EXAMPLES = {
     "embedded/SQLite": (3, 20),
     "embedded/PostgreSQL": (2, 6),
     "Weaviate/SQLite": (1, 2),
     "Weaviate/PostgreSQL": (1, 2),
 }
-"""Of the short run and of the long one."""
 STEPS = 20
+# On each of the four pairs.
 SOAK_EXAMPLES, SOAK_STEPS = 5000, 50
-"""On each of the four pairs."""
 ENGINES = {"Weaviate": "weaviate", "PostgreSQL": "postgres"}
 
 
+# Each engine once.
 DAILY = ("embedded/SQLite", "Weaviate/PostgreSQL")
-"""Each engine once."""
 
 
 def _marks(pair: str) -> list[pytest.MarkDecorator]:

@@ -30,8 +30,8 @@ FILES = {
     )
     for number in range(3)
 }
+# One page each: to lay one out takes a second of computing.
 SHORT_FILES = {name: pdf(f"Leave\nThe marzipan leave of {name} has 4 days.") for name in FILES}
-"""One page each: to lay one out takes a second of computing."""
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from ingestion.sources.scan_report import MAX_STRANGERS, safe_name
 
 T = TypeVar("T")
 CAPABILITY_VERSION = 0x20080522
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root read everything.
 OVERRIDES = 1 << 1 | 1 << 2
-"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: what lets root read everything."""
 
 
 def scan(root: Path) -> Scan:

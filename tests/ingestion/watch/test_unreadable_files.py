@@ -20,8 +20,8 @@ from ingestion.watch.watched_folder import PlaceScanner, WatchedFolder
 from storage.documents.arrivals import Arrivals
 from storage.folders.folders import Folders
 
+# A regular file whose first byte nobody can read: the kernel answers EIO, as a damaged disk does.
 OWN_MEMORY = Path("/proc/self/mem")
-"""A regular file whose first byte nobody can read: the kernel answers EIO, as a damaged disk does."""
 
 
 def damaged() -> ScannedFile:

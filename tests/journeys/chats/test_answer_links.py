@@ -11,9 +11,9 @@ from harness.program import SAMPLES, Program
 from playwright.async_api import Page
 
 CHANNEL = f"sl_{TEAM}_{IT}"
+# How far down the page the mark is, wherever the page was scrolled to.
 DOWN = """() => ["#hit", ".paper img"].map(one => document.querySelector(one).getBoundingClientRect().top)
     .reduce((mark, picture) => mark - picture)"""
-"""How far down the page the mark is, wherever the page was scrolled to."""
 
 
 def source_buttons(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -23,8 +23,8 @@ CAPTION = "Figure 1. Emissions of carbon dioxide by year"
 QUESTION = "Show me the emissions chart"
 TABLE_QUESTION = "Show me the table of backup schedules"
 TABLE = "Table 1. What is backed up, and for how long it is kept"
+# So many pictures were fetched and drawn.
 SHOWN = "most => [...document.images].filter(one => one.complete && one.naturalWidth > 300).length >= most"
-"""So many pictures were fetched and drawn."""
 
 
 def pictures(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -24,11 +24,11 @@ from storage.models import ChannelKey, Platform
 
 DEVELOPMENT = {"FOOTNOTE_TEAMS_DEVELOPMENT": "true", "FOOTNOTE_RECEIPTS": "off"}
 LIBRARY = "library/policies"
+# Teams has it and has not named it to us: nobody can write over it.
 ORPHANS = {"amid-placeholder": 1}
-"""Teams has it and has not named it to us: nobody can write over it."""
 STREAM_POINTS = [one for one in ANSWER_POINTS if "card" not in one]
+# Nobody can tell whether it was posted, so it is not posted again.
 CARDS = {"before-card": 0}
-"""Nobody can tell whether it was posted, so it is not posted again."""
 
 
 def end_leases(program: Program) -> None:

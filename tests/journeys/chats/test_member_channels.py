@@ -19,8 +19,8 @@ from bot.core.models import Language
 from bot.core.wording import reply_words
 
 Record = Callable[[str, object], None]
+# (office, person, reply to their first question) -> all that they are shown by it.
 Way = Callable[[MemberOffice, str, str], Awaitable[str]]
-"""(office, person, reply to their first question) -> all that they are shown by it."""
 
 HARVEST, FERRY, MUSEUM, ORCHARD, TUNNEL = ROOMS
 MEMBERS: dict[str, tuple[Room, ...]] = {

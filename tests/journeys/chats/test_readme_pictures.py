@@ -19,14 +19,14 @@ from storage.models import ChannelKey, Platform
 SLACK_QUESTION, SLACK_WORDS = "How is a backup checked every day?", "form IT-04-A"
 TEAMS_QUESTION, TEAMS_WORDS = "Who tests the backups, and how often?", "Once in every quarter"
 MAX_BYTES = 150_000
+# Pixels around what is shown.
 MARGIN = 4
-"""Pixels around what is shown."""
+# Pixels of a picture for one of the page.
 SHARPNESS = 1.5
-"""Pixels of a picture for one of the page."""
+# What these servers say of blocks that they cannot draw, and the platforms can.
 HIDE_EXCUSES = """() => [...document.querySelectorAll("*")]
     .filter(one => !one.children.length && /context_actions|not supported yet/.test(one.textContent))
     .forEach(one => { one.style.display = "none" })"""
-"""What these servers say of blocks that they cannot draw, and the platforms can."""
 WIDE_THREAD = """() => { document.querySelector(".thread-pane").style.width = "520px" }"""
 
 

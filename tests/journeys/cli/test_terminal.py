@@ -12,8 +12,8 @@ from harness.program import Program
 from harness.terminal import on_terminal
 from samples.paper import pdf
 
+# Of each file of a folder that takes a while to read.
 PAGES = 40
-"""Of each file of a folder that takes a while to read."""
 
 
 def test_the_list_of_folders_says_when_the_map_is_not_followed(program: Program) -> None:

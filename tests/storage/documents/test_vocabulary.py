@@ -15,8 +15,8 @@ from storage.documents.vocabulary import Vocabularies
 from storage.files.reading_files import ReadingFiles
 from storage.models import Chunk
 
+# Every reading's own title; its file's name counts beside it.
 NAMES = {"the", "title"}
-"""Every reading's own title; its file's name counts beside it."""
 
 
 @pytest.fixture

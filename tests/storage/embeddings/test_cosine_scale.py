@@ -11,8 +11,8 @@ from storage.embeddings.base import QueryEmbedder
 from storage.embeddings.cosine_scale import DEVIATION, MEAN, PAIRS, CosineScale, moments
 from storage.embeddings.onnx_embedder import BundledEmbedder
 
+# Length of what all squashed vectors have in common: their cosines begin at 0.8.
 SHARED = 2.0
-"""Length of what all squashed vectors have in common: their cosines begin at 0.8."""
 
 
 class SquashedEmbedder(QueryEmbedder):

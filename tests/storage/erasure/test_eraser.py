@@ -57,8 +57,8 @@ from storage.sql.tables import (
 )
 from storage.web_pages.page_store import WebPageStore
 
+# In all that is to go; in all that is to stay.
 CANARY, OTHER = "quaggazephyr", "heronmosaic"
-"""In all that is to go; in all that is to stay."""
 ANNA, BEN = "slack:T1ABC:U1ANNA", "slack:T1ABC:U1BEN"
 SLACK = (Platform.SLACK,)
 ACTION = AuditedAction("local", "erase", "sl_T1ABC_C1ABC", "1")

@@ -15,8 +15,8 @@ from storage.settings import StorageSettings
 from storage.sql.tables import SQLModel
 
 PAGE = ROOT / "docs" / "erasure.md"
+# What the code makes in a home, by its text or by a constant.
 IN_HOME = re.compile(r'\b_?home(?:_path|\.absolute\(\))? / (?:"([^"]+)"|([A-Z_]+)\b)')
-"""What the code makes in a home, by its text or by a constant."""
 PRESETS = {
     variable: room.model_fields[field].default
     for room in (StorageSettings, IngestionSettings, BotSettings)

@@ -36,8 +36,8 @@ CHUNKS = [
     for number, sections in enumerate([(), ((0, ("A", "B")), (18, ("A", "C"))), ()])
 ]
 
+# Of the chunks, and behind them of the figures.
 VECTORS = np.eye(5, 4, dtype=np.float32)
-"""Of the chunks, and behind them of the figures."""
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from storage.models import TenantName
 from storage.text.analyzer import analyze
 
 ALL = Filters()
+# Another embedder's space.
 OTHER = "endpoint_0123456789abcdef"
-"""Another embedder's space."""
 
 
 def places(hits: list[Hit]) -> list[int]:

@@ -18,8 +18,8 @@ from storage.index.base import Hit, Index
 from storage.index.live_index import LiveIndex, SearchHits
 from storage.models import Channel, LivePublication, Platform, Rung, TenantName
 
+# How many ask at the same time, and how often each of them does.
 ASKERS, QUESTIONS = 4, 50
-"""How many ask at the same time, and how often each of them does."""
 
 
 class Publications:

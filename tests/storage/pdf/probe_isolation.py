@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 from storage.pdf import landlock, sandbox, seccomp
 
+# Does not stop who is traced, and ends with the tracer.
 PTRACE_SEIZE = 0x4206
-"""Does not stop who is traced, and ends with the tracer."""
 CALLS = {"x86_64": {"unshare": 272, "io_uring": 425}, "aarch64": {"unshare": 97, "io_uring": 425}}
 NUMBERS = CALLS[platform.machine()]
 X32_GETPID = 0x40000000 | 39

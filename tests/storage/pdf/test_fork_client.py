@@ -16,8 +16,8 @@ from storage.pdf.fork_client import ForkServerClient, ForkServerPool
 from storage.task_group import cancel_and_wait
 
 JOB = {"do": "render", "page": 1, "dpi": 72, "memory": 400 * 1024 * 1024, "seconds": 5}
+# Its child ends at once, with an error or with a sentence that says why.
 STARVED = {**JOB, "memory": 1}
-"""Its child ends at once, with an error or with a sentence that says why."""
 
 
 async def test_a_program_starts_at_its_first_job_and_is_closed_when_idle(pdfs: Path) -> None:

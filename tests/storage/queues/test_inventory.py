@@ -16,8 +16,8 @@ from storage.queues.planner import Generations
 from storage.sql.database import Database
 from storage.sql.tables import FactRow
 
+# More than PostgreSQL takes in one statement.
 MANY = 70_000
-"""More than PostgreSQL takes in one statement."""
 
 
 async def test_an_index_may_hold_more_strays_than_a_statement_names(database: Database) -> None:

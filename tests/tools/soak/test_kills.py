@@ -14,8 +14,8 @@ from tools.soak.checks.targets import RANDOM, SERVER
 from tools.soak.rounds.kills import REPORT, kill_often
 from tools.soak.rounds.pairs import PAIRS, Pair
 
+# On each of the four pairs: 40 kills in all.
 KILLS = 10
-"""On each of the four pairs: 40 kills in all."""
 WITH_SERVERS = ("after-batch", "before-seal", "after-seal", "after-flip", "after-removal")
 WITH_LAYOUT = ("after-layout", "after-vectors", "before-write")
 WITH_FILES = [point for point in POINTS if point not in WITH_SERVERS + WITH_LAYOUT]

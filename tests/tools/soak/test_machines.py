@@ -41,16 +41,16 @@ from tools.soak.rounds.world import FEWEST, LARGE, World
 
 CONSOLE, SLACK = "handbook", "C0ITOPS01"
 CUT_SECONDS, SLOW_SECONDS, DOWN_SECONDS = 8.0, 10.0, 2.0
+# Milliseconds by which each answer of an engine is late on a slow link.
 LATENCY, JITTER = 400, 100
-"""Milliseconds by which each answer of an engine is late on a slow link."""
 CHANGE_EVERY = 1.5
 MOST_FILES = 14
 # How much longer an ask that fails may take than one that landed before any fault: an engine is given up
 # after five seconds, and processors are shared.
 MAX_FAILED_SECONDS = 20.0
 NO_FAULT = "no fault"
+# Makes readings of another generation, as a new release's reader does: all PDFs are read again.
 NEXT_VERSION = {"FOOTNOTE_CHUNK_TOKENS": "70"}
-"""Makes readings of another generation, as a new release's reader does: all PDFs are read again."""
 
 
 @dataclass
@@ -63,8 +63,8 @@ class Run:
     audit: Audit
     asking: Asking
     phases: dict[str, float] = field(default_factory=dict)
+    # Links that another bot had made.
     opened: int = 0
-    """Links that another bot had made."""
 
     async def play(self) -> None:
         """Every fault once, while files change and people ask."""

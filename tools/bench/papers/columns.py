@@ -13,8 +13,8 @@ from tools.bench.papers.wording import openings, paragraph
 
 GUTTER = 20
 SIZE = 9.5
+# So many words reach beyond the first line: a text torn line by line does not hold them.
 WORDS = 14
-"""So many words reach beyond the first line: a text torn line by line does not hold them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from tools.bench.papers.pictures import decorate, logo, note, photo
 from tools.bench.papers.sheet import BOLD, MARGIN, WIDTH, Paper, fractions, label, wrapped, write
 from tools.bench.papers.wording import openings, paragraph
 
+# The last page of a report has no figure.
 REPORTS, PAGES = 12, 5
-"""The last page of a report has no figure."""
 
 INNER = WIDTH - 2 * MARGIN
 DRAWINGS: tuple[tuple[str, charts.Draw], ...] = (

@@ -12,8 +12,8 @@ import pymupdf
 WIDTH, HEIGHT = 595, 842
 MARGIN = 60
 BODY, BOLD = "helv", "hebo"
+# Distance of two baselines in font sizes.
 LEADING = 1.3
-"""Distance of two baselines in font sizes."""
 
 GREY = (0.45, 0.45, 0.45)
 INK = (0, 0, 0)

@@ -72,16 +72,16 @@ class Look:
     """How a table is set."""
 
     widths: tuple[int, ...]
+    # Lines around every cell.
     ruled: bool = False
-    """Lines around every cell."""
+    # Three horizontal rules: above and below the head, and at the end.
     booked: bool = False
-    """Three horizontal rules: above and below the head, and at the end."""
+    # Every second row on a tint.
     banded: bool = False
-    """Every second row on a tint."""
     size: float = 9
     is_head_bold: bool = True
+    # Columns from here on are aligned to the right.
     right_from: int = 99
-    """Columns from here on are aligned to the right."""
 
 
 def draw(page: Any, x: float, y: float, rows: Rows, look: Look) -> float:

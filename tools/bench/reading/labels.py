@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "labels"
+# Number of a page, as text, -> what stands there.
 Pages = Mapping[str, Any]
-"""Number of a page, as text, -> what stands there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
     """File below its folder -> labelled pages, for each kind of label."""
 
+    # ``headings``; ``plain`` ones, set like the text around them; ``doubtful`` ones, which never count.
     headings: Mapping[str, Mapping[str, Pages]]
-    """``headings``; ``plain`` ones, set like the text around them; ``doubtful`` ones, which never count."""
+    # Tables of a page as rows of cells; null where a merged cell goes on.
     tables: Mapping[str, Pages]
-    """Tables of a page as rows of cells; null where a merged cell goes on."""
+    # Snippets of a page as a careful person comes upon them.
     order: Mapping[str, Pages]
-    """Snippets of a page as a careful person comes upon them."""
+    # Boxes of a page with their captions; a doubtful one is neither asked for nor held against a reader.
     figures: Mapping[str, Pages]
-    """Boxes of a page with their captions; a doubtful one is neither asked for nor held against a reader."""
 
     def pages(self) -> dict[str, list[int]]:
         """Every labelled file and its labelled pages."""

@@ -14,8 +14,8 @@ from tools.bench.reading.measures.sentences import PrintedWord, Words
 from tools.bench.reading.seen import Area, Readout, Seen
 
 PROGRAM = Path(__file__).parents[1] / "library_program.py"
+# File, as the labels name it, -> where it lies and which of its pages to read.
 Files = Mapping[str, tuple[Path, Sequence[int]]]
-"""File, as the labels name it, -> where it lies and which of its pages to read."""
 
 
 def read_with(library: str, files: Files) -> Readout:

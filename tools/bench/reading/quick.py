@@ -19,8 +19,8 @@ from storage.settings import StorageSettings
 from storage.text.token_counts import TOKENIZER, PieceCounter, bundled
 from tools.bench.reading.seen import Readout, Seen
 
+# Tokens of a chunk and word pieces of the embedder, as the service has them.
 LIMIT, WINDOW = 400, 256
-"""Tokens of a chunk and word pieces of the embedder, as the service has them."""
 
 
 @dataclass(frozen=True, slots=True)

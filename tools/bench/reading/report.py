@@ -24,8 +24,8 @@ class Row:
     what: str
     bar: str
     values: Mapping[str, str]
+    # None: nothing is asked for.
     is_met: bool | None = None
-    """None: nothing is asked for."""
 
 
 @dataclass(frozen=True, slots=True)

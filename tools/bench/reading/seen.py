@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+# A table, row by row; None where a merged cell of a label goes on.
 Rows = Sequence[Sequence[str | None]]
-"""A table, row by row; None where a merged cell of a label goes on."""
 
 _TORN = re.compile(r"(?<=[^\W\d_])[-\u00ad]\s+(?=[^\W\d_])")
 _QUOTES = str.maketrans("’‘“”", "''\"\"")
@@ -51,8 +51,8 @@ class Seen:
 
     headings: Sequence[tuple[int, str]] = ()
     tables: Mapping[int, Sequence[Rows]] = field(default_factory=dict)
+    # In reading order.
     text: Mapping[int, str] = field(default_factory=dict)
-    """In reading order."""
     figures: Mapping[int, Sequence[Area]] = field(default_factory=dict)
 
     @classmethod
@@ -70,11 +70,11 @@ class Seen:
 class Readout:
     """What a reader has seen in all of them, and what that took."""
 
+    # File, as the labels name it, -> what was seen.
     seen: Mapping[str, Seen]
-    """File, as the labels name it, -> what was seen."""
     pages: int
+    # CPU seconds, without the start of the program.
     seconds: float
-    """CPU seconds, without the start of the program."""
 
 
 def normalised(text: str) -> str:

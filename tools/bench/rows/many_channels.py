@@ -31,8 +31,8 @@ from tools.bench.timing import middle_and_slow, take_turns
 CHUNKS, PAGES = 1000, 20
 TURNS, WARMED_BY = 100, 5
 LONGEST, MOST_TIMES = 50.0, 1.5
+# Seconds.
 TOLD_EVERY = 10.0
-"""Seconds."""
 
 
 async def bench_growth(work: Path, channels: int) -> list[Figure]:

@@ -25,12 +25,12 @@ from tools.bench.service import Service, serving
 from tools.bench.timing import Turns, middle_and_slow, take_turns
 
 VIEWS, SEARCHES, QUESTIONS, WARMED_BY = 40, 20, 40, 5
+# Milliseconds of a page; times that a question may take beside somebody who turns pages.
 LONGEST, MOST_DELAY = 500.0, 2.0
-"""Milliseconds of a page; times that a question may take beside somebody who turns pages."""
+# Of the picture that a page is opened with.
 DPI = 132
-"""Of the picture that a page is opened with."""
+# Characters of a quote.
 QUOTED = 60
-"""Characters of a quote."""
 
 
 async def bench_viewer(work: Path, pages: int) -> list[Figure]:

@@ -22,8 +22,8 @@ from tools.bench.figures import Figure
 from tools.bench.timing import middle_and_slow, take_turns
 
 VIEWS = 20
+# Of the picture that a page is opened with.
 DPI = 132
-"""Of the picture that a page is opened with."""
 ROOM = 1 << 30
 
 

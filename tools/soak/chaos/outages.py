@@ -16,8 +16,8 @@ from engines.support.shares import ServedFolder, ShareServer
 DISK = "512m"
 FULL_SECONDS = (3.0, 8.0)
 AWAY_SECONDS = (4.0, 12.0)
+# By how much the clock is wrong after a jump.
 AHEAD_SECONDS = (-7200.0, -90.0, 0.0, 90.0, 7200.0)
-"""By how much the clock is wrong after a jump."""
 
 
 class SmallDisk:

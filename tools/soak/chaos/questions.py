@@ -16,15 +16,15 @@ from fakes.model_server import Handler, always, completion, response, slowly, st
 from fakes.slack_events import BOT, TEAM, Signed, envelope
 
 ACKNOWLEDGED = 200
+# Share of events that come twice, as Slack repeats what it thinks was lost.
 REPEATED = 0.1
-"""Share of events that come twice, as Slack repeats what it thinks was lost."""
+# Without a single answer, or anything else that moves; then what is left is lost.
 PATIENCE_SECONDS = 180.0
-"""Without a single answer, or anything else that moves; then what is left is lost."""
 HANG_SECONDS = 30.0
+# Of a slow reply, each half a second.
 SLOW_BYTES = 1500
-"""Of a slow reply, each half a second."""
+# Before an event is sent again.
 MAX_REST_SECONDS = 8.0
-"""Before an event is sent again."""
 _LINE = re.compile(r"zq\w+zq zq\w+zq [^.\n]*\.")
 _PASSAGE = re.compile(r"<passage (\d+) ")
 
@@ -38,8 +38,8 @@ class Questions:
     chance: Random
     patience: float = PATIENCE_SECONDS
     acknowledged_at: dict[str, float] = field(default_factory=dict)
+    # Replies that are neither an acknowledgement nor "try again".
     refusals: list[str] = field(default_factory=list)
-    """Replies that are neither an acknowledgement nor "try again"."""
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
     _count: int = 0
 

@@ -36,12 +36,12 @@ from tools.soak.rounds.round import MOST_FILES, Round, background, open_audit
 from tools.soak.rounds.world import LIBRARY, World
 
 SIGNING_SECRET = "secret-of-the-soak"
+# Of a round's time; then one process lives on, whose memory is measured.
 KILLING_SHARE = 0.4
-"""Of a round's time; then one process lives on, whose memory is measured."""
 HOSTILE_A_MINUTE = 4
 STOP_SECONDS = 300.0
+# Questions at once.
 BURST = (4, 16)
-"""Questions at once."""
 
 
 @dataclass
@@ -55,8 +55,8 @@ class ChaosRound(Round):
     webdav: RealWebdav = field(kw_only=True)
     counts: ChaosTally = field(kw_only=True, default_factory=ChaosTally)
     is_share_away: bool = False
+    # Held while a file is changed: the share does not go meanwhile.
     handling: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a file is changed: the share does not go meanwhile."""
 
     async def storm(self, seconds: float) -> None:
         """Let everything go wrong for so long, then let all come to rest, and compare."""

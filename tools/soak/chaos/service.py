@@ -16,8 +16,8 @@ from harness.waiting import until
 
 from tools.soak.rounds.process import Life
 
+# Far more than it takes, with pauses of a full disk, on a machine that is busy with other work.
 READY_SECONDS = 600.0
-"""Far more than it takes, with pauses of a full disk, on a machine that is busy with other work."""
 SAMPLE_SECONDS = 1.0
 RESTART_SECONDS = 1.0
 OK = 200
@@ -28,13 +28,13 @@ class Service:
     """The one process that serves a home."""
 
     settings: Mapping[str, str]
+    # Of its log, which does not lie on the disk that gets full.
     folder: Path
-    """Of its log, which does not lie on the disk that gets full."""
     port: int = field(default_factory=free_port)
     kills: int = 0
     faults: list[str] = field(default_factory=list)
+    # Bytes of memory of the process that runs, one a second since it was ready.
     samples: list[float] = field(default_factory=list)
-    """Bytes of memory of the process that runs, one a second since it was ready."""
     is_disk_full: bool = False
     _life: Life | None = None
     _is_ready: bool = False

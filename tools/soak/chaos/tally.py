@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 
+# Of the memory of one process, from the second fifth of its life to the last.
 MAX_GROWTH = 0.05
-"""Of the memory of one process, from the second fifth of its life to the last."""
 FIFTHS = 5
+# Of a life, one a second: a shorter one says nothing about growth.
 FEWEST_SAMPLES = 100
-"""Of a life, one a second: a shorter one says nothing about growth."""
 COLUMNS = {
     "minutes": "minutes",
     "kills": "kills",
@@ -35,30 +35,30 @@ class ChaosTally:
     """Rounds of one pair; sums, but for ``longest`` and ``growths``."""
 
     minutes: float = 0.0
+    # Of ``serve`` and of the index's server.
     kills: int = 0
-    """Of ``serve`` and of the index's server."""
+    # Questions of Slack that were acknowledged.
     events: int = 0
-    """Questions of Slack that were acknowledged."""
     unanswered: int = 0
+    # Questions with more than one message.
     doubled: int = 0
-    """Questions with more than one message."""
     lost: int = 0
     duplicates: int = 0
     orphans: int = 0
+    # As in the kill table.
     gaps: int = 0
-    """As in the kill table."""
     hostile: int = 0
+    # Hostile files that ended as they must not, or whose hidden words are found.
     harmed: int = 0
-    """Hostile files that ended as they must not, or whose hidden words are found."""
+    # Of the share: its server killed or hanging, its folder away.
     outages: int = 0
-    """Of the share: its server killed or hanging, its folder away."""
     full_disks: int = 0
+    # Of the clock of ``serve``.
     jumps: int = 0
-    """Of the clock of ``serve``."""
+    # Seconds from the first acknowledgement of a question to its answer.
     longest: float = 0.0
-    """Seconds from the first acknowledgement of a question to its answer."""
+    # Of the memory of the process that lived longest, one a round.
     growths: list[float] = field(default_factory=list)
-    """Of the memory of the process that lived longest, one a round."""
 
     def add(self, other: ChaosTally) -> None:
         """Take another round."""

@@ -31,8 +31,8 @@ class Audit:
     home: Path
     tally: Tally = field(default_factory=Tally)
     faults: list[str] = field(default_factory=list)
+    # Contents that nobody need be able to read.
     hostile: set[str] = field(default_factory=set)
-    """Contents that nobody need be able to read."""
 
     async def is_still(self) -> str | None:
         """What is still on its way, or None when there is nothing left to do."""

@@ -13,14 +13,14 @@ class Tally:
     """Kills at one place, and the faults found in the rounds that had them."""
 
     kills: int = 0
+    # Files that do not answer with their newest content; chunks, vectors, blobs and readings that miss.
     lost: int = 0
-    """Files that do not answer with their newest content; chunks, vectors, blobs and readings that miss."""
+    # Chunks, documents or publications that are there twice.
     duplicates: int = 0
-    """Chunks, documents or publications that are there twice."""
+    # Chunks, blobs and readings that belong to nothing.
     orphans: int = 0
-    """Chunks, blobs and readings that belong to nothing."""
+    # Questions that an old version did not answer, or that half a document or two versions answered.
     gaps: int = 0
-    """Questions that an old version did not answer, or that half a document or two versions answered."""
 
     def add(self, other: Tally) -> None:
         """Sum up."""

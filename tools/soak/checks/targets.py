@@ -9,15 +9,15 @@ from storage.crash_points import POINTS
 RANDOM, SERVER, GHOST = "at random", "the index itself", "woken as a ghost"
 
 HALTS = ("after-claim", "after-reading-file", "before-write", "after-batch", "before-seal")
+# Where a life may hang beyond its lease: it holds no lock there, so that others go on. After the last one it
+# would have nothing more to do than to flip what its heir has removed meanwhile.
 WORST_HALT = "after-seal"
-"""Where a life may hang beyond its lease: it holds no lock there, so that others go on. After the last
-one it would have nothing more to do than to flip what its heir has removed meanwhile."""
+# Points that only come where a file was taken away.
 TAKES = {"before-delete", "after-delete", "amid-purge", "after-purge"}
-"""Points that only come where a file was taken away."""
+# Points that come seldom by themselves.
 TIDIES = {"amid-purge", "after-purge", "amid-reconcile"}
-"""Points that come seldom by themselves."""
+# Points that need something that has been published.
 LATE = TAKES | TIDIES
-"""Points that need something that has been published."""
 
 
 def targets(seed: int, kills: int, *, has_server: bool) -> list[str]:

@@ -24,12 +24,12 @@ from storage.text.analyzer import analyze
 from tools.soak.rounds.world import World
 
 REST_SECONDS = 0.15
+# Engines that are up may be late on a busy machine, and take a while to connect to again; no longer.
 LONGEST_SILENCE_SECONDS = 30.0
-"""Engines that are up may be late on a busy machine, and take a while to connect to again; no longer."""
+# What was replaced is removed after so long: a question that takes longer may find neither old nor new.
 GRACE_SECONDS = 1.0
-"""What was replaced is removed after so long: a question that takes longer may find neither old nor new."""
+# Questions a kill that must have been answered, or nobody watched.
 FEWEST_ANSWERS = 2
-"""Questions a kill that must have been answered, or nobody watched."""
 MOST_CHUNKS = 1000
 
 
@@ -41,11 +41,11 @@ class Witness:
     channels: Channels
     catalog: Catalog
     index: LiveIndex
+    # (channel, word) of what answered and must not stop.
     answered: set[tuple[str, str]] = field(default_factory=set)
-    """(channel, word) of what answered and must not stop."""
     asked: int = 0
+    # Somebody killed it: it does not answer, and need not.
     is_index_down: bool = False
-    """Somebody killed it: it does not answer, and need not."""
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -19,8 +19,8 @@ from bot.web.security import ASKED_BY
 from tools.soak.machines.site import SECRET, Machine
 from tools.soak.rounds.world import World
 
+# How long an attempt may take before it counts as one that hangs.
 PATIENCE_SECONDS = 30.0
-"""How long an attempt may take before it counts as one that hangs."""
 SLACK_ROUNDS = 40
 REST_SECONDS = 0.5
 EVENT_EVERY, CONSOLE_EVERY = 1.0, 1.0
@@ -32,11 +32,11 @@ class Attempt:
     """One request to one bot."""
 
     phase: str
+    # slack or console.
     way: str
-    """slack or console."""
     bot: str
+    # accepted, answered, or what went wrong.
     outcome: str
-    """accepted, answered, or what went wrong."""
     seconds: float
 
 
@@ -52,8 +52,8 @@ class Asking:
     session: aiohttp.ClientSession
     phase: str = "start"
     attempts: list[Attempt] = field(default_factory=list)
+    # What asked about which word in Slack, by its ts.
     sent: dict[str, str] = field(default_factory=dict)
-    """What asked about which word in Slack, by its ts."""
     refused_for_good: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -27,6 +27,7 @@ from tools.soak.rounds.world import WORDS
 EACH_ROLE = 3
 SECRET = "signing-secret-of-the-test"
 END_SECONDS = 60
+# A replaced reading is kept for longer than a question takes over slow links.
 SETTINGS = {
     **HASTE,
     "FOOTNOTE_LEASE_SECONDS": "5",
@@ -38,7 +39,6 @@ SETTINGS = {
     "SLACK_SIGNING_SECRET": SECRET,
     "OMP_NUM_THREADS": "1",
 }
-"""A replaced reading is kept for longer than a question takes over slow links."""
 
 
 @dataclass
@@ -47,8 +47,8 @@ class Machine:
 
     name: str
     program: Program
+    # The proxies in front of each engine.
     links: dict[str, Sequence[Proxy]]
-    """The proxies in front of each engine."""
     process: Fork | None = None
 
     async def start(self) -> None:
@@ -78,8 +78,8 @@ class Machine:
 class Site:
     """The engines that all machines share."""
 
+    # Where homes are made; ``share`` in it holds the watched folders.
     folder: Path
-    """Where homes are made; ``share`` in it holds the watched folders."""
     postgres: RealPostgres
     weaviate: RealWeaviate
     bucket: Bucket

@@ -14,15 +14,15 @@ from tools.soak.checks.witness import Witness
 from tools.soak.rounds.pairs import Place
 from tools.soak.rounds.process import Life
 
+# A life that does not get to its crash point by then is killed where it is.
 REACH_SECONDS = 60.0
-"""A life that does not get to its crash point by then is killed where it is."""
 RANDOM_SECONDS = (1.5, 6.0)
+# Lives that are halted until one of them holds no lock: two of three do.
 GHOSTS = 4
-"""Lives that are halted until one of them holds no lock: two of three do."""
+# No transaction of a process that runs takes so long.
 LOCKED_SECONDS = 3.0
-"""No transaction of a process that runs takes so long."""
+# A lease, the grace of what its heir retires, and some time to do both.
 HANGS_SECONDS = 8.0
-"""A lease, the grace of what its heir retires, and some time to do both."""
 
 
 @dataclass
@@ -31,8 +31,8 @@ class Killer:
 
     place: Place
     witness: Witness
+    # The home's, to see whether others can write.
     database: Database
-    """The home's, to see whether others can write."""
     chance: random.Random
 
     async def kill(self, target: str, *, whole: bool) -> str:

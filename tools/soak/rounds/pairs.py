@@ -21,6 +21,7 @@ from tools.soak.rounds.world import WORDS
 
 PAIRS = ("embedded/SQLite", "Weaviate/SQLite", "embedded/PostgreSQL", "Weaviate/PostgreSQL")
 
+# Everything that waits waits as briefly as it may, so that a kill can meet every step.
 HASTE = {
     "FOOTNOTE_SCAN_SECONDS": "0.3",
     "FOOTNOTE_REST_SECONDS": "1",
@@ -32,7 +33,6 @@ HASTE = {
     "FOOTNOTE_CHUNK_TOKENS": "60",
     "FOOTNOTE_EMBED_THREADS": "1",
 }
-"""Everything that waits waits as briefly as it may, so that a kill can meet every step."""
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Pair:
     name: str
     weaviate: RealWeaviate | None
     postgres: RealPostgres | None
+    # Whether pages are laid out: a second of computing for each, and two for each life.
     layout: bool = True
-    """Whether pages are laid out: a second of computing for each, and two for each life."""
 
     def aims(self, seed: int, kills: int) -> list[str]:
         """Where so many kills of a round fall."""

@@ -15,11 +15,11 @@ from engines.support.ports import free_port
 from harness.crash_points import VARIABLE
 from harness.forks import Fork
 
+# Set: the program does what it must not, so that the harness has something to find.
 SABOTAGE = "SOAK_SABOTAGE"
-"""Set: the program does what it must not, so that the harness has something to find."""
 KEPT = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME", SABOTAGE)
+# Of the log of all lives of its home, told when it ends as it should not.
 LAST_LINES = 40
-"""Of the log of all lives of its home, told when it ends as it should not."""
 
 
 class Life:

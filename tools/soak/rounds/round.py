@@ -31,23 +31,23 @@ from tools.soak.rounds.pairs import Pair, Place
 from tools.soak.rounds.process import Life
 from tools.soak.rounds.world import FEWEST, LARGE, World
 
+# Longer than any pause between two tries of a step.
 STUCK_SECONDS = 90.0
-"""Longer than any pause between two tries of a step."""
+# A file that is away for longer may be missed by two looks, and is deleted rightly.
 LONGEST_BLINK_SECONDS = 0.25
-"""A file that is away for longer may be missed by two looks, and is deleted rightly."""
+# Kills beyond those that were asked for.
 MOST_MAKE_UPS = 4
-"""Kills beyond those that were asked for."""
+# Then all that is there is read to its end: a file that was being read at ten deaths is rightly left alone,
+# and on a slow machine one file may be read at all of them.
 KILLS_IN_A_ROW = 8
-"""Then all that is there is read to its end: a file that was being read at ten deaths is rightly left alone,
-and on a slow machine one file may be read at all of them."""
+# After so many comes a whole ``serve``.
 SLIM_LIVES = 9
-"""After so many comes a whole ``serve``."""
+# Beyond them one is taken away for each that comes: all of them have to be read to their end at the last.
 MOST_FILES = 9
-"""Beyond them one is taken away for each that comes: all of them have to be read to their end at the last."""
 
 
+# Alembic migrates one database of a process at a time; each of our programs has only one.
 _MIGRATING = asyncio.Lock()
-"""Alembic migrates one database of a process at a time; each of our programs has only one."""
 
 
 @dataclass
@@ -59,8 +59,8 @@ class Round:
     witness: Witness
     audit: Audit
     killer: Killer
+    # Where the kills of this round fell.
     points: list[str] = field(default_factory=list)
-    """Where the kills of this round fell."""
 
     def __post_init__(self) -> None:
         self.chance = self.killer.chance

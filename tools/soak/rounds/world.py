@@ -17,26 +17,26 @@ from samples.paper import pdf
 
 CONSONANTS = "bcdfghjklmnpqrtv"
 WORDS = "marzipan lantern harbour velvet granite orchard compass saffron thimble walnut copper meadow".split()
+# Files that a folder keeps: the last ones are never taken, because that would ask an admin.
 FEWEST = 2
-"""Files that a folder keeps: the last ones are never taken, because that would ask an admin."""
+# Lines of a paper that fills several batches of vectors, and more than one write to the index.
 LARGE = 108
-"""Lines of a paper that fills several batches of vectors, and more than one write to the index."""
+# Of other papers; each line is about a chunk.
 LINES = (6, 6, 12, 18, 42)
-"""Of other papers; each line is about a chunk."""
+# Most lines of a page. Few pages, as looking at one takes longer than all that a kill could meet.
 PAGE = 36
-"""Most lines of a page. Few pages, as looking at one takes longer than all that a kill could meet."""
+# Less than the time between two looks.
 BLINK_SECONDS = 0.15
-"""Less than the time between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
     """One content."""
 
+    # In every chunk of every version of the document.
     word: str
-    """In every chunk of every version of the document."""
+    # In every chunk of this content alone.
     version: str
-    """In every chunk of this content alone."""
     data: bytes
 
     @property
@@ -58,14 +58,14 @@ class World:
     home: Path
     channels: tuple[str, ...]
     seed: int
+    # By place, which is a channel or the library, and file.
     papers: dict[str, dict[str, Paper]] = field(default_factory=dict)
-    """By place, which is a channel or the library, and file."""
+    # Files that were taken away: they may be put back.
     taken: list[tuple[str, str, Paper]] = field(default_factory=list)
-    """Files that were taken away: they may be put back."""
+    # Every content ever, by its version's word.
     versions: dict[str, Paper] = field(default_factory=dict)
-    """Every content ever, by its version's word."""
+    # Where the library lies; None: beside the inbox.
     share: ServedFolder | None = None
-    """Where the library lies; None: beside the inbox."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

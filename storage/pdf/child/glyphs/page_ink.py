@@ -34,8 +34,8 @@ class PageInk:
 
     ZOOM = 0.5
     MAX_SIDE = 1000
+    # Dots of a glyph's height when its shape is looked at.
     GLYPH_DOTS = 48
-    """Dots of a glyph's height when its shape is looked at."""
 
     def __init__(self, page: pymupdf.Page) -> None:
         self._page = page

@@ -77,13 +77,13 @@ class Chat:
 
     def __init__(self, *, can_look: bool = True) -> None:
         self.visible: list[tuple[Json, str]] = []
+        # What was written over placeholders.
         self.writes: list[str] = []
-        """What was written over placeholders."""
+        # Message -> the captions of the figures that it shows.
         self.pictures: dict[int, list[str]] = {}
-        """Message -> the captions of the figures that it shows."""
         self.can_look = can_look
+        # Threads in which the platform takes no post just now.
         self.full: set[str] = set()
-        """Threads in which the platform takes no post just now."""
 
     async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
         """Post a placeholder."""
@@ -129,8 +129,8 @@ class Answers:
         self.at_once = self.most_at_once = 0
         self.gate = asyncio.Event()
         self.gate.set()
+        # Shown before the gate.
         self.beginning = ""
-        """Shown before the gate."""
         self.figures: tuple[AnswerFigure, ...] = ()
         self.answered_from: AnsweredFrom | None = None
 

@@ -101,6 +101,7 @@ def reply(*quotes: str) -> str:
 
 DAILY, RECEIPT = "Backups run daily at 2:00 AM", "Keep every receipt"
 
+# Path -> what the channel holds, the question, the model's replies, and how many requests it gets.
 PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
     "one document": ((SOP,), "When do backups run?", [reply(DAILY)], 1),
     "several documents": (
@@ -121,7 +122,6 @@ PATHS: dict[str, tuple[Sequence[Passage], str, Sequence[str], int]] = {
     ),
     "a follow-up": (EVERYTHING, "and when do they run?", ["When do backups run?", reply(DAILY)], 2),
 }
-"""Path -> what the channel holds, the question, the model's replies, and how many requests it gets."""
 
 
 def recording(requests: list[bytes], replies: Sequence[str]) -> Handler:

@@ -52,10 +52,10 @@ class Platforms:
     can_look: bool = True
     faults: list[Exception] = field(default_factory=list)
     posted: list[tuple[str, Announcement]] = field(default_factory=list)
+    # What each message was posted below; None of one that stands in its channel at large.
     below: list[Any] = field(default_factory=list)
-    """What each message was posted below; None of one that stands in its channel at large."""
+    # The next post arrives, and its sender never hears of it.
     is_lost: bool = False
-    """The next post arrives, and its sender never hears of it."""
 
     def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
         return {"channel": channel.tenant}

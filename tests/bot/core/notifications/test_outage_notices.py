@@ -26,8 +26,8 @@ from storage.sql.leases import own_name
 
 ADMINS = ChannelKey(Platform.SLACK, "T1", "C0ADMINS")
 MINUTE = timedelta(seconds=LASTING_SECONDS)
+# No process of this machine, so nobody knows whether it lives.
 LONG_AGO = "machine-of-another:1:dead"
-"""No process of this machine, so nobody knows whether it lives."""
 
 
 @dataclass
@@ -35,8 +35,8 @@ class Bot:
     """One process: what it is told of its parts, and what it keeps of that."""
 
     watch: OutageWatch
+    # Parts that do not work.
     away: set[str]
-    """Parts that do not work."""
 
 
 @dataclass
@@ -45,8 +45,8 @@ class House:
 
     database: Database
     channel: int
+    # Parts that no bot finds well.
     away: set[str] = field(default_factory=set)
-    """Parts that no bot finds well."""
     is_sql_away: bool = False
 
     def bot(self, name: str | None = None) -> Bot:

@@ -79,8 +79,8 @@ class Web:
     store: WebPageStore
     index: WebPageIndex
     documents: tuple[Passage, ...]
+    # Of the question.
     vector: Sequence[float] | None = None
-    """Of the question."""
 
     def search(
         self,

@@ -77,8 +77,8 @@ class Host:
     media_type: str = "application/pdf"
     fetched: list[str] = field(default_factory=list)
     breaks_off: bool = False
+    # Pieces, of all files.
     given: int = 0
-    """Pieces, of all files."""
     die: Callable[[str], None] = lambda _: None
 
     @asynccontextmanager
@@ -112,10 +112,10 @@ class Counter:
     quota: UploadQuota = field(default_factory=lambda: UploadQuota(3, MEGABYTE))
     policy: str = "all"
     hosts: dict[Platform, FileHost] = field(default_factory=dict)
+    # Platforms where anybody may install the bot.
     shared: tuple[Platform, ...] = ()
-    """Platforms where anybody may install the bot."""
+    # What became of files, beside what the catalogue knows.
     states: dict[str, str] = field(default_factory=dict)
-    """What became of files, beside what the catalogue knows."""
     dies_at: str = ""
 
     def die(self, step: str) -> None:

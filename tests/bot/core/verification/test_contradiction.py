@@ -18,6 +18,7 @@ def fault(said: str, passage: Passage | str, quote: str | None = None) -> str | 
     return find_contradiction(said, [located])
 
 
+# What a sentence says, and the very opposite of it.
 TURNED = [
     ("Contractors may enter the lab.", "Contractors may not enter the lab."),
     ("Smoking is allowed.", "Smoking is not permitted."),
@@ -52,7 +53,6 @@ TURNED = [
     ("Bezoekers mogen het laboratorium betreden.", "Bezoekers mogen het laboratorium niet betreden."),
     ("De kosten worden vergoed.", "De kosten worden niet vergoed."),
 ]  # fmt: skip
-"""What a sentence says, and the very opposite of it."""
 
 
 @for_each(("said", "source"), TURNED)
@@ -67,11 +67,11 @@ def test_an_added_negation_is_found_out(source: str, said: str) -> None:
     assert fault(said, source) == (None if said in BROADER else DENIES)
 
 
+# No sentences of a model, or about more than their source.
 BROADER = {
     "Smoking | No",
     "Neither contractors nor visitors may enter the lab.",
 }
-"""No sentences of a model, or about more than their source."""
 
 SAME = [
     # refused, excluded, excepted

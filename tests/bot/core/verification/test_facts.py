@@ -6,6 +6,7 @@ from harness.tables import for_each
 
 from bot.core.verification.facts import unsupported
 
+# What a sentence says, and a source that says so.
 SAME = [
     ("It costs $1,200.", "Price: $1200.00"),
     ("It runs at 2 AM.", "daily at 2:00 AM"),
@@ -110,8 +111,8 @@ SAME = [
     ("It is kept for 12 years.", "Elle est conservée pendant douze ans."),
     ("Siehe dafür SOP-IT-04.", "see SOP-IT-04 for this"),
 ]
-"""What a sentence says, and a source that says so."""
 
+# What a sentence says, and a source that does not.
 OTHER = [
     ("It costs $1,300.", "Price: $1200.00"),
     ("It costs $12.", "Price: $1200"),
@@ -159,7 +160,6 @@ OTHER = [
     ("Die Frist beträgt 3 Wochen.", "The notice period is four weeks."),
     ("Siehe dafür SOP-IT-05.", "see SOP-IT-04 for this"),
 ]
-"""What a sentence says, and a source that does not."""
 
 
 @for_each(("said", "source"), SAME)

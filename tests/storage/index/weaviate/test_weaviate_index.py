@@ -20,8 +20,8 @@ class Server:
     def __init__(self) -> None:
         self.is_late = False
         self.is_away = False
+        # Of terms, so far.
         self.counts = 0
-        """Of terms, so far."""
         self.concurrency = 0
         self.max_concurrency = 0
 

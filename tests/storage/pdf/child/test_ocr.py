@@ -45,12 +45,12 @@ class Seen:
 
     pages: dict[str, OcrPage] = field(default_factory=dict)
     faults: dict[str, DocumentError] = field(default_factory=dict)
+    # What the kernel says of the program that forks the children.
     status: dict[str, str] = field(default_factory=dict)
-    """What the kernel says of the program that forks the children."""
     has_network: bool = True
     niceness: int = 0
+    # Most memory that a child held.
     peak_mb: int = 0
-    """Most memory that a child held."""
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from storage.pdf.models import ReadPdf
 from tools.bench.reading.labels import FOLDER
 from tools.bench.reading.tally import Tally
 
+# File -> field -> what its pages say.
 Printed = Mapping[str, Mapping[str, str]]
-"""File -> field -> what its pages say."""
 
 
 def printed_fields() -> Printed:

@@ -8,8 +8,8 @@ from tools.bench.reading.labels import Pages
 from tools.bench.reading.seen import Seen, normalised
 from tools.bench.reading.tally import Tally
 
+# A title set in several lines may be found as so many headings.
 LONGEST_RUN = 4
-"""A title set in several lines may be found as so many headings."""
 
 
 def count_headings(labels: Mapping[str, Mapping[str, Pages]], seen: Mapping[str, Seen]) -> Tally:

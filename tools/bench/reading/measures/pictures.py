@@ -8,8 +8,8 @@ from tools.bench.reading.labels import Pages
 from tools.bench.reading.seen import Area, Seen
 from tools.bench.reading.tally import Tally
 
+# Intersection over union of a figure and what is taken for it.
 LIKE = 0.6
-"""Intersection over union of a figure and what is taken for it."""
 
 
 def count_figures(labels: Mapping[str, Pages], seen: Mapping[str, Seen]) -> Tally:

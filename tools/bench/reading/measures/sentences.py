@@ -14,8 +14,8 @@ from tools.bench.reading.seen import Area, squeezed
 from tools.bench.reading.tally import Tally
 
 SAMPLE = 400
+# Words of a sentence that is worth marking.
 SHORTEST = 5
-"""Words of a sentence that is worth marking."""
 
 
 class PrintedWord(NamedTuple):
@@ -23,12 +23,12 @@ class PrintedWord(NamedTuple):
 
     box: Area
     text: str
+    # Its block, and its line there.
     line: tuple[int, int]
-    """Its block, and its line there."""
 
 
+# File -> page -> its words.
 Words = Mapping[str, Mapping[int, Sequence[PrintedWord]]]
-"""File -> page -> its words."""
 
 
 @dataclass(frozen=True, slots=True)

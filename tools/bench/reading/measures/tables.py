@@ -9,8 +9,8 @@ from tools.bench.reading.labels import Pages
 from tools.bench.reading.seen import Rows, Seen, normalised
 from tools.bench.reading.tally import Tally
 
+# By how many rows and columns a whole table may be off: a caption taken for its first row moves no cell.
 SHIFTS = tuple(sorted(product(range(-3, 4), range(-2, 3)), key=lambda shift: abs(shift[0]) + abs(shift[1])))
-"""By how many rows and columns a whole table may be off: a caption taken for its first row moves no cell."""
 
 Cells = dict[tuple[int, int], str]
 

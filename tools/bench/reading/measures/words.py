@@ -9,8 +9,8 @@ from tools.bench.reading.measures.sentences import Words
 from tools.bench.reading.seen import Seen, normalised
 from tools.bench.reading.tally import Tally
 
+# Under this share of its words a page is worth looking at.
 FEW = 0.97
-"""Under this share of its words a page is worth looking at."""
 
 
 def count_words(printed: Words, seen: Mapping[str, Seen]) -> Tally:
