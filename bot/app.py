@@ -83,7 +83,7 @@ class Service:
 
 @asynccontextmanager
 async def open_service(settings: Settings) -> AsyncIterator[Service]:
-    """Everything, listening until the context ends; questions in work are then given ten seconds.
+    """Yield everything, listening until the context ends; questions in work are then given ten seconds.
 
     Raises:
         StorageError: something cannot be opened; the message says what to do.

@@ -137,7 +137,7 @@ async def open_retriever(
     embedder: QueryEmbedder,
     kept: SentenceVectorStore,
 ) -> AsyncIterator[Retriever]:
-    """The search of one home; models and connections are closed at the end.
+    """Yield the search of one home; models and connections are closed at the end.
 
     ``kept``: the vectors that reading gave to sentences.
 
@@ -176,7 +176,7 @@ def _ranking(settings: BotSettings) -> Ranking:
 
 
 def _web_search(bot: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None) -> WebSearch:
-    """The search of approved web pages; nothing is loaded before a question opens some."""
+    """Return the search of approved web pages; nothing is loaded before a question opens some."""
     return WebSearch(
         stores.web_sources,
         stores.web_pages,
@@ -252,7 +252,7 @@ def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> Model
 
 @asynccontextmanager
 async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answering]]:
-    """Everything that answers questions, for a command that asks and ends."""
+    """Yield everything that answers questions, for a command that asks and ends."""
     async with (
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,
@@ -334,7 +334,7 @@ async def build_answering(
 
 
 def open_models(settings: BotSettings, stack: AsyncExitStack) -> list[ModelGenerator]:
-    """The configured models, in the order in which they are asked; ``stack`` closes their connections.
+    """Return the configured models, in the order in which they are asked; ``stack`` closes their connections.
 
     Raises:
         SettingsError: a second one is set by halves, or without a first.
@@ -585,7 +585,7 @@ def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
 
 @asynccontextmanager
 async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Ingestion]]:
-    """Everything that reads PDFs, for a command that ingests and ends."""
+    """Yield everything that reads PDFs, for a command that ingests and ends."""
     async with (
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,

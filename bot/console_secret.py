@@ -36,7 +36,7 @@ def read_console_secret(home: Path) -> str:
 
 
 def console_address(url: str, secret: str | None) -> str:
-    """The address that opens the console of a server, as it stands; its own, where it has none."""
+    """Return the address that opens the console of a server, as it stands; its own, where it has none."""
     return f"{url}/?{urlencode({QUERY_NAME: secret})}" if secret else url
 
 

@@ -39,7 +39,7 @@ async def open_download(
 
 
 async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The bytes of a file, in order.
+    """Yield the bytes of a file, in order.
 
     Raises:
         DeliveryError: they break off.

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback_host(host: str | None) -> bool:
-    """Whether a host name or address, in lower case and without port or brackets, is this machine's own."""
+    """True if a host name or address, in lower case and without port or brackets, is this machine's own."""
     if host == "localhost":
         return True
     try:
@@ -17,5 +17,5 @@ def is_loopback_host(host: str | None) -> bool:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Whether an address leads to this machine."""
+    """True if an address leads to this machine."""
     return is_loopback_host(urlsplit(url).hostname)

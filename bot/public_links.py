@@ -15,7 +15,7 @@ from storage.sql.database import Database
 
 
 async def open_link_keys(settings: Settings, database: Database) -> KeySource:
-    """The keys that sign links: those of the file that the settings name, else those in SQL.
+    """Return the keys that sign links: those of the file that the settings name, else those in SQL.
 
     Raises:
         SettingsError: the file is missing or damaged.

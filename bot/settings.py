@@ -21,7 +21,7 @@ from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings,
 
 
 def revealed(secret: SecretStr | None) -> str | None:
-    """The text of a secret that is set."""
+    """Return the text of a secret that is set."""
     return secret.get_secret_value() if secret else None
 
 
@@ -351,22 +351,22 @@ class BotSettings(FootnoteSettings):
 
     @property
     def has_model(self) -> bool:
-        """Whether a model writes answers; an endpoint of one's own may want no key."""
+        """True if a model writes answers; an endpoint of one's own may want no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
 
     @property
     def answers_chats(self) -> bool:
-        """Whether this process takes questions of chats and tells them of files."""
+        """True if this process takes questions of chats and tells them of files."""
         return self.role != "worker"
 
     @property
     def reads_folders(self) -> bool:
-        """Whether this process watches folders and reads PDFs."""
+        """True if this process watches folders and reads PDFs."""
         return self.role != "bot"
 
     @property
     def has_slack_oauth(self) -> bool:
-        """Whether an app is set that many workspaces install, if only by half."""
+        """True if an app is set that many workspaces install, if only by half."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
 
     @property
@@ -375,7 +375,7 @@ class BotSettings(FootnoteSettings):
         return frozenset({Platform.SLACK}) if self.has_slack_oauth else frozenset()
 
     def serves_console(self, public_url: str) -> bool:
-        """Whether there is a console. Unless set, only while links point at this machine: else there may be a
+        """True if there is a console. Unless set, only while links point at this machine: else there may be a
         proxy in front.
         """
         return is_of_this_machine(public_url) if self.console is None else self.console

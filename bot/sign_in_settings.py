@@ -72,11 +72,11 @@ class SignInSettings(FootnoteSettings):
 
     @property
     def is_on(self) -> bool:
-        """Whether people sign in."""
+        """True if people sign in."""
         return self.oidc_issuer is not None
 
     def role(self, email: str, groups: Collection[str]) -> Role | None:
-        """The highest role of who has this verified address and these groups; None: none at all."""
+        """Return the highest role of who has this verified address and these groups; None: none at all."""
         names = {plain_address(email)} - {""} | {f"{GROUP}{group}" for group in groups}
         for role, said in ((Role.ADMIN, self.oidc_admins), (Role.READER, self.oidc_readers)):
             if not names.isdisjoint(_entries(said)):

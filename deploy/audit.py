@@ -65,7 +65,7 @@ def write_parts(lock: Path, sbom: Path) -> int:
 
 
 def locked(lock: Path, only_here: bool = False) -> set[str]:
-    """The packages of a lock, or those of them that this machine installs."""
+    """Return the packages of a lock, or those of them that this machine installs."""
     lines = re.findall(r"(?m)^[a-z0-9][^\\\n]*", lock.read_text(encoding="utf-8"))
     needs = [Requirement(line) for line in lines]
     return {need.name for need in needs if not (only_here and need.marker and not need.marker.evaluate())}
@@ -84,7 +84,7 @@ def found_by_first_in_reach(lock: Path, osv: str | None) -> dict[str, list[dict[
 
 
 def look_up(lock: Path, *service: str) -> dict[str, list[dict[str, Any]]]:
-    """The holes of each package that one service answered for; says why when there were none at all.
+    """Return the holes of each package that one service answered for; says why when there were none at all.
 
     Raises:
         SystemExit: nobody was asked: pip-audit itself failed.

@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def is_there(folder: Path, wanted: Wanted) -> bool:
-    """The very file is in its place already."""
+    """Return the very file is in its place already."""
     path = folder / wanted.name
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == wanted.sha256
 

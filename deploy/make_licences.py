@@ -91,7 +91,7 @@ NPM_HEAD = """
 
 
 def render() -> str:
-    """The whole page.
+    """Return the whole page.
 
     Raises:
         SystemExit: a package says nothing that is understood.
@@ -103,7 +103,7 @@ def render() -> str:
 
 
 def installed() -> dict[str, tuple[str, str]]:
-    """Each package that is locked and installed: its licence, and for whom it is.
+    """Return each package that is locked and installed: its licence, and for whom it is.
 
     Raises:
         SystemExit: as ``render``.
@@ -114,12 +114,12 @@ def installed() -> dict[str, tuple[str, str]]:
 
 
 def locked(lock: str) -> list[str]:
-    """The names in a lock."""
+    """Return the names in a lock."""
     return re.findall(r"(?m)^([a-z0-9-]+)(?:\[[a-z,]+\])?==", (ROOT / lock).read_text(encoding="utf-8"))
 
 
 def canonical(name: str) -> str:
-    """A name as locks write it."""
+    """Return a name as locks write it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -140,14 +140,14 @@ def licence(package: Distribution) -> str:
 
 
 def npm_licences() -> list[tuple[str, str]]:
-    """Each npm package that a lock names, with what it says."""
+    """Return each npm package that a lock names, with what it says."""
     packages = json.loads(NPM_LOCK.read_text(encoding="utf-8"))["packages"]
     names = {place: place.rpartition("node_modules/")[2] for place in packages if place}
     return sorted({(name, packages[place].get("license", "nothing")) for place, name in names.items()})
 
 
 def is_compatible(expression: str) -> bool:
-    """Whether all licences of an SPDX expression are, or one of those that it leaves to choose from."""
+    """True if all licences of an SPDX expression are, or one of those that it leaves to choose from."""
     if "(" in expression:
         return all(
             part in COMPATIBLE for part in re.split(r" (?:AND|OR|WITH) ", re.sub(r"[()]", "", expression))

@@ -348,7 +348,7 @@ class Ingestion:
 
     @asynccontextmanager
     async def _working(self, rung: Rung) -> AsyncIterator[Worker[Any]]:
-        """The worker of a started ingestion, else one of our own for as long as it is needed."""
+        """Yield the worker of a started ingestion, else one of our own for as long as it is needed."""
         if self._worker is not None:
             yield self._worker
             return
@@ -408,7 +408,7 @@ class Ingestion:
         on_progress(total, total)
 
     def _copy_again(self, repairs: Repairs | None) -> Repairs | None:
-        """The next scans ask SQL which copies were lost."""
+        """Return the next scans ask SQL which copies were lost."""
         if repairs:
             self._watcher.invalidate()
         return repairs

@@ -83,7 +83,7 @@ def cut(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def _read(job: dict[str, Any], data: bytes) -> tuple[ReadPdf, Layout, list[OcrPage]]:
-    """The PDF with the pages that OCR read, its layout, and what OCR read in its figures."""
+    """Return the PDF with the pages that OCR read, its layout, and what OCR read in its figures."""
     ocr_start = len(data) - job["ocr"]
     text_end = ocr_start - job["layout"]
     read = [protocol.ocr_page(line) for line in data[ocr_start:].splitlines()]
@@ -111,7 +111,7 @@ def cut_page(job: dict[str, Any], data: bytes) -> dict[str, Any]:
 
 
 def _day(value: Any) -> str:
-    """A day that a limited child wrote, as in 2024-03-01; '' for whatever is none."""
+    """Return a day that a limited child wrote, as in 2024-03-01; '' for whatever is none."""
     try:
         day = date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
@@ -189,7 +189,7 @@ def analyse(job: dict[str, Any], _data: bytes) -> list[list[Any]]:
 
 
 def _analysed_figure(ordinal: int, figure: Figure) -> list[Any]:
-    """A figure is found by what it is called, and by the first of the words that stand in it."""
+    """Return a figure is found by what it is called, and by the first of the words that stand in it."""
     name = "\n".join(filter(None, (figure.caption, figure.description)))
     labels = " ".join(figure.text.split()[:SEARCHED_LABELS])
     terms = index_terms("", figure.heading_path, f"{name}\n{labels}")

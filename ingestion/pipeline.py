@@ -26,7 +26,7 @@ def lanes(
     *,
     read_workers: int,
 ) -> list[Lane[Any]]:
-    """Everything that has to be done for ``rung``, the most urgent first.
+    """Return everything that has to be done for ``rung``, the most urgent first.
 
     Full readings that are there already are published even for quick, for they answer too.
 

@@ -105,5 +105,5 @@ class IngestionSettings(FootnoteSettings):
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether a page without text is read at last."""
+        """True if a page without text is read at last."""
         return self.ocr and self.stop_at == "full"

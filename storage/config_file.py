@@ -201,14 +201,14 @@ class Lines:
                 self._numbers.setdefault((*table, *_names(key[1])), number)
 
     def of(self, path: KeyPath) -> int:
-        """The line of a value, else of the nearest table around it, else 1."""
+        """Return the line of a value, else of the nearest table around it, else 1."""
         while path and path not in self._numbers:
             path = path[:-1]
         return self._numbers.get(path, 1)
 
 
 def _code_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that do not begin inside a string of several lines, with their numbers from 1."""
+    """Yield the lines that do not begin inside a string of several lines, with their numbers from 1."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
         if fence is None:
@@ -219,7 +219,7 @@ def _code_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _names(dotted: str) -> tuple[str, ...]:
-    """The keys of a dotted name, as TOML itself reads it."""
+    """Return the keys of a dotted name, as TOML itself reads it."""
     names: list[str] = []
     try:
         value: object = tomllib.loads(f"{dotted} = 0")

@@ -120,7 +120,7 @@ class Channel:
 
     @property
     def is_library(self) -> bool:
-        """Whether it is a library's own channel, which holds what direct chats ask."""
+        """True if it is a library's own channel, which holds what direct chats ask."""
         return self.platform is Platform.LOCAL and self.name.startswith(LIBRARY)
 
 
@@ -433,7 +433,7 @@ class MetadataField:
 
 
 def self_description(metadata: Mapping[str, MetadataField]) -> str:
-    """A document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
+    """Return a document's metadata in one line: ``SOP-IT-04, version 2.1, IT, effective 2024-01-15``."""
     shown = {name: one.day or one.value for name, one in metadata.items()}
     return ", ".join(phrase.format(shown[name]) for name, phrase in _PHRASES.items() if name in shown)
 
@@ -444,7 +444,7 @@ def kept_of(fields: Iterable[MetadataField]) -> dict[str, Any]:
 
 
 def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
-    """The fields by name: what a reading's details hold, and over it an admin's words."""
+    """Return the fields by name: what a reading's details hold, and over it an admin's words."""
     printed = {
         name: MetadataField(name, value, page, tuple(Box(*box) for box in boxes), day)
         for name, (value, page, boxes, day) in details.get(KEY, {}).items()
@@ -454,7 +454,7 @@ def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dic
 
 
 def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:
-    """Whether a document says all of this of itself: each value as printed, in any case, or as a day."""
+    """True if a document says all of this of itself: each value as printed, in any case, or as a day."""
     return all(name in metadata and _is_value(metadata[name], value) for name, value in wanted.items())
 
 

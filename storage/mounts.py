@@ -15,7 +15,7 @@ _SERVED = re.compile(r"fuse(\.(?!fuse-overlayfs|mergerfs|ntfs|exfat).*)?|9p|virt
 
 
 def may_hang(path: Path, mounts: str | None = None) -> bool:
-    """Whether ``path`` lies on a network share or on what another program serves: either may stop answering.
+    """True if ``path`` lies on a network share or on what another program serves: either may stop answering.
 
     Blocks for as long as it does not answer. Arguments as for ``is_network_share``.
     """
@@ -24,7 +24,7 @@ def may_hang(path: Path, mounts: str | None = None) -> bool:
 
 
 def is_network_share(path: Path, mounts: str | None = None) -> bool:
-    """Whether ``path``, or the nearest folder above it that exists, lies on a network file system.
+    """True if ``path``, or the nearest folder above it that exists, lies on a network file system.
 
     Args:
         path: any path; it need not exist yet.
@@ -58,5 +58,5 @@ def _mount_points(mounts: str) -> list[tuple[str, str]]:
 
 
 def _unescape(text: str) -> str:
-    """The kernel writes blanks in paths as octal escapes."""
+    """Return the kernel writes blanks in paths as octal escapes."""
     return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)

@@ -64,13 +64,13 @@ Address = Annotated[str, AfterValidator(_without_credentials)]
 
 
 def home_of() -> Path:
-    """The folder that everything the program keeps lies under."""
+    """Return the folder that everything the program keeps lies under."""
     home = os.environ.get("FOOTNOTE_HOME") or read_dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME
     return Path(home).expanduser().absolute()
 
 
 def read_dotenv() -> dict[str, str]:
-    """The variables of ``.env`` in the working folder."""
+    """Return the variables of ``.env`` in the working folder."""
     return {key: value or "" for key, value in dotenv_values(".env").items()}
 
 
@@ -362,7 +362,7 @@ class StorageSettings(FootnoteSettings):
 
     @property
     def is_empty_home(self) -> bool:
-        """Whether the home's own database was never made; of one at a DATABASE_URL nobody can say."""
+        """True if the home's own database was never made; of one at a DATABASE_URL nobody can say."""
         return self.database_url is None and not (self.home_path / "footnote.db").exists()
 
     @field_validator("pdf_passwords")
@@ -375,7 +375,7 @@ class StorageSettings(FootnoteSettings):
 
     @property
     def is_confinement_required(self) -> bool:
-        """Whether nothing of a stranger is opened where the kernel confines too little."""
+        """True if nothing of a stranger is opened where the kernel confines too little."""
         return self.confinement == "required"
 
     @property

@@ -74,7 +74,7 @@ class NamedIndex(Protocol):
         """Changes when the index is another one, or was emptied."""
 
     async def tenants(self) -> set[TenantName]:
-        """Every tenant there is."""
+        """Return every tenant there is."""
 
 
 async def require_same_index(database: Database, index: NamedIndex, address: str) -> None:
@@ -102,7 +102,7 @@ async def require_same_index(database: Database, index: NamedIndex, address: str
 
 
 async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, str]:
-    """The values that facts have; the first ones given stay."""
+    """Return the values that facts have; the first ones given stay."""
     query = select(FactRow).where(col(FactRow.name).in_(values))
     async with database.snapshot() as session:
         held = {fact.name: fact.value for fact in await session.scalars(query)}
@@ -250,7 +250,7 @@ def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SEC
 
 @asynccontextmanager
 async def open_embedder(settings: StorageSettings, key: str | None) -> AsyncIterator[Embedder]:
-    """The embedder that the settings choose: an endpoint's, reached with ``key``, or one of our own.
+    """Yield the embedder that the settings choose: an endpoint's, reached with ``key``, or one of our own.
 
     Raises:
         IncompleteInstallation: a bundled file is missing.
@@ -359,7 +359,7 @@ def weaviate_address(settings: StorageSettings) -> WeaviateAddress | None:
 
 @asynccontextmanager
 async def attach_index(settings: StorageSettings, database: Database) -> AsyncIterator[Index | None]:
-    """The index as it is, for who only looks; None: our own Weaviate, which nobody runs just now.
+    """Yield the index as it is, for who only looks; None: our own Weaviate, which nobody runs just now.
 
     Raises:
         IndexUnavailable: the server does not answer.
@@ -387,7 +387,7 @@ async def attach_index(settings: StorageSettings, database: Database) -> AsyncIt
 
 @asynccontextmanager
 async def open_pdf_process(stores: Stores, *, readers: int) -> AsyncIterator[PdfProcess]:
-    """The limited children that open PDFs, ``readers`` files at the same time."""
+    """Yield the limited children that open PDFs, ``readers`` files at the same time."""
     pdf = PdfProcess(stores.settings, stores.passwords, readers=readers)
     async with contextlib.aclosing(pdf):
         await pdf.start()

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def run_in_thread(job: Callable[[], T]) -> T:
-    """The result of ``job``, run in a thread that nobody waits for when the process ends."""
+    """Return the result of ``job``, run in a thread that nobody waits for when the process ends."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

@@ -76,7 +76,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """A parallel run hands out whole files, in their order; of kills each test by itself."""
+    """Return a parallel run hands out whole files, in their order; of kills each test by itself."""
     config.option.loadscopereorder = False
     return Portions(config, log)
 

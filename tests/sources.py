@@ -17,7 +17,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def committed() -> list[Path]:
-    """Every file that git tracks and that is still there."""
+    """Return every file that git tracks and that is still there."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
@@ -64,13 +64,13 @@ class Module:
         return ".".join([*above, node.module] if node.module else above)
 
     def functions(self) -> Iterator[Function]:
-        """Every function and method, nested ones too."""
+        """Return every function and method, nested ones too."""
         return (node for node in self.nodes if isinstance(node, Function))
 
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """All modules of the three packages."""
+    """Return all modules of the three packages."""
     paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     gc.disable()  # searching growing trees for garbage takes three quarters of the time of parsing
     try:

@@ -255,7 +255,7 @@ IMPURE = ("aiosqlite", "alembic", "asyncio", "psycopg", "sqlalchemy", "sqlite3",
 
 
 def is_within(name: str, homes: tuple[str, ...]) -> bool:
-    """Whether a dotted name is one of the homes, which may be patterns, or lies below one."""
+    """True if a dotted name is one of the homes, which may be patterns, or lies below one."""
     return any(fnmatchcase(name, home) or fnmatchcase(name, f"{home}.*") for home in homes)
 
 
@@ -265,12 +265,12 @@ def of_ours(module: Module) -> list[str]:
 
 
 def narrowest(name: str) -> str:
-    """The row of ``MAY_IMPORT`` that counts for a module."""
+    """Return the row of ``MAY_IMPORT`` that counts for a module."""
     return max((row for row in MAY_IMPORT if is_within(name, (row,))), key=len)
 
 
 def layer_of(name: str, package: str) -> tuple[int, str] | None:
-    """The layer and the room of a module or a name in it; None outside of the package's rooms."""
+    """Return the layer and the room of a module or a name in it; None outside of the package's rooms."""
     if not name.startswith(f"{package}."):
         return None
     room = name.removeprefix(f"{package}.").split(".")[0]
@@ -372,7 +372,7 @@ def test_no_modules_import_in_a_circle() -> None:
 
 
 def owner_of(name: str, names: set[str]) -> str:
-    """The module that an imported name is, or stands in."""
+    """Return the module that an imported name is, or stands in."""
     return name if name in names else name.rpartition(".")[0]
 
 

@@ -45,13 +45,13 @@ OURS = [
 
 
 def is_there(name: str) -> bool:
-    """Whether a file of ours has this path, or ends in it: a page may leave out the room it speaks of."""
+    """True if a file of ours has this path, or ends in it: a page may leave out the room it speaks of."""
     parts = Path(name).parts
     return (ROOT / name).exists() or any(path.parts[-len(parts) :] == parts for path in OURS)
 
 
 def commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
-    """The commands of a parser by name."""
+    """Return the commands of a parser by name."""
     groups = [one for one in parser._actions if isinstance(one, _SubParsersAction)]
     return {name: command for group in groups for name, command in group.choices.items()}
 

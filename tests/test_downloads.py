@@ -40,7 +40,7 @@ CHECKED, WHEELS_ONLY, OURS = "--require-hashes", "--only-binary=:all:", "--no-bu
 
 
 def code_files() -> Iterator[Path]:
-    """Every committed file that a machine carries out."""
+    """Yield every committed file that a machine carries out."""
     for path in committed():
         if path.suffix in CODE and path not in (Path(__file__), ROOT / "LICENSE"):
             yield path
@@ -58,7 +58,7 @@ def units() -> list[tuple[str, str]]:
 
 
 def units_of(path: Path) -> list[str]:
-    """The parts of a file in which a command stands whole."""
+    """Return the parts of a file in which a command stands whole."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return plain(text).splitlines()
@@ -72,12 +72,12 @@ def units_of(path: Path) -> list[str]:
 
 
 def fetching() -> set[str]:
-    """The files with a command that fetches something."""
+    """Return the files with a command that fetches something."""
     return {path for path, unit in units() if FETCHES.search(unit)}
 
 
 def rows() -> dict[str, str]:
-    """The table "What is fetched": file -> what it is pinned by."""
+    """Return the table "What is fetched": file -> what it is pinned by."""
     table = PAGE.split("## What is fetched")[1].split("\n## ")[0]
     cells = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {name: row[2].strip() for row in cells for name in re.findall(r"`([^`]+)`", row[0])}

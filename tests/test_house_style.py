@@ -119,12 +119,12 @@ def lines(module: Module) -> int:
 
 
 def is_measured(module: Module) -> bool:
-    """Whether size and name of a module are its author's choice: a package's face and migrations are not."""
+    """True if size and name of a module are its author's choice: a package's face and migrations are not."""
     return module.path.name != "__init__.py" and "versions" not in module.path.parts
 
 
 def measured() -> list[Module]:
-    """The modules whose size and name are held to the rules."""
+    """Return the modules whose size and name are held to the rules."""
     return [module for module in modules() if is_measured(module)]
 
 
@@ -139,7 +139,7 @@ def importers() -> Counter[str]:
 
 
 def public(module: Module) -> Iterator[tuple[str, ast.AST]]:
-    """The public classes, functions and methods of a module, with their names."""
+    """Yield the public classes, functions and methods of a module, with their names."""
     yield from named(module.tree.body, "")
     for node in module.tree.body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -158,7 +158,7 @@ def named(body: list[ast.stmt], owner: str) -> Iterator[tuple[str, ast.AST]]:
 
 
 def is_property(node: Function | ast.ClassDef) -> bool:
-    """Whether a definition is read like an attribute."""
+    """True if a definition is read like an attribute."""
     return any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
 
 
@@ -248,7 +248,7 @@ def test_modules_are_called_by_nouns() -> None:
 
 
 def is_verbal(name: str) -> bool:
-    """Whether a name ends in -ing and is no term of the field."""
+    """True if a name ends in -ing and is no term of the field."""
     return name.endswith("ing") and name not in FIELD_TERMS
 
 
@@ -299,7 +299,7 @@ def test_unforeseen_errors_are_caught_at_the_edges_only() -> None:
 
 
 def is_broad(handler: ast.ExceptHandler) -> bool:
-    """Whether it catches everything and does not raise it again."""
+    """True if it catches everything and does not raise it again."""
     kinds = {"Exception", "BaseException"}
     caught = handler.type is None or any(
         isinstance(node, ast.Name) and node.id in kinds for node in ast.walk(handler.type)
@@ -320,7 +320,7 @@ def test_nothing_is_left_for_later() -> None:
 
 
 def texts(module: Module) -> Iterator[str]:
-    """The string constants of a module that are no docstrings."""
+    """Yield the string constants of a module that are no docstrings."""
     said = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:

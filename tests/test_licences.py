@@ -48,7 +48,7 @@ def test_every_licence_may_be_part_of_an_agpl_program(installed: dict[str, tuple
 
 
 def package(folder: Path, *lines: str) -> PathDistribution:
-    """An installed package that says this of itself."""
+    """Return an installed package that says this of itself."""
     (folder / "METADATA").write_text("\n".join(["Metadata-Version: 2.4", "Name: Some.Thing", *lines]))
     return PathDistribution(folder)
 

@@ -22,7 +22,7 @@ LOCKS = ("requirements.txt", "requirements-shares.txt", "requirements-otel.txt",
 
 
 def needs(lines: list[str]) -> list[Requirement]:
-    """The packages of a list, our own extras left out."""
+    """Return the packages of a list, our own extras left out."""
     return [need for line in lines if (need := Requirement(line)).name != PROJECT["name"]]
 
 
@@ -34,14 +34,14 @@ ALL = [*DIRECT, *SHARES, *TRACES, *DEVELOPMENT]
 
 
 def rows(columns: int) -> list[list[str]]:
-    """The rows of the page's tables that have so many columns, heads and rules left out."""
+    """Return the rows of the page's tables that have so many columns, heads and rules left out."""
     lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line] for line in lines if len(line) == columns]
     return [row for row in cells if row[0] not in ("package", "program")]
 
 
 def floors() -> list[tuple[str, str]]:
-    """The table "Watched closely" as (package, oldest version allowed)."""
+    """Return the table "Watched closely" as (package, oldest version allowed)."""
     return [(name, least) for name, least, _ in rows(3) if re.fullmatch(r"[\d.]+", least)]
 
 

@@ -25,12 +25,12 @@ AGPL_3 = "0d96a4ff68ad6d4b6f1f30f713b18d5184912ba8dd389f86aa7710db079abcb0"
 
 
 def is_binary(path: Path) -> bool:
-    """Whether the file is not text."""
+    """True if the file is not text."""
     return b"\0" in path.read_bytes() or path.suffix == ".pdf"
 
 
 def matches(pattern: re.Pattern[bytes]) -> list[str]:
-    """The committed lines that a pattern occurs in, this file's own patterns left out."""
+    """Return the committed lines that a pattern occurs in, this file's own patterns left out."""
     return [
         f"{path.relative_to(ROOT)}:{data.count(NEWLINE, 0, found.start()) + 1}"
         for path in committed()
@@ -73,7 +73,7 @@ def test_every_folder_with_sample_pdfs_states_their_licence() -> None:
 
 
 def states_a_licence(folder: Path) -> bool:
-    """Whether a LICENSE.md or README.md beside the samples names one."""
+    """True if a LICENSE.md or README.md beside the samples names one."""
     pages = [folder / "LICENSE.md", folder / "README.md"]
     return any("CC" in page.read_text(encoding="utf-8") for page in pages if page.is_file())
 

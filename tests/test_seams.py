@@ -15,7 +15,7 @@ Names = dict[str, str]
 
 
 def imported(tree: ast.Module) -> Names:
-    """Each imported name with the dotted name that it stands for."""
+    """Return each imported name with the dotted name that it stands for."""
     names: Names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -26,7 +26,7 @@ def imported(tree: ast.Module) -> Names:
 
 
 def root_of(target: ast.expr) -> str:
-    """The name or text that a chain of attributes, items and calls begins with."""
+    """Return the name or text that a chain of attributes, items and calls begins with."""
     while isinstance(target, ast.Attribute | ast.Call | ast.Subscript):
         target = target.func if isinstance(target, ast.Call) else target.value
     return str(target.value) if isinstance(target, ast.Constant) else ast.unparse(target)

@@ -65,7 +65,7 @@ class _TerminalListener:
 
 
 async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> tuple[_Line, Answer]:
-    """The line with its channel, and the answer; a failed one when nothing could even be opened.
+    """Return the line with its channel, and the answer; a failed one when nothing could even be opened.
 
     Raises:
         EmptyHome: there is nothing to ask.
@@ -86,7 +86,7 @@ async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> tuple
 async def _answer(
     line: _Line, stores: Stores, answering: Answering, listener: AnswerListener | None = None
 ) -> Answer:
-    """The answer to a line's question, in its thread if it names one.
+    """Return the answer to a line's question, in its thread if it names one.
 
     Raises:
         UnknownChannel: there is no such channel.
@@ -143,7 +143,7 @@ async def _ask_many(options: argparse.Namespace) -> int:
 def read_questions(
     path: Path, channel: str | None, where: Mapping[str, str] | None = None, thread: str | None = None
 ) -> Iterator[_Line]:
-    """Every line of the file; a malformed or blank one says what is wrong with it."""
+    """Yield every line of the file; a malformed or blank one says what is wrong with it."""
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         yield from (_read_line(line, channel or "", where or {}, thread) for line in lines)
 
@@ -170,14 +170,14 @@ def _read_line(line: str, channel: str, where: Mapping[str, str], thread: str | 
 
 
 def _echo(identity: object) -> str | int | None:
-    """The id as it was given, where it can be written down again."""
+    """Return the id as it was given, where it can be written down again."""
     if isinstance(identity, str):
         return identity if not identity or _is_text(identity) else None
     return identity if isinstance(identity, int) else None
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """Whether it is a text that can be written down: half a surrogate pair cannot."""
+    """True if it is a text that can be written down: half a surrogate pair cannot."""
     if not isinstance(value, str) or not value.strip():
         return False
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
@@ -196,7 +196,7 @@ async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> Ans
 
 
 def _unknown(line: _Line) -> Answer:
-    """The answer to a line whose channel does not exist, or that is malformed."""
+    """Return the answer to a line whose channel does not exist, or that is malformed."""
     if line.fault:
         return Answer(AnswerState.FAILED, line.fault)
     return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
@@ -211,7 +211,7 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
 
 
 def render_text(answer: Answer, printed: str = "") -> str:
-    """An answer for a terminal: the text, then one line and link per cited page and per figure.
+    """Return an answer for a terminal: the text, then one line and link per cited page and per figure.
 
     ``printed``: sentences that stand there already; the text goes on behind them.
     """

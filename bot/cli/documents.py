@@ -46,7 +46,7 @@ def read_where(given: Sequence[str]) -> dict[str, str]:
 
 
 def checked_where(where: Mapping[str, str]) -> dict[str, str]:
-    """The same, once every field is known to be one that can have such a value.
+    """Return the same, once every field is known to be one that can have such a value.
 
     Raises:
         SettingsError: one is none, or has no such value.
@@ -59,7 +59,7 @@ def checked_where(where: Mapping[str, str]) -> dict[str, str]:
 async def documents_where(
     stores: Stores, channel_id: int, where: Mapping[str, str]
 ) -> frozenset[UUID] | None:
-    """The documents of a channel of which all of this is so; None when nothing was asked for."""
+    """Return the documents of a channel of which all of this is so; None when nothing was asked for."""
     if not where:
         return None
     documents = await stores.catalog.documents(channel_id)

@@ -123,7 +123,7 @@ def _named(word: str, files: Sequence[str]) -> list[str]:
 
 
 def _first_lines(indent: str, texts: Sequence[str], most: int) -> list[str]:
-    """A line for each of the first texts, and how many more there are: no more than a person reads."""
+    """Return a line for each of the first texts, and how many more there are: no more than a person reads."""
     more = len(texts) - most
     return [f"{indent}{text}" for text in (*texts[:most], *([f"and {more} more"] if more > 0 else ()))]
 
@@ -217,7 +217,7 @@ async def approve(options: argparse.Namespace) -> int:
 
 
 def _workspace(installed: SlackInstallation) -> str:
-    """A Slack workspace that has the app, and what is wrong with its token."""
+    """Return a Slack workspace that has the app, and what is wrong with its token."""
     line = f"Slack: {installed.name} ({installed.installation}) since {installed.installed_at.date()}"
     if not installed.problem:
         return line
@@ -249,7 +249,7 @@ def _row(folder: FolderStatus) -> str:
 
 
 def _strangers(strangers: Mapping[str, str]) -> list[str]:
-    """A line for each file that is not read, with the reason."""
+    """Return a line for each file that is not read, with the reason."""
     unread = [f"not read: {file}: {reason}" for file, reason in strangers.items()]
     return _first_lines(" " * 6, unread, MAX_FILES_NAMED)
 

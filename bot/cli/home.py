@@ -50,7 +50,7 @@ async def open_existing_home(settings: Settings) -> AsyncIterator[Stores]:
 
 
 async def chosen_channel(stores: Stores, name: str | None) -> Channel:
-    """The channel of this name or tenant; without a name the only one there is.
+    """Return the channel of this name or tenant; without a name the only one there is.
 
     Raises:
         UnknownChannel: there is none of this name, or there are several and none was named.

@@ -81,7 +81,7 @@ class JsonLines(logging.Formatter):
     """One JSON object a record; control characters cannot break a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
+        """Return the record as one line."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

@@ -33,7 +33,7 @@ class _Version(argparse.Action):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole command line; ``run`` names the coroutine of a command as ``module:function``."""
+    """Return the whole command line; ``run`` names the coroutine of a command as ``module:function``."""
     parser = argparse.ArgumentParser(
         prog="footnote",
         description="Answers questions from PDFs, and proves every answer with a link to the marked page.",
@@ -391,7 +391,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """A sentence for every error; a traceback only for those who asked for it."""
+    """Return a sentence for every error; a traceback only for those who asked for it."""
     if isinstance(error, StorageError):
         return _complain(error, USAGE if isinstance(error, SettingsError | UnknownChannel) else FAILED)
     logging.getLogger(__name__).info("unexpected", exc_info=error)
@@ -409,7 +409,7 @@ def _prepare_process() -> None:
 
 
 def _is_readable(value: object) -> bool:
-    """Whether an argument is no text, or one that was UTF-8 when it was typed."""
+    """True if an argument is no text, or one that was UTF-8 when it was typed."""
     return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 

@@ -53,7 +53,7 @@ def _list(records: list[StoredRecord], *, as_json: bool) -> int:
 
 
 def render_record(record: Json) -> Iterator[str]:
-    """A record as lines for a terminal; ``--json`` has every field of it."""
+    """Yield a record as lines for a terminal; ``--json`` has every field of it."""
     yield f"{record['asked_at']}  {record['question_id']}  {record['state']}"
     yield f"asked: {record['question']}"
     if record["searched"] != record["question"]:
@@ -76,7 +76,7 @@ def render_record(record: Json) -> Iterator[str]:
 
 
 def _page(number: int | None) -> str:
-    """A web page has none."""
+    """Return a web page has none."""
     return f" p. {number}" if number else ""
 
 
@@ -224,7 +224,7 @@ async def export_feedback(options: argparse.Namespace) -> int:
 
 
 def evaluation_case(said: Feedback, collection: str) -> Json | None:
-    """A question with the pages that answer it, as ``tools/evaluation/questions`` has them.
+    """Return a question with the pages that answer it, as ``tools/evaluation/questions`` has them.
 
     None where nobody said what would have been right.
     """

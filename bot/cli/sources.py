@@ -117,7 +117,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
 
 
 async def _are_mistaken(settings: Settings) -> bool:
-    """Whether the list, or that of the libraries, has mistakes; each is printed by its line."""
+    """True if the list, or that of the libraries, has mistakes; each is printed by its line."""
     file = WebSourcesFile(settings.home)
     await file.current()
     print(*file.mistakes, sep="\n", end="\n" if file.mistakes else "")
@@ -125,7 +125,7 @@ async def _are_mistaken(settings: Settings) -> bool:
 
 
 async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:
-    """The pages in the order of the file; in a home that was never used, nobody has fetched any."""
+    """Return the pages in the order of the file; in a home that was never used, nobody has fetched any."""
     if settings.storage.is_empty_home and channel is None:
         domains = (await WebSourcesFile(settings.home).current()).domains
         return [_Approved(one.name, WebPage(url, PageState.NEVER)) for one in domains for url in _named(one)]

@@ -114,7 +114,7 @@ class Answering:
         self._notes = notes or SearchNotes()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer to the questions of a message; never raises for a failing engine or model.
+        """Return the answer to the questions of a message; never raises for a failing engine or model.
 
         Of the channels that a direct chat asks, the surest answers. ``listener`` is shown proven sentences.
         """
@@ -125,7 +125,7 @@ class Answering:
         return record.answer
 
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
-        """The answer, as ``answer`` gives it, with how it came about; nothing of this is kept."""
+        """Return the answer, as ``answer`` gives it, with how it came about; nothing of this is kept."""
         return await trace_each(self._trace, question, listener)
 
     async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
@@ -191,7 +191,7 @@ class Answering:
         )
 
     async def _reply(self, journeys: Sequence[_Journey]) -> Answer | None:
-        """The reply to what needs no search; None: it is a question to the documents."""
+        """Return the reply to what needs no search; None: it is a question to the documents."""
         question, deadline = journeys[0].question, journeys[0].deadline
         async with deadline.limit():
             command = recognize(question.text, question.language)
@@ -204,7 +204,7 @@ class Answering:
         return Answer(AnswerState.CHAT, too_long, language=question.language)
 
     async def _understand(self, journey: _Journey) -> Sequence[Question]:
-        """The question as typed or as reworded, or both; and in the language of the documents."""
+        """Return the question as typed or as reworded, or both; and in the language of the documents."""
         question = journey.question
         async with journey.deadline.limit():
             readings: Sequence[Question] = (question,)
@@ -218,7 +218,7 @@ class Answering:
         return await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
 
     async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
-        """The best passages, reranked, and the evidence among and around them that can be read."""
+        """Return the best passages, reranked, and the evidence among and around them that can be read."""
         async with journey.deadline.limit():
             retrieval = (
                 await retrieve_each(self._retriever, question)
@@ -255,7 +255,7 @@ class Answering:
         return search
 
     async def _judged(self, search: SearchAttempt) -> SearchAttempt:
-        """The search with the verdict on its evidence; as it is where a figure may answer."""
+        """Return the search with the verdict on its evidence; as it is where a figure may answer."""
         if search.evidence is not None:
             question = search.retrieval.question
             search.quotes = await self._writer.rank_quotes(question, search.evidence)
@@ -316,7 +316,7 @@ class Answering:
     async def _with_gaps(
         written: WrittenAnswer, compared: Sequence[UUID], journey: _Journey
     ) -> WrittenAnswer:
-        """The same, and which of the compared documents it says nothing of."""
+        """Return the same, and which of the compared documents it says nothing of."""
         words, documents = reply_words(journey.question.language), await journey.view.documents()
         missing = nothing_in(words, compared, documents, written.cited)
         return replace(written, text="\n".join(filter(None, (written.text, missing))))

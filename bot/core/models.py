@@ -82,7 +82,7 @@ COLLECTED_CALLS: ContextVar[list[AuxiliaryCall]] = ContextVar("auxiliary_calls")
 
 @contextmanager
 def auxiliary_call(purpose: str) -> Iterator[AuxiliaryCall]:
-    """A call that is made in here, to be filled in; collected, if anybody does."""
+    """Yield a call that is made in here, to be filled in; collected, if anybody does."""
     call = AuxiliaryCall(purpose)
     COLLECTED_CALLS.get([]).append(call)
     try:

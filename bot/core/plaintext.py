@@ -35,7 +35,7 @@ def mend(text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """The same text without invisible or reordering characters."""
+    """Return the same text without invisible or reordering characters."""
     return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
 
 
@@ -45,7 +45,7 @@ def find_links(text: str) -> Iterator[re.Match[str]]:
 
 
 def unlink(text: str) -> str:
-    """The same text, with a word joiner, which nobody sees, where a client would recognise a URL."""
+    """Return the same text, with a word joiner, which nobody sees, where a client would recognise a URL."""
     return _LINKS.sub(_JOINER, text)
 
 
@@ -57,7 +57,7 @@ def embolden(text: str, headings: Iterable[str]) -> str:
 
 
 def without_marks(text: str) -> str:
-    """An answer's text without its [n], which stand for nothing before its sources are there."""
+    """Return an answer's text without its [n], which stand for nothing before its sources are there."""
     return _MARK.sub("", text)
 
 
@@ -73,7 +73,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shorten_middle(text: str, limit: int, end: int | None = None) -> str:
-    """The same, of what is told from others by its end as by its beginning: a name, a file.
+    """Return the same, of what is told from others by its end as by its beginning: a name, a file.
 
     ``end``: so many characters of it stay; None: a third.
     """

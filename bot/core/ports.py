@@ -249,7 +249,7 @@ class Announcer(Protocol):
         """
 
     async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
-        """Whether the announcement of this id was posted there; None from a platform that cannot search.
+        """True if the announcement of this id was posted there; None from a platform that cannot search.
 
         Raises:
             bot.core.errors.DeliveryError: the platform did not let us search.
@@ -291,7 +291,7 @@ class Generator(Protocol):
         """
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """A short text, whole.
+        """Return a short text, whole.
 
         Raises:
             bot.core.errors.ModelError: it failed, was late or was cut off.
@@ -323,7 +323,7 @@ class Retriever(Protocol):
     """Finds passages in one channel."""
 
     async def retrieve(self, question: Question) -> Retrieval:
-        """The best candidates of the question's channel, best first.
+        """Return the best candidates of the question's channel, best first.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
@@ -334,14 +334,14 @@ class QuestionAnswering(Protocol):
     """Answers questions."""
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer a person gets; faults of engines and models end in one that says so."""
+        """Return the answer a person gets; faults of engines and models end in one that says so."""
 
 
 class NoteWriter(Protocol):
     """Writes notes to threads that follow a page; a note names subscription, version and page."""
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """The channel of the page's document; None: there is nothing to tell.
+        """Return the channel of the page's document; None: there is nothing to tell.
 
         Raises:
             storage.errors.InfrastructureError: nobody knows just now.

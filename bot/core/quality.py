@@ -155,7 +155,7 @@ class Week:
 
     @property
     def is_kept(self) -> bool:
-        """Whether any of it is."""
+        """True if any of it is."""
         return self.questions > 0 or self.is_whole
 
 
@@ -196,18 +196,18 @@ class ChannelQuality:
 
 
 def is_missed(name: str, value: float | None) -> bool:
-    """Whether a figure is known and not what is asked of it."""
+    """True if a figure is known and not what is asked of it."""
     limit = FIGURE_TARGETS.get(name)
     return limit is not None and value is not None and not limit.is_met(value)
 
 
 def figures_of(facts: Facts) -> dict[str, float | None]:
-    """Every figure of some questions."""
+    """Return every figure of some questions."""
     return {name: figure.of(facts) for name, figure in FIGURES.items()}
 
 
 def weeks_of(facts: Facts, kept_since: datetime, until: datetime, count: int) -> list[Week]:
-    """The figures of the last ``count`` weeks, Monday to Sunday in UTC."""
+    """Return the figures of the last ``count`` weeks, Monday to Sunday in UTC."""
     last = _monday(until)
     found = []
     for begins in (last - timedelta(weeks=back) for back in reversed(range(count))):

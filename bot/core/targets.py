@@ -22,7 +22,7 @@ class Limit:
     value: float
 
     def is_met(self, value: float) -> bool:
-        """Whether a figure is as it should be; one that could not be measured (nan) is not."""
+        """True if a figure is as it should be; one that could not be measured (nan) is not."""
         holds: bool = _HOLDS[self.sign](value, self.value)
         return holds
 

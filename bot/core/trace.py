@@ -284,7 +284,7 @@ def _day(passage: Passage) -> str | None:
 
 
 def _has_pages(publication: LivePublication) -> bool:
-    """A web page has none, unless it is a PDF."""
+    """Return a web page has none, unless it is a PDF."""
     return publication.web is None or publication.web.is_pdf
 
 
@@ -325,7 +325,7 @@ def _origin(passage: Passage) -> Json:
 
 
 def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[str, int]) -> Json:
-    """A passage that was found; ``rank`` counts from 1 among the candidates, None: it is none of them.
+    """Return a passage that was found; ``rank`` counts from 1 among the candidates, None: it is none of them.
 
     ``fate``: ``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ...
     """

@@ -62,7 +62,7 @@ class TraceWriter:
 async def writing_traces(
     store: QuestionRecords, count: CountQuestion | None = None
 ) -> AsyncIterator[TraceWriter]:
-    """A recorder that works until the context ends, and then a little longer for what still waits."""
+    """Yield a recorder that works until the context ends, and then a little longer for what still waits."""
     trace_writer = TraceWriter(store, count)
     running = asyncio.create_task(trace_writer.run(), name="recording")
     try:

@@ -32,7 +32,7 @@ class SentenceTemplate:
     text: str
 
     def __call__(self, **values: object) -> str:
-        """The sentence with its values."""
+        """Return the sentence with its values."""
         return self.text.format(**values)
 
 
@@ -45,7 +45,7 @@ class PluralSentence:
     language: Language
 
     def __call__(self, count: int, **values: object) -> str:
-        """The sentence for this many, with its other values."""
+        """Return the sentence for this many, with its other values."""
         is_one = count == 1 or (count == 0 and self.language in ZERO_IS_ONE)
         return (self.one if is_one else self.other).format(count=count, **values)
 
@@ -301,23 +301,23 @@ class ReplyWords:
         return self.empty_named_channel(channel=channel.name)
 
     def figure_label(self, caption: str, page: int, *, is_table: bool = False) -> str:
-        """A figure's page and what it is called: ``p. 4 · Figure 2. Water use``."""
+        """Return a figure's page and what it is called: ``p. 4 · Figure 2. Water use``."""
         if caption:
             return self.source_label(page, caption)
         return (self.table_unnamed if is_table else self.figure_unnamed)(page=page)
 
     def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
-        """A page and what it is of: ``p. 4 · Handbook``."""
+        """Return a page and what it is of: ``p. 4 · Handbook``."""
         return f"{self.page_label(page, is_ocr=is_ocr)} · {title}"
 
     def page_label(self, page: int, *, is_ocr: bool = False) -> str:
-        """A page, and whether OCR read it: ``p. 4 (OCR)``."""
+        """Return a page, and whether OCR read it: ``p. 4 (OCR)``."""
         return (self.source_by_ocr if is_ocr else self.source)(page=page)
 
 
 @cache
 def reply_words(language: Language) -> ReplyWords:
-    """The sentences of a language."""
+    """Return the sentences of a language."""
     file = files("bot.core").joinpath("replies", f"{language}.toml")
     said = tomllib.loads(file.read_text(encoding="utf-8"))
     return ReplyWords(language, **{name: _read(value, language) for name, value in said.items()})

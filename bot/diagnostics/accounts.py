@@ -40,7 +40,7 @@ TOKEN_PAGE = f"{PAGES}#slack-refuses-the-token"
 
 
 async def check_slack(installation: Installation) -> list[Finding]:
-    """Whether each token is taken and has the scopes of the manifest, and whether events can come in."""
+    """True if each token is taken and has the scopes of the manifest, and whether events can come in."""
     bot = installation.settings.bot
     if bot.slack_bot_token is None and not bot.has_slack_oauth:
         return [ok("not connected")]
@@ -85,7 +85,7 @@ async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
 
 
 async def _check_socket(bot: BotSettings) -> list[Finding]:
-    """Whether Socket Mode may be opened; nothing is."""
+    """True if Socket Mode may be opened; nothing is."""
     client = web_client(revealed(bot.slack_app_token) or "", bot.slack_api_url)
     try:
         await call(client.apps_connections_open, tries=1, app_token=revealed(bot.slack_app_token))
@@ -130,7 +130,7 @@ async def _check_workspace(held: SlackInstallation, seal: TokenSeal | None, api_
 
 
 async def check_teams(installation: Installation) -> Finding:
-    """Whether Microsoft gives the bot its token."""
+    """True if Microsoft gives the bot its token."""
     bot, page = installation.settings.bot, f"{PAGES}#teams-gives-no-token"
     if bot.teams_development:
         mend = "for anything but the Agents Playground take FOOTNOTE_TEAMS_DEVELOPMENT away"
@@ -144,7 +144,7 @@ async def check_teams(installation: Installation) -> Finding:
 
 
 async def check_app_token(credentials: AppCredentials) -> Finding:
-    """Whether Microsoft gives a token for these credentials."""
+    """True if Microsoft gives a token for these credentials."""
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS)) as session:
             await credentials.token(session)
@@ -154,7 +154,7 @@ async def check_app_token(credentials: AppCredentials) -> Finding:
 
 
 async def check_sign_in(installation: Installation) -> Finding:
-    """Whether the console's OpenID Connect provider tells who it is, and publishes its keys."""
+    """True if the console's OpenID Connect provider tells who it is, and publishes its keys."""
     sign_in = installation.settings.sign_in
     if sign_in is None or sign_in.oidc_issuer is None:
         return ok("off: the console opens on this machine only")
@@ -168,7 +168,7 @@ async def check_sign_in(installation: Installation) -> Finding:
 
 
 async def check_models(installation: Installation) -> list[Finding]:
-    """Whether each model that writes answers replies to one word."""
+    """True if each model that writes answers replies to one word."""
     bot = installation.settings.bot
     if not bot.has_model:
         return [ok("none: answers are quotes of the documents")]
@@ -207,7 +207,7 @@ def _model_mend(cause: str, *, has_key: bool) -> str:
 
 
 async def check_embedder(installation: Installation, key: str | None) -> Finding:
-    """Whether a vector comes of one word.
+    """True if a vector comes of one word.
 
     Raises:
         EngineStartError, EmbedderUnavailable: none does.

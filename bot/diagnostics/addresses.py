@@ -31,7 +31,7 @@ LINKS_PAGE = f"{PAGES}#links-do-not-open"
 
 
 async def check_serve(installation: Installation) -> Finding:
-    """Whether the home's ``serve`` runs, and says that it is ready."""
+    """True if the home's ``serve`` runs, and says that it is ready."""
     url = installation.server_url
     if url is None:
         text = "`footnote serve` does not run on this home here"
@@ -50,7 +50,7 @@ async def check_serve(installation: Installation) -> Finding:
 
 
 async def check_public_url(installation: Installation) -> Finding:
-    """Whether links open this very installation: one that has ended is known to whoever has our keys."""
+    """True if links open this very installation: one that has ended is known to whoever has our keys."""
     url, bot = installation.public_url, installation.settings.bot
     if url is None:
         return ok("where `footnote serve` listens, when it runs")
@@ -109,7 +109,7 @@ def _leads_here(url: str, status: int) -> Finding:
 
 
 async def check_certificate(installation: Installation) -> Finding:
-    """Whether browsers trust the public URL's certificate, and for how long."""
+    """True if browsers trust the public URL's certificate, and for how long."""
     url = urlsplit(installation.public_url or "")
     if url.scheme != "https":
         return ok("none: the public URL is no https")

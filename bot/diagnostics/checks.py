@@ -40,7 +40,7 @@ def all_checks(
     map_mistakes: MapMistakes,
     map_locations: MapLocations,
 ) -> Iterator[HealthCheck]:
-    """Every check of an installation whose settings are taken.
+    """Yield every check of an installation whose settings are taken.
 
     Args:
         installation: what is looked at.

@@ -84,7 +84,7 @@ async def _read_fault(location: str) -> str | None:
 
 
 async def check_contents(installation: Installation) -> list[Finding]:
-    """Whether the index holds the publications that answer, tenant by tenant, and nothing else."""
+    """True if the index holds the publications that answer, tenant by tenant, and nothing else."""
     database = await installation.database_for("what the index lacks")
     sizes = await Inventory(database).sizes() if database else {}
     if database is None or not sizes:

@@ -25,7 +25,7 @@ START = "start `footnote serve`"
 
 
 async def check_sql(installation: Installation) -> Finding:
-    """Whether the database answers, and is this release's."""
+    """True if the database answers, and is this release's."""
     other = f"{PAGES}#the-database-is-of-another-release"
     try:
         status = await (await installation.database()).status()
@@ -49,7 +49,7 @@ async def check_sql(installation: Installation) -> Finding:
 
 
 async def check_blobs(installation: Installation) -> Finding:
-    """Whether the store of PDFs and readings answers, takes files, and is this home's."""
+    """True if the store of PDFs and readings answers, takes files, and is this home's."""
     settings, page = installation.settings.storage, f"{PAGES}#the-blob-store-does-not-answer"
     store = open_blob_store(settings)
     try:
@@ -65,7 +65,7 @@ async def check_blobs(installation: Installation) -> Finding:
 
 
 async def check_index(installation: Installation) -> list[Finding]:
-    """Whether the index answers, what runs there, and whether it is the one that the documents are in."""
+    """True if the index answers, what runs there, and whether it is the one that the documents are in."""
     settings = installation.settings.storage
     away = f"{PAGES}#the-index-does-not-answer"
     if settings.weaviate_url is None:

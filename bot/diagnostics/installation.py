@@ -59,7 +59,7 @@ class Installation:
         return await asyncio.shield(self._database)
 
     async def database_for(self, what: str) -> Database | None:
-        """The same for a check of something else; None: there is nothing yet.
+        """Return the same for a check of something else; None: there is nothing yet.
 
         Raises:
             NotReached: SQL does not work, which its own check tells.
@@ -72,7 +72,7 @@ class Installation:
             raise NotReached(f"not looked at: {what}, while the database does not work") from None
 
     async def index(self, database: Database) -> Index | None:
-        """The index that the settings choose; None: our own Weaviate, which nobody runs just now.
+        """Return the index that the settings choose; None: our own Weaviate, which nobody runs just now.
 
         Raises:
             StorageError: it cannot be reached, or is another one than the documents are in.
@@ -89,7 +89,7 @@ class Installation:
 
 @asynccontextmanager
 async def open_installation(settings: Settings) -> AsyncIterator[Installation]:
-    """An installation to look at; what was opened is closed at the end."""
+    """Yield an installation to look at; what was opened is closed at the end."""
     async with AsyncExitStack() as stack:
         installation = Installation(settings, stack)
         try:

@@ -43,7 +43,7 @@ def machine_checks(home: Path, settings: StorageSettings | None) -> Iterator[Hea
 
 
 def check_home(home: Path) -> Finding:
-    """Whether we may write there; nothing stays. One that is not there yet is made by the first start."""
+    """True if we may write there; nothing stays. One that is not there yet is made by the first start."""
     page = f"{PAGES}#the-home-cannot-be-written"
     nearest = next(one for one in (home, *home.parents) if one.exists())
     if not nearest.is_dir():
@@ -72,7 +72,7 @@ def _user() -> str:
 
 
 def check_disk(home: Path) -> Finding:
-    """The room that is left where the home is."""
+    """Return the room that is left where the home is."""
     nearest = next(one for one in (home, *home.parents) if one.exists())
     usage = shutil.disk_usage(nearest)
     left = f"{usage.free / GIGABYTE:.1f} GB free of {usage.total / GIGABYTE:.0f} GB"

@@ -34,7 +34,7 @@ class Finding:
 
 
 def ok(text: str) -> Finding:
-    """All is well."""
+    """Return all is well."""
     return Finding(CheckState.OK, text)
 
 

@@ -40,7 +40,7 @@ class Redactor:
         self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def clean(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without them."""
         if self._known:
             text = self._known.sub(HIDDEN, text)
         text = _USER_INFO.sub(f"{HIDDEN}@", text)
@@ -84,7 +84,7 @@ def _secret_variables(room: type[FootnoteSettings]) -> Iterator[str]:
 
 
 def _parts(value: object) -> Iterator[str]:
-    """A secret, or the strings of one that is JSON."""
+    """Yield a secret, or the strings of one that is JSON."""
     if isinstance(value, SecretStr):
         value = value.get_secret_value()
     if isinstance(value, dict):
@@ -98,7 +98,7 @@ def _parts(value: object) -> Iterator[str]:
 
 
 def _password(value: str) -> set[str]:
-    """The password that a URL holds, as it is written and as it is meant."""
+    """Return the password that a URL holds, as it is written and as it is meant."""
     with suppress(ValueError):
         if "://" in value and (password := urlsplit(value).password):
             return {password, unquote(password)}

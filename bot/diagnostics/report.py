@@ -51,12 +51,12 @@ async def _findings(check: HealthCheck) -> Sequence[Finding]:
 
 
 def has_failed(results: Iterable[CheckResult]) -> bool:
-    """Whether anything does not work."""
+    """True if anything does not work."""
     return any(one.state is CheckState.FAIL for one in results)
 
 
 def as_text(result: CheckResult) -> str:
-    """A line for a terminal, and below it what mends what is not well."""
+    """Return a line for a terminal, and below it what mends what is not well."""
     lines = [f"{result.state.value:<5} {result.name:<{NAME_WIDTH}} {result.text}"]
     indent = " " * (NAME_WIDTH + 7)
     if result.mend:

@@ -40,7 +40,7 @@ class Capabilities:
         self._failures: dict[Feature, int] = {}
 
     def takes(self, feature: Feature) -> bool:
-        """Whether to ask for it."""
+        """True if to ask for it."""
         return steady_seconds() >= self._refused_until.get(feature, 0.0)
 
     def note_success(self, feature: Feature) -> None:

@@ -90,7 +90,7 @@ class ChatModel:
 
     @classmethod
     def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ChatModel:
-        """An endpoint; nothing is sent yet.
+        """Return an endpoint; nothing is sent yet.
 
         Args:
             api_key: its key.
@@ -104,7 +104,7 @@ class ChatModel:
     async def reply(
         self, ask: ChatRequest, on_delta: OnDelta | None = None, *, tries: int = MAX_TRIES
     ) -> Reply:
-        """The whole reply, after a few short retries; ``on_delta`` gets its pieces as they arrive.
+        """Return the whole reply, after a few short retries; ``on_delta`` gets its pieces as they arrive.
 
         Pieces that were passed on belong to no whole reply when an error follows.
 
@@ -174,7 +174,7 @@ class ChatModel:
         return _whole(text, choices[0].finish_reason, _usage_of(reply))
 
     async def _stream(self, ask: ChatRequest, on_delta: OnDelta) -> Reply | None:
-        """The reply of a stream; None when not a single event came, or the endpoint refuses to stream.
+        """Return the reply of a stream; None when not a single event came, or the endpoint refuses to stream.
 
         An error after the first piece ends it, because a second try would repeat what was passed on.
         """
@@ -203,7 +203,7 @@ class ChatModel:
         return _whole("".join(state.pieces), state.finish_reason, state.usage)
 
     async def _open_stream(self, ask: ChatRequest) -> AsyncStream[ChatCompletionChunk]:
-        """A stream that ends with its usage, where the endpoint does not mind."""
+        """Return a stream that ends with its usage, where the endpoint does not mind."""
         stream: AsyncStream[ChatCompletionChunk]
         if not self._capabilities.takes(Feature.STREAM_USAGE):
             stream = await self._send(ask, stream=True)
@@ -268,7 +268,7 @@ class _StreamState:
 
 
 def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> Reply:
-    """A reply that came to its end.
+    """Return a reply that came to its end.
 
     Raises:
         ModelReplyUnusable: it is empty, or was cut off.
@@ -281,7 +281,7 @@ def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> 
 
 
 def _usage_of(reply: object) -> Usage | None:
-    """The tokens as the endpoint counted them; None when it does not say."""
+    """Return the tokens as the endpoint counted them; None when it does not say."""
     counted = getattr(reply, "usage", None)
     prompt, completion = (getattr(counted, f"{part}_tokens", None) for part in ("prompt", "completion"))
     if isinstance(prompt, int) and isinstance(completion, int):
@@ -313,12 +313,12 @@ def _error_name(error: Exception) -> str:
 
 @cache
 def prompt(name: str) -> str:
-    """The text of a prompt, with its ``{fields}``."""
+    """Return the text of a prompt, with its ``{fields}``."""
     return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON schema of an object that has all of these and nothing else, as strict mode takes it."""
+    """Return the JSON schema of an object that has all of these and nothing else, as strict mode takes it."""
     return {
         "type": "object",
         "properties": dict(properties),

@@ -61,7 +61,7 @@ class ModelGenerator:
     def connect(
         cls, api_key: str, base_url: str | None, *, model: str, seconds: float = 60, tokens: int = 800
     ) -> ModelGenerator:
-        """An answerer at an endpoint of its own."""
+        """Return an answerer at an endpoint of its own."""
         endpoint = ChatModel.connect(api_key, base_url, model=model, seconds=seconds)
         return cls(endpoint, seconds=seconds, tokens=tokens)
 
@@ -73,7 +73,7 @@ class ModelGenerator:
         stands: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
-        """A draft in the model's words with the quotes it claims.
+        """Return a draft in the model's words with the quotes it claims.
 
         Raises:
             ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
@@ -103,7 +103,7 @@ class ModelGenerator:
         return replace(draft, prompts=tuple(sent))
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """A short text in the model's words.
+        """Return a short text in the model's words.
 
         Raises:
             ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
@@ -113,7 +113,7 @@ class ModelGenerator:
             return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
 
     def judge(self) -> ModelSentenceJudge:
-        """The same model as a judge of sentences."""
+        """Return the same model as a judge of sentences."""
         return ModelSentenceJudge(ModelCalls(self._endpoint, seconds=self._seconds))
 
     async def aclose(self) -> None:
@@ -164,7 +164,7 @@ def _read(reply: Any, sentences: int) -> Judgement:
 
 
 def configured_models(settings: BotSettings) -> list[ModelGenerator]:
-    """The configured models, in the order in which they are asked.
+    """Return the configured models, in the order in which they are asked.
 
     Raises:
         SettingsError: a second one is set by halves, or without a first.

@@ -36,7 +36,7 @@ class ReadingTraceIds(RandomIdGenerator):
     reading: UUID | None = None
 
     def generate_trace_id(self) -> int:
-        """The next trace's id."""
+        """Return the next trace's id."""
         return self.reading.int if self.reading else super().generate_trace_id()
 
 
@@ -117,7 +117,7 @@ class SpanWriter:
 
 @asynccontextmanager
 async def open_spans() -> AsyncIterator[SpanWriter]:
-    """A writer whose spans are sent when the context ends."""
+    """Yield a writer whose spans are sent when the context ends."""
     writer = SpanWriter()
     try:
         yield writer
@@ -126,5 +126,5 @@ async def open_spans() -> AsyncIterator[SpanWriter]:
 
 
 def _nanoseconds(moment: float) -> int:
-    """A moment of ``time.perf_counter`` as nanoseconds since 1970."""
+    """Return a moment of ``time.perf_counter`` as nanoseconds since 1970."""
     return time.time_ns() - time.perf_counter_ns() + int(moment * 1e9)

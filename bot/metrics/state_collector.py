@@ -75,7 +75,7 @@ class StateCollector(Collector):
         registry.register(self)
 
     async def render(self) -> bytes:
-        """The page that Prometheus reads."""
+        """Return the page that Prometheus reads."""
         async with self._lock:
             if self._read_at is None or steady_seconds() - self._read_at >= KEPT_SECONDS:
                 self._work, self._not_ready = await asyncio.gather(
@@ -96,7 +96,7 @@ class StateCollector(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """The families, of the last reading."""
+        """Yield the families, of the last reading."""
         up = GaugeMetricFamily("footnote_database_up", "Whether SQL told how much work there is.")
         up.add_metric((), self._work is not None)
         ready = GaugeMetricFamily("footnote_ready", "Whether a part works.", labels=["part"])

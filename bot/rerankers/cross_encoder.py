@@ -77,7 +77,7 @@ class CrossEncoder:
         return encoder
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
-        """The model's raw score of each passage.
+        """Return the model's raw score of each passage.
 
         Raises:
             RerankerError: the model failed on one of them.
@@ -96,7 +96,7 @@ class CrossEncoder:
         return [scores[at] for at in range(len(texts))]
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """The raw score of each text, in one batch."""
+        """Return the raw score of each text, in one batch."""
         scores: list[float] = self._run(self._encode(question, texts)).tolist()
         return scores
 
@@ -108,14 +108,14 @@ class CrossEncoder:
         return await asyncio.get_running_loop().run_in_executor(self._workers, work)
 
     def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
-        """Each pair within the window; of a very long question only its beginning is read."""
+        """Return each pair within the window; of a very long question only its beginning is read."""
         pieces = self._words.encode(question, add_special_tokens=False)
         if len(pieces) > self._longest_question:
             question = question[: pieces.offsets[self._longest_question - 1][1]]
         return [self._pairs.encode(question, text) for text in texts]
 
     def _run(self, pairs: Sequence[Encoding]) -> npt.NDArray[np.float64]:
-        """The model's number for each pair.
+        """Return the model's number for each pair.
 
         Raises:
             ValueError: the model gives something else.

@@ -48,7 +48,7 @@ class LlmReranker:
         self._fence = fence
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
-        """The points of each passage; none for one that the model left out.
+        """Return the points of each passage; none for one that the model left out.
 
         Raises:
             RerankerError: the model failed, was late, or wrote no points; or readings cannot be reached.
@@ -77,7 +77,7 @@ class LlmReranker:
 
 
 def _points(reply: Any, passages: int) -> list[float]:
-    """The points in the order of the passages.
+    """Return the points in the order of the passages.
 
     Raises:
         ValueError: there are none for any of them.

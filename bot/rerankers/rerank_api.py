@@ -34,7 +34,7 @@ class ApiReranker:
     def connect(
         cls, url: str, api_key: str | None, *, model: str | None, seconds: float, tokens: int
     ) -> ApiReranker:
-        """A reranker at an endpoint; nothing is sent yet. Needs a running loop.
+        """Return a reranker at an endpoint; nothing is sent yet. Needs a running loop.
 
         Args:
             url: where requests are posted, as in ``https://api.example.com/v2/rerank``.
@@ -51,7 +51,7 @@ class ApiReranker:
         return cls(session, url, model=model, tokens=tokens)
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
-        """The endpoint's score of each passage.
+        """Return the endpoint's score of each passage.
 
         Raises:
             RerankerError: it is down, late or refusing, or sent no such scores.
@@ -74,7 +74,7 @@ class ApiReranker:
         await self._session.close()
 
     async def _ask(self, question: str, texts: Sequence[str]) -> Any:
-        """The reply in the form that worked last; a refused form gives way to the other one."""
+        """Return the reply in the form that worked last; a refused form gives way to the other one."""
         try:
             return await self._post(self._body(question, texts))
         except aiohttp.ClientResponseError as error:
@@ -99,7 +99,7 @@ class ApiReranker:
 
 
 def _scores(reply: Any, expected: int) -> list[float]:
-    """The scores in the order of their passages.
+    """Return the scores in the order of their passages.
 
     Raises:
         RerankerError: the reply has not exactly one for each.

@@ -207,7 +207,7 @@ class SlackAdapter:
             await self._oauth.workspaces.aclose()
 
     async def is_ready(self) -> bool:
-        """Whether events can come in: over HTTP always, over a socket from Slack's hello until it breaks.
+        """True if events can come in: over HTTP always, over a socket from Slack's hello until it breaks.
 
         Between the handshake and the hello Slack may send events to nobody.
         """
@@ -362,7 +362,7 @@ class SlackAdapter:
         )
 
     async def _may_see(self, click: feedback_buttons.FeedbackClick) -> bool:
-        """Whether a click in a direct chat may still be told of its answer; in a channel, everybody may."""
+        """True if a click in a direct chat may still be told of its answer; in a channel, everybody may."""
         if not click.place["channel"].startswith("D"):
             return True
         given = await self._intake.given(Platform.SLACK, click.message_key)

@@ -52,7 +52,7 @@ class AnswerStreams:
         self._shown: dict[str, list[str] | None] = {}
 
     def may_hold(self, address: Json) -> bool:
-        """Whether the question of this address may have been given a stream; one about a file waits."""
+        """True if the question of this address may have been given a stream; one about a file waits."""
         return (
             not address["channel"].startswith("D")
             and "asked" not in address
@@ -163,7 +163,7 @@ class AnswerStreams:
 
 
 def is_unfinished(address: Json, taken: Collection[str], message: Json) -> bool:
-    """Whether a message of a thread is a stream that the question of an address may take."""
+    """True if a message of a thread is a stream that the question of an address may take."""
     is_ours = bool(address.get("bot")) and message.get("user") == address["bot"]
     is_free = not message.get("metadata") and message["ts"] not in taken
     return is_ours and is_free and float(message["ts"]) > float(address["ts"])

@@ -117,7 +117,7 @@ def _people(people: Sequence[str]) -> Block:
 
 
 def render_beginning(text: str) -> SlackMessage:
-    """The first sentences of an answer, and that more is to come."""
+    """Return the first sentences of an answer, and that more is to come."""
     more = {"type": "context", "elements": [_plain(MORE_TO_COME)]}
     return SlackMessage(_fallback(_unmarked(text), []), (render_sentences(text), more))
 
@@ -128,7 +128,7 @@ def render_sentences(text: str) -> Block:
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
-    """A paragraph per named file, and one URL button each that opens its first page."""
+    """Return a paragraph per named file, and one URL button each that opens its first page."""
     said = reply_words(Language.ENGLISH)
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
     words = tame("\n\n".join(announcement_paragraphs(announcement)))
@@ -175,7 +175,7 @@ def _button(action: str, page: CitedPage) -> Block:
 
 
 def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
-    """The control for pages beyond the buttons: Slack lets one hold five."""
+    """Return the control for pages beyond the buttons: Slack lets one hold five."""
     options = [
         {"text": _plain(numbered(page, page.label)), "value": str(place), "url": page.url}
         for place, page in enumerate(pages)
@@ -189,7 +189,7 @@ def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
 
 
 def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]]:
-    """The number beside which each picture stands -> its blocks."""
+    """Return the number beside which each picture stands -> its blocks."""
     blocks: dict[int, list[Block]] = {}
     for place, file in sorted(files.items()):
         figure = answer.figures[place]
@@ -237,7 +237,7 @@ class _Part(NamedTuple):
 def _parts(
     text: str, budget: int, said: ReplyWords, links: Mapping[int, str], breaks: Collection[int] = ()
 ) -> list[_Part]:
-    """The text in pieces that fit a section each; the last one says it when there was more.
+    """Return the text in pieces that fit a section each; the last one says it when there was more.
 
     Words come before links: where both are too long, only the first [n] of each number is one. After the line
     that first has one of ``breaks`` a piece ends.

@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
 def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
-    """The question in an ``event_callback``, or None when nobody asks us anything.
+    """Return the question in an ``event_callback``, or None when nobody asks us anything.
 
     Edits, other subtypes, bots (ourselves included) and people of other organisations
     in a shared channel ask nothing; in a channel only a mention does, and with ``follow_ups`` a reply that
@@ -103,7 +103,7 @@ def read_edit(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | N
 
 
 def read_withdrawal(envelope: Json) -> str | None:
-    """The key of a message that was deleted; None for anything else that happens.
+    """Return the key of a message that was deleted; None for anything else that happens.
 
     Of one that others had replied to, Slack says that it was changed into its own tombstone.
     """
@@ -120,7 +120,7 @@ def read_withdrawal(envelope: Json) -> str | None:
 
 
 def read_join(envelope: Json) -> ChannelKey | None:
-    """The channel that we ourselves were added to; None for anything else that happens."""
+    """Return the channel that we ourselves were added to; None for anything else that happens."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation, channel = installation_of(authorization), str(event.get("channel") or "")
@@ -137,7 +137,7 @@ STOPPED = "agent_session_stopped"
 
 
 def read_stop(envelope: Json) -> StopRequest | None:
-    """The thread in which somebody wants no answer any more; None for anything else that happens."""
+    """Return the thread in which somebody wants no answer any more; None for anything else that happens."""
     event: Json = envelope.get("event") or {}
     installation = installation_of((envelope.get("authorizations") or [{}])[0])
     channel, thread = str(event.get("channel") or ""), str(event.get("thread_ts") or "")
@@ -158,7 +158,7 @@ LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")
 
 
 def read_leave(envelope: Json) -> ChannelKey | None:
-    """The channel that we are no more in; None for anything else that happens."""
+    """Return the channel that we are no more in; None for anything else that happens."""
     event: Json = envelope.get("event") or {}
     installation = installation_of((envelope.get("authorizations") or [{}])[0])
     channel = str(event.get("channel") or "")
@@ -169,7 +169,7 @@ def read_leave(envelope: Json) -> ChannelKey | None:
 
 
 def installation_of(authorization: Json) -> str:
-    """The enterprise id of an org-wide install, else the team id."""
+    """Return the enterprise id of an org-wide install, else the team id."""
     name = "enterprise_id" if authorization.get("is_enterprise_install") else "team_id"
     return str(authorization.get(name) or "")
 
@@ -194,7 +194,7 @@ def is_outsider(body: Json) -> bool:
 
 
 def asker_of(installation: str, user: str) -> str:
-    """A person, as FOOTNOTE_ADMINS names them."""
+    """Return a person, as FOOTNOTE_ADMINS names them."""
     return f"{Platform.SLACK}:{installation}:{user}"
 
 
@@ -230,6 +230,6 @@ def _is_addressed(event: Json, bot: str) -> bool:
 
 
 def _may_follow_up(event: Json) -> bool:
-    """Whether it replies in a thread and calls nobody by a mention: what is said to others stays theirs."""
+    """True if it replies in a thread and calls nobody by a mention: what is said to others stays theirs."""
     is_reply = event.get("thread_ts") not in (None, event.get("ts")) and event.get("subtype") != _BROADCAST
     return is_reply and not _OTHERS.search(str(event.get("text") or ""))

@@ -202,7 +202,7 @@ class SlackMessenger:
     async def _show_pictures(
         self, address: Json, message: Json, answer: Answer, hold: Hold, pictures: Mapping[int, str]
     ) -> bool:
-        """Whether Slack took them."""
+        """True if Slack took them."""
         await hold()
         try:
             await self._write_over(address, message, self._rendered(address, answer, pictures), tries=1)
@@ -341,7 +341,7 @@ class SlackMessenger:
         return await client_of(self._clients, address["key"].partition(":")[0])
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
-        """The conversation that the tenant is named after."""
+        """Return the conversation that the tenant is named after."""
         return {"channel": channel.tenant.rsplit("_", 1)[1], "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:

@@ -123,7 +123,7 @@ def _is_of_slack(url: str, api_url: str) -> bool:
 
 
 def is_private(address: Json) -> bool:
-    """Whether a question is answered to its asker alone."""
+    """True if a question is answered to its asker alone."""
     return "response_url" in address
 
 
@@ -176,7 +176,7 @@ def read_share(payload: Json, api_url: str) -> tuple[str, str] | None:
 
 
 def may_share(payload: Json, address: Json) -> bool:
-    """Whether the click is the asker's, in the channel in which the question was asked."""
+    """True if the click is the asker's, in the channel in which the question was asked."""
     clicker, channel = ((payload.get(name) or {}).get("id") for name in ("user", "channel"))
     return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
 
@@ -207,7 +207,7 @@ async def reply_privately(url: str, text: str, blocks: Sequence[Block] = ()) -> 
 
 
 def _rendered(address: Json, answer: Answer, sources_shown: int) -> SlackMessage:
-    """The answer with its sources, and with what may be said of it."""
+    """Return the answer with its sources, and with what may be said of it."""
     feedback = feedback_blocks(answer, asked_tenant(address), address["key"])
     share = _share_button(address["key"], answer.language)
     rendered = render(answer, sources_shown, beside=[*asked_blocks(address), *feedback, share])

@@ -28,7 +28,7 @@ _BLOCK = "ask:{place}:{tenant}"
 
 
 def question_blocks(questions: Sequence[str], tenant: TenantName, lead: str = TRY_ASKING) -> list[Block]:
-    """The questions, each with its button, behind ``lead``."""
+    """Return the questions, each with its button, behind ``lead``."""
     if not questions:
         return []
     asked = [(place, shorten(one, MAX_QUESTION_CHARS)) for place, one in enumerate(questions, start=1)]
@@ -66,7 +66,7 @@ def read_question_click(payload: Json) -> IncomingMessage | None:
 
 
 def read_home_click(payload: Json) -> IncomingMessage | None:
-    """The question of a click in an App Home, whose view names the person's direct chat with us.
+    """Return the question of a click in an App Home, whose view names the person's direct chat with us.
 
     The answer goes to that chat. None when it is no click on a question there.
     """
@@ -131,14 +131,14 @@ def asked_line(address: Json) -> str:
 
 
 def asked_blocks(address: Json) -> list[Block]:
-    """The same as the block above an answer."""
+    """Return the same as the block above an answer."""
     line = asked_line(address)
     text = {"type": "mrkdwn", "text": line, "verbatim": True}
     return [{"type": "context", "block_id": "asked", "elements": [text]}] if line else []
 
 
 def installation_of_click(payload: Json) -> str:
-    """The installation that an interaction came to."""
+    """Return the installation that an interaction came to."""
     ids = {f"{name}_id": (payload.get(name) or {}).get("id") for name in ("team", "enterprise")}
     return installation_of({**ids, "is_enterprise_install": payload.get("is_enterprise_install")})
 

@@ -25,7 +25,7 @@ _IDS = ("id", "team_id", "enterprise_id")
 
 
 async def read_signed_body(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
-    """The body of a request that Slack signed and that can be read.
+    """Return the body of a request that Slack signed and that can be read.
 
     Raises:
         web.HTTPRequestEntityTooLarge: more than 1 MiB.
@@ -68,7 +68,7 @@ def _readable(body: bytes, content_type: str) -> str:
 
 
 def _is_shaped(payload: Mapping[str, Any]) -> bool:
-    """Whether what everything else is read from is there in Slack's own shape, or not there at all."""
+    """True if what everything else is read from is there in Slack's own shape, or not there at all."""
     if not (_are_objects(payload, _OBJECTS) and _are_lists(payload, ("authorizations", "actions"))):
         return False
     kind, event, actions = payload.get("type"), payload.get("event"), payload.get("actions") or []

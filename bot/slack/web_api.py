@@ -46,7 +46,7 @@ class WebClients(Protocol):
     moved: MovedChannels | None
 
     async def of(self, installation: str) -> AsyncWebClient:
-        """A client for calls that concern this installation and no other.
+        """Return a client for calls that concern this installation and no other.
 
         Raises:
             NotInstalled: the app is not installed there.
@@ -63,12 +63,12 @@ class WorkspaceClient(TranslatingClient):
 
 
 def web_client(token: str, api_url: str) -> WorkspaceClient:
-    """A client that never repeats a call by itself: a repeated post is a second message."""
+    """Return a client that never repeats a call by itself: a repeated post is a second message."""
     return WorkspaceClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
 
 
 async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
-    """The client for messages to an installation.
+    """Return the client for messages to an installation.
 
     Raises:
         WorkspaceLeft: the app is not installed there any more.
@@ -121,7 +121,7 @@ def _refusal(error: SlackApiError) -> DeliveryError:
 async def find_message(
     read: Callable[..., Awaitable[Any]], is_wanted: Callable[[dict[str, Any]], bool], **where: Any
 ) -> str | None:
-    """The ts of the first such message, read page by page to the last one; None when there is none.
+    """Return the ts of the first such message, read page by page to the last one; None when there is none.
 
     Raises:
         DeliveryError: Slack did not let us read all of it: nobody knows.

@@ -18,7 +18,7 @@ _TAG = re.compile(r"</?at[^>]*>")
 
 
 def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | None:
-    """The question in a message, or None when nobody asks us anything.
+    """Return the question in a message, or None when nobody asks us anything.
 
     In a personal chat every message asks; elsewhere only one that mentions the bot, even where the
     tenant lets the bot read all of them.
@@ -51,7 +51,7 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
 
 
 def read_join(activity: Json, home: str | None = None) -> Joined | None:
-    """The conversation that we ourselves were added to; None for anything else that happens.
+    """Return the conversation that we ourselves were added to; None for anything else that happens.
 
     Teams says it twice, as an installation and as a new member. ``home``: as of a message.
     """
@@ -69,7 +69,7 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
 
 
 def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
-    """The conversation that we are no more in, or that is gone; None for anything else that happens.
+    """Return the conversation that we are no more in, or that is gone; None for anything else that happens.
 
     Of a channel that was deleted Teams speaks in its team's first one: the channel itself is named beside.
     """
@@ -121,7 +121,7 @@ class PersonalChat(NamedTuple):
 
 
 def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
-    """A channel is one for all its threads; a group or personal chat is one for itself."""
+    """Return a channel is one for all its threads; a group or personal chat is one for itself."""
     tenant, conversation = tenant_of(activity), part(activity, "conversation")
     if not (tenant and conversation.get("id")):
         return None
@@ -139,7 +139,7 @@ def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
 
 
 def tenant_of(activity: Json) -> str:
-    """The Entra tenant, or '' when the envelope names none."""
+    """Return the Entra tenant, or '' when the envelope names none."""
     named = part(activity, "channelData", "tenant").get("id")
     return str(named or part(activity, "conversation").get("tenantId") or "")
 
@@ -164,7 +164,7 @@ def channel_name(activity: Json) -> str | None:
 
 
 def _mention(activity: Json) -> str | None:
-    """The text by which the message mentions the bot."""
+    """Return the text by which the message mentions the bot."""
     bot = part(activity, "recipient").get("id")
     entities = activity.get("entities")
     for entity in entities if isinstance(entities, list) else []:
@@ -175,7 +175,7 @@ def _mention(activity: Json) -> str | None:
 
 
 def part(value: Json, *names: str) -> Json:
-    """An object inside an activity; empty when anything on the way is missing or something else."""
+    """Return an object inside an activity; empty when anything on the way is missing or something else."""
     for name in names:
         inner = value.get(name)
         value = inner if isinstance(inner, Mapping) else {}

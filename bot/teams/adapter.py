@@ -89,7 +89,7 @@ class TeamsAdapter:
         app.router.add_post(PATH, self._handle, name="teams_messages")
 
     async def is_ready(self) -> bool:
-        """Whether messages can come in: where tokens are asked for, not without Microsoft's keys."""
+        """True if messages can come in: where tokens are asked for, not without Microsoft's keys."""
         return self._verifier is None or await self._keys.are_there()
 
     async def stop(self) -> None:
@@ -154,7 +154,7 @@ class TeamsAdapter:
         task.add_done_callback(self._following_up.discard)
 
     async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
-        """The verified token's claims; None in development, where only this machine may ask."""
+        """Return the verified token's claims; None in development, where only this machine may ask."""
         if self._verifier is None:
             if not is_loopback_host((request.url.host or "").lower()):
                 raise web.HTTPForbidden

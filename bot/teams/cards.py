@@ -124,7 +124,7 @@ def _link(label: str, url: str) -> str:
 
 
 def render_beginning(text: str) -> str:
-    """The first sentences of an answer, as plain text, and that more is to come."""
+    """Return the first sentences of an answer, as plain text, and that more is to come."""
     return f"{shorten(tame(without_marks(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
 
 
@@ -137,13 +137,13 @@ def render_announcement(announcement: Announcement) -> tuple[Json, str]:
 
 
 def with_row(card: Json | None, row: Json) -> Json:
-    """The card, or one that is made for it, with one more row."""
+    """Return the card, or one that is made for it, with one more row."""
     whole = card or _adaptive([])
     return whole | {"body": [*whole["body"], row]}
 
 
 def _lines(paragraph: str, *, is_bold: bool = False) -> list[Json]:
-    """A block per line. Text runs know no markup, so nothing in them needs an escape."""
+    """Return a block per line. Text runs know no markup, so nothing in them needs an escape."""
     weight = {"weight": "Bolder"} if is_bold else {}
     return [
         {
@@ -201,7 +201,7 @@ def _cut(text: str, said: ReplyWords, most: int = MESSAGE) -> str:
 
 
 def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
-    """The first ten citations whose mark the text shows."""
+    """Return the first ten citations whose mark the text shows."""
     labels = {number: page.label for page in pages for number in page.numbers}
     marks = {int(mark) for mark in _MARK.findall(words)}
     shown = {citation.number: citation for citation in reversed(citations) if citation.number in marks}
@@ -234,7 +234,7 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
 
 
 def _picture(figure: AnswerFigure, answer: Answer) -> list[Json]:
-    """A figure as Teams fetches it, by a link that needs no sign-in, and what it is."""
+    """Return a figure as Teams fetches it, by a link that needs no sign-in, and what it is."""
     title, alternative = picture_words(answer, figure)
     expanding = {"msteams": {"allowExpand": True}}
     return [{"type": "Image", "url": figure.image, "altText": alternative, **expanding}, *_lines(title)]

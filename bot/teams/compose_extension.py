@@ -36,12 +36,12 @@ MAX_ID_CHARS = 256
 
 
 def is_compose(activity: Json) -> bool:
-    """Whether somebody uses the extension."""
+    """True if somebody uses the extension."""
     return activity.get("type") == "invoke" and activity.get("name") in (FETCH, SUBMIT)
 
 
 def is_private(address: Json) -> bool:
-    """Whether a question was asked by the extension: nothing of its answer is posted."""
+    """True if a question was asked by the extension: nothing of its answer is posted."""
     return bool(address.get("is_private"))
 
 
@@ -94,7 +94,7 @@ class ComposeExtension:
         return await self._wait(place, asker, str(activity["id"]), said, until)
 
     async def _wait(self, place: TeamsPlace, asker: str, asked: str, said: ReplyWords, until: float) -> Card:
-        """The answer as soon as it is there, else a button that asks for it again."""
+        """Return the answer as soon as it is there, else a button that asks for it again."""
         key = _key(place, asked)
         with suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
@@ -109,7 +109,7 @@ class ComposeExtension:
 
 
 def _message(activity: Json, place: TeamsPlace, asker: str, question: str) -> IncomingMessage:
-    """The question, in a thread of its own: what one asks privately leans on nothing.
+    """Return the question, in a thread of its own: what one asks privately leans on nothing.
 
     Of a personal chat the envelope does not say whether it is with us or between two people: it is a direct
     chat where a message to us said so.

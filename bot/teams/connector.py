@@ -52,13 +52,13 @@ SCOPE = "https://api.botframework.com/.default"
 
 
 def is_microsofts(url: str) -> bool:
-    """Whether a service URL is one of Microsoft's own connectors, over https."""
+    """True if a service URL is one of Microsoft's own connectors, over https."""
     host = _host(url, "https")
     return host is not None and any(host == known or host.endswith(f".{known}") for known in _HOSTS)
 
 
 def is_local(url: str) -> bool:
-    """Whether a service URL stays on this machine, as the Agents Playground's does."""
+    """True if a service URL stays on this machine, as the Agents Playground's does."""
     host = _host(url, "http")
     return is_loopback_host(host)
 
@@ -86,7 +86,7 @@ class MessageEntity(Entity):
 
 
 def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Json:
-    """A message of text alone, with its citations; "AI generated" is said of a model's words only.
+    """Return a message of text alone, with its citations; "AI generated" is said of a model's words only.
 
     ``takes_feedback``: with Teams' own buttons below it.
     """
@@ -129,7 +129,7 @@ def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
 
 
 def ending_stream(activity: Json, stream: str) -> Json:
-    """The message that ends a stream and takes its place."""
+    """Return the message that ends a stream and takes its place."""
     entity = _wire(_stream_entity({"streamType": "final", "streamId": stream}))
     return activity | {"entities": [*activity.get("entities", ()), entity]}
 
@@ -139,12 +139,12 @@ def _stream_entity(fields: Json) -> Entity:
 
 
 def plain_activity(text: str) -> Json:
-    """A message of one sentence of ours."""
+    """Return a message of one sentence of ours."""
     return _wire(_text(text, "plain"))
 
 
 def card_activity(card: Json, summary: str) -> Json:
-    """A message of one card alone."""
+    """Return a message of one card alone."""
     activity = MessageFactory.attachment(CardFactory.adaptive_card(card))
     activity.summary, activity.input_hint = summary, None
     return _wire(activity)
@@ -182,7 +182,7 @@ class AppCredentials:
         self._lock = asyncio.Lock()
 
     async def token(self, session: aiohttp.ClientSession) -> str:
-        """A token that is good for five minutes at least.
+        """Return a token that is good for five minutes at least.
 
         Raises:
             DeliveryError: Microsoft gives none.
@@ -251,7 +251,7 @@ class Connector:
         await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
 
     async def open_chat(self, address: Json, own_chat: PersonalChat) -> str:
-        """The id of the bot's personal chat with a person, which Teams makes where there is none.
+        """Return the id of the bot's personal chat with a person, which Teams makes where there is none.
 
         Raises:
             DeliveryError: Teams makes none, because the person has not got the app; or nobody knows.

@@ -54,7 +54,7 @@ class FeedbackAction:
 
 
 def is_feedback(activity: Json) -> bool:
-    """Whether Teams waits for what becomes of a person's feedback."""
+    """True if Teams waits for what becomes of a person's feedback."""
     return activity.get("type") == "invoke" and activity.get("name") == INVOKE
 
 
@@ -89,17 +89,17 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
 
 
 def takes_feedback(answer: Answer) -> bool:
-    """Whether something was searched for, of which people may say how it went."""
+    """True if something was searched for, of which people may say how it went."""
     return answer.state not in {AnswerState.CHAT, AnswerState.FAILED}
 
 
 def why_row(answer: Answer, message: str) -> Card:
-    """A row of a card with the button that asks why the answer of this message came out as it did."""
+    """Return a row of a card with the button that asks why the answer of this message came out as it did."""
     return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).why, WHY, message)]}
 
 
 def links_row(answer: Answer, message: str) -> Card:
-    """A row of a card with the button that asks for new links of the answer of this message."""
+    """Return a row of a card with the button that asks for new links of the answer of this message."""
     return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).new_links, LINKS, message)]}
 
 
@@ -140,7 +140,7 @@ def _page(chosen: object) -> int | None:
 
 
 def _comment(feedback: object) -> str:
-    """A person's own words: Teams wraps them in JSON of one key, the Agents Playground in nothing."""
+    """Return a person's own words: Teams wraps them in JSON of one key, the Agents Playground in nothing."""
     if isinstance(feedback, str):
         try:
             read = json.loads(feedback)

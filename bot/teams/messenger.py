@@ -198,7 +198,7 @@ class TeamsMessenger:
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
-        """The channel itself, not the thread of its newest question, whose service URL it needs."""
+        """Return the channel itself, not the thread of its newest question, whose service URL it needs."""
         if address is None:
             return None
         conversation = address["conversation"].split(";messageid=", 1)[0]

@@ -60,13 +60,13 @@ def _files(activity: Json) -> list[MessageFile]:
 
 
 def is_sharepoints(url: str) -> bool:
-    """Whether a file's address is one of SharePoint's, over https."""
+    """True if a file's address is one of SharePoint's, over https."""
     host = _host(url, "https", {443})
     return host.endswith(SHAREPOINT_HOSTS)
 
 
 def is_local_file(url: str) -> bool:
-    """Whether a file's address stays on this machine, for tests with the development switch."""
+    """True if a file's address stays on this machine, for tests with the development switch."""
     return is_loopback_host(_host(url, "http") or None)
 
 

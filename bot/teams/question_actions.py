@@ -20,7 +20,7 @@ MAX_QUESTION_CHARS = 500
 
 
 def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Json]:
-    """The questions as rows of a card, each with its button."""
+    """Return the questions as rows of a card, each with its button."""
     if not questions:
         return []
     lead: Json = {
@@ -32,12 +32,12 @@ def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Js
 
 
 def shown_questions(questions: Sequence[str]) -> list[str]:
-    """The questions as people see and ask them: nothing in them is a link."""
+    """Return the questions as people see and ask them: nothing in them is a link."""
     return [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
 
 
 def _row(question: str, tenant: str) -> Json:
-    """The question as text, which wraps where a button's title is cut, and its button beside it."""
+    """Return the question as text, which wraps where a button's title is cut, and its button beside it."""
     words = {
         "type": "RichTextBlock",
         "inlines": [{"type": "TextRun", "text": f"• {question}"}],
@@ -58,7 +58,7 @@ def _button(question: str, tenant: str) -> Json:
 
 
 def read_question_click(activity: Mapping[str, Any], tenant: TenantName) -> str | None:
-    """The question of a click in the channel of this tenant; None for any other message."""
+    """Return the question of a click in the channel of this tenant; None for any other message."""
     value = activity.get("value")
     if not isinstance(value, Mapping) or value.get("tenant") != tenant:
         return None

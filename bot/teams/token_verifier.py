@@ -46,7 +46,7 @@ class SigningKeys:
         self._refreshing: asyncio.Task[None] | None = None
 
     async def find(self, key_id: str) -> jwt.PyJWK:
-        """The key of this id; only one that nobody knows waits for Microsoft.
+        """Return the key of this id; only one that nobody knows waits for Microsoft.
 
         Raises:
             TokenRefused: there is no such key, or it is not endorsed for Teams.
@@ -63,7 +63,7 @@ class SigningKeys:
         return self._keys[key_id]
 
     async def are_there(self) -> bool:
-        """Whether any are known, now that they were asked for: without them no message can come in."""
+        """True if any are known, now that they were asked for: without them no message can come in."""
         if not self._keys:
             await self._refreshed()
         return bool(self._keys)
@@ -106,7 +106,7 @@ class TokenVerifier:
         self._keys = keys
 
     async def verify(self, authorization: str | None) -> Mapping[str, Any]:
-        """The claims of an ``Authorization`` header, ``serviceurl`` among them.
+        """Return the claims of an ``Authorization`` header, ``serviceurl`` among them.
 
         Raises:
             TokenRefused: missing, malformed, expired, for another bot, or signed by anybody else.

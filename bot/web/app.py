@@ -74,7 +74,7 @@ def build_web(
     count_request: CountRequest | None = None,
     count_opening: Callable[[], None] | None = None,
 ) -> web.Application:
-    """The whole web side as one application.
+    """Return the whole web side as one application.
 
     Args:
         trace: answers a question that is asked to see how.

@@ -70,12 +70,12 @@ class Connection(RequestHandler):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the rest of a request, or a whole one, is still to come."""
+        """True if the rest of a request, or a whole one, is still to come."""
         return self._has_half_a_body or not (self._request_in_progress or self._messages)
 
     @property
     def is_proven(self) -> bool:
-        """Whether a whole request ever came."""
+        """True if a whole request ever came."""
         return self._request_count > 0 and not self._has_half_a_body
 
     @property
@@ -83,7 +83,7 @@ class Connection(RequestHandler):
         return self._body is not None and not self._body.is_eof()
 
     def is_late(self, limits: ConnectionLimits) -> bool:
-        """Whether what was begun should have come by now."""
+        """True if what was begun should have come by now."""
         now = self._loop.time()
         if self._head_began is not None and now - self._head_began > limits.head_seconds:
             return True
@@ -177,7 +177,7 @@ class Server(web.Server):
         self._timer = self._loop.call_later(limits.sweep_seconds, self._sweep)
 
     def __call__(self) -> RequestHandler:
-        """The protocol of a new connection."""
+        """Return the protocol of a new connection."""
         return Connection(self, self._headers, **self._options)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:

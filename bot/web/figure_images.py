@@ -40,7 +40,7 @@ class FigureImages:
         return await self._draw(await self._open(urlsplit(figure.image).path.rpartition("/")[2]))
 
     def routes(self, pages: Templates) -> list[web.RouteDef]:
-        """The route of the pictures; ``pages`` says why there is none."""
+        """Return the route of the pictures; ``pages`` says why there is none."""
 
         async def send(request: web.Request) -> web.Response:
             link = await self._open(request.match_info["token"])

@@ -59,7 +59,7 @@ def default_headers(public_url: str) -> dict[str, str]:
 def add_headers(
     common: Mapping[str, str],
 ) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """A signal that gives each response the headers it did not set itself."""
+    """Return a signal that gives each response the headers it did not set itself."""
 
     async def add(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SERVER)
@@ -70,7 +70,7 @@ def add_headers(
 
 
 def log_access(count: CountRequest | None = None) -> Middleware:
-    """A middleware that logs method, route name, status and milliseconds, and has them counted."""
+    """Return a middleware that logs method, route name, status and milliseconds, and has them counted."""
 
     @web.middleware
     async def log(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -94,7 +94,7 @@ def log_access(count: CountRequest | None = None) -> Middleware:
 
 
 def answer_failures(pages: Templates) -> Middleware:
-    """A middleware that turns every failure into a page which says nothing of what failed."""
+    """Return a middleware that turns every failure into a page which says nothing of what failed."""
 
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:

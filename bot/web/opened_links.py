@@ -155,7 +155,7 @@ async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
 
 
 async def _ended(ended: LinkEnded, stores: Stores) -> LinkEnded:
-    """The same with where a member gets a new link: at the answer's message, or in its channel."""
+    """Return the same with where a member gets a new link: at the answer's message, or in its channel."""
     try:
         channel = await stores.channels.get(ended.channel_id) if ended.channel_id is not None else None
     except UnknownChannel:
@@ -229,7 +229,7 @@ class AnswerQuote:
 
 
 async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
-    """All quotes of the link's answer by number, without those whose document is gone.
+    """Return all quotes of the link's answer by number, without those whose document is gone.
 
     Their tokens end when the link's own ``token`` does. One of which the answer is not known is alone.
     """

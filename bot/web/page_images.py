@@ -66,7 +66,7 @@ class PageImages:
         clip: Box | None = None,
         side: int | None = None,
     ) -> PageImage:
-        """The picture of one page, or of a part of it, of a content.
+        """Return the picture of one page, or of a part of it, of a content.
 
         ``holder`` is whoever asks: of many pictures for one, none lets another wait.
 

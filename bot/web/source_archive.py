@@ -34,7 +34,7 @@ GIT_SECONDS = 20
 
 
 def pack_source(root: Path = _ROOT) -> bytes:
-    """The files of this program, as a compressed tar archive: no file that only lies beside them."""
+    """Return the files of this program, as a compressed tar archive: no file that only lies beside them."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
         for path in sorted(_tracked(root) or _installed(root) or _packaged(root)):
@@ -94,7 +94,7 @@ class SourceArchive:
         self._packing: asyncio.Task[bytes] | None = None
 
     async def serve(self, request: web.Request) -> web.Response:
-        """The archive."""
+        """Return the archive."""
         self._packing = self._packing or asyncio.create_task(asyncio.to_thread(pack_source))
         body = await asyncio.shield(self._packing)
         disposition = {"Content-Disposition": 'attachment; filename="footnote-source.tar.gz"'}

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def is_person(request: web.Request) -> bool:
-    """Whether somebody opened a page in a browser, as far as its request says.
+    """True if somebody opened a page in a browser, as far as its request says.
 
     Within the viewer one walks from quote to quote: only who comes from elsewhere, or reads in the console's
     frame, opens a source.

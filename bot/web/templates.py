@@ -27,11 +27,11 @@ class Assets:
             self._files[hashed] = data, mimetypes.guess_type(name)[0] or "application/octet-stream"
 
     def path(self, name: str) -> str:
-        """The path of a file below the application's root."""
+        """Return the path of a file below the application's root."""
         return f"static/{self._names[name]}"
 
     def read(self, name: str) -> bytes:
-        """A file by its plain name."""
+        """Return a file by its plain name."""
         return self._files[self._names[name]][0]
 
     async def serve(self, request: web.Request) -> web.Response:
@@ -42,7 +42,7 @@ class Assets:
         return web.Response(body=found[0], content_type=found[1], charset="utf-8", headers=security.STATIC)
 
     async def serve_favicon(self, request: web.Request) -> web.Response:
-        """The icon where browsers look for it unasked."""
+        """Return the icon where browsers look for it unasked."""
         return web.Response(body=self.read("favicon.svg"), content_type="image/svg+xml")
 
 
@@ -80,25 +80,25 @@ class Templates:
         return web.Response(text=text, content_type="text/html", headers=page_headers)
 
     def plain(self, template: str, **values: object) -> web.Response:
-        """A page that loads nothing else."""
+        """Return a page that loads nothing else."""
         return self._plain(200, self._render_plain(template, **values))
 
     def refusal(self, status: int) -> web.Response:
-        """A page that opens nothing and names nothing: the same bytes for every request."""
+        """Return a page that opens nothing and names nothing: the same bytes for every request."""
         return self._plain(status, self._refusals[status])
 
     def locked(self) -> web.Response:
-        """The page that says where the console's secret is."""
+        """Return the page that says where the console's secret is."""
         refused = self.refusal(web.HTTPUnauthorized.status_code)
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
 
     def sign_in(self, status: int, **values: object) -> web.Response:
-        """A page of the sign-in to the console."""
+        """Return a page of the sign-in to the console."""
         return self._plain(status, self._render_plain("sign_in.html", **values))
 
     def ended(self, answer_url: str | None, chat_url: str | None) -> web.Response:
-        """The page of a link that has ended, with the way to where a member gets a new one."""
+        """Return the page of a link that has ended, with the way to where a member gets a new one."""
         if answer_url is None and chat_url is None:
             return self.refusal(410)
         values = {"link_days": self._link_days, "answer_url": answer_url, "chat_url": chat_url}

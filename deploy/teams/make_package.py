@@ -48,7 +48,7 @@ def write_package(path: Path, app_id: UUID, public_url: str, *, takes_files: boo
 
 
 def manifest(app_id: UUID, public_url: str, *, takes_files: bool = False) -> dict[str, object]:
-    """The manifest of this bot at this address; ``takes_files``: personal chats offer to send some."""
+    """Return the manifest of this bot at this address; ``takes_files``: personal chats offer to send some."""
     values: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     base = public_url.rstrip("/")
     pages = {"websiteUrl": f"{base}/about", "privacyUrl": f"{base}/privacy", "termsOfUseUrl": f"{base}/terms"}
@@ -63,7 +63,7 @@ def manifest(app_id: UUID, public_url: str, *, takes_files: bool = False) -> dic
 
 
 def draw_icon(size: int, ground: Pixel, ink: Pixel) -> bytes:
-    """A page with three lines and a mark at its foot, as a PNG of ``size`` x ``size``."""
+    """Return a page with three lines and a mark at its foot, as a PNG of ``size`` x ``size``."""
     rows = [
         b"".join(ink if _is_ink(x / size, y / size) else ground for x in range(size)) for y in range(size)
     ]

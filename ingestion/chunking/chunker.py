@@ -165,7 +165,7 @@ class _Chunker:
         return min(seams, key=lambda at: abs(at - middle), default=middle)
 
     def split(self, run: list[ChunkUnit]) -> Iterator[list[ChunkUnit]]:
-        """A run in as few and as equal parts as fit."""
+        """Yield a run in as few and as equal parts as fit."""
         waiting = [run]
         while waiting:
             units = waiting.pop()
@@ -181,7 +181,7 @@ class _Chunker:
         return self.measure.of(self._text(_spans(units))[0], most_tokens)
 
     def chunk(self, ordinal: int, units: list[ChunkUnit]) -> Chunk:
-        """The chunk of these units."""
+        """Return the chunk of these units."""
         spans = _spans(units)
         text, offsets = self._text(spans)
         words: list[WordMap] = []
@@ -197,7 +197,7 @@ class _Chunker:
         return Chunk(ordinal, text, tokens, path, WordMap.joined(words), tuple(page_starts), sections)
 
     def _text(self, spans: Sequence[PageSpan]) -> tuple[str, list[int]]:
-        """The spans' text, and where each begins in it; the page's own white space stands between."""
+        """Return the spans' text, and where each begins in it; the page's own white space stands between."""
         parts: list[str] = []
         offsets: list[int] = []
         length, last = 0, None
@@ -211,7 +211,7 @@ class _Chunker:
         return "".join(parts), offsets
 
     def _words(self, span: PageSpan, shift: int = 0) -> WordMap:
-        """The words of a span; of an endless word that was cut, the part that lies in it."""
+        """Return the words of a span; of an endless word that was cut, the part that lies in it."""
         if span.page not in self.maps:
             self.maps[span.page] = WordMap.of(self.pages[span.page].words)
         return self.maps[span.page].within(span.start, span.end, shift)

@@ -53,7 +53,7 @@ def list_marker(text: str, start: int) -> str:
 
 
 def segments_of(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterator[Segment]:
-    """The pieces of a page in order; every character of the lines is in exactly one of them."""
+    """Yield the pieces of a page in order; every character of the lines is in exactly one of them."""
     for paragraph in _paragraphs(text, lines):
         is_whole = paragraph.rank or paragraph.is_row or _ITEM.match(text, paragraph.start)
         if is_whole:
@@ -81,13 +81,13 @@ def _paragraphs(text: str, lines: Iterable[tuple[Line, Rank | None]]) -> Iterato
 
 
 def _unranked(text: str, whole: Segment) -> Segment:
-    """A paragraph as it is; in large or bold print, one of more lines than a heading is none."""
+    """Return a paragraph as it is; in large or bold print, one of more lines than a heading is none."""
     is_long = text.count("\n", whole.start, whole.end) >= MAX_HEADING_LINES
     return whole._replace(rank=None) if whole.rank and is_long else whole
 
 
 def _goes_on(text: str, whole: Segment, new: Segment) -> bool:
-    """The new line continues the paragraph, or the heading, before it."""
+    """Return the new line continues the paragraph, or the heading, before it."""
     gap = text[whole.end : new.start]
     if gap.strip() or "\n\n" in gap or whole.is_row or new.is_row:
         return False
@@ -111,5 +111,5 @@ def sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def is_open(text: str) -> bool:
-    """A sentence that the end of its page cuts off."""
+    """Return a sentence that the end of its page cuts off."""
     return not re.search(r"[.!?:;。！？؟]['\"”’)\]]*$", text)

@@ -40,11 +40,11 @@ class Structure:
         self._outline = HeadingDetector(pdf)
 
     def title(self) -> str:
-        """The title; '' where neither page 1 nor the PDF's own /Title looks like one."""
+        """Return the title; '' where neither page 1 nor the PDF's own /Title looks like one."""
         return choose_title(self._outline.largest_print(), self._pdf.title)
 
     def pieces(self, page: int) -> Iterator[Segment]:
-        """The pieces of a page (from 0), each with what it is bound to."""
+        """Yield the pieces of a page (from 0), each with what it is bound to."""
         text = self._pdf.pages[page].text
         by_font = segments_of(text, self._outline.lines(page))
         found = list(self._of_blocks(page) if self._blocks[page] else by_font)
@@ -94,7 +94,7 @@ class Structure:
             yield Segment(start, end, None, is_row=True, binds=number in names, headers=headers)
 
     def _continued(self, page: int, table: Block) -> PageSpan | None:
-        """The header of the table that ends the page before, when this one goes on with it."""
+        """Return the header of the table that ends the page before, when this one goes on with it."""
         before = self._last_block(page - 1) if page else None
         if before is None or before.kind is not BlockKind.TABLE or before.columns != table.columns:
             return None
@@ -111,13 +111,13 @@ def _is_page_number(block: Block, text: str) -> bool:
 
 
 def _stands_before_its_own(blocks: Sequence[Block], number: int) -> bool:
-    """A caption above its table or figure; one below it is bound by what it stands under."""
+    """Return a caption above its table or figure; one below it is bound by what it stands under."""
     after = blocks[number + 1] if number + 1 < len(blocks) else None
     return after is not None and after.kind in {BlockKind.TABLE, BlockKind.FIGURE}
 
 
 def _binds(text: str, before: Segment | None, piece: Segment, after: Segment | None) -> bool:
-    """Whether a piece stays with the one after it."""
+    """True if a piece stays with the one after it."""
     if after is None or after.rank:
         return False
     if _WARNING.match(text, after.start) and not piece.rank:
@@ -152,7 +152,7 @@ def units_of(pdf: ReadPdf, structure: Structure, title: str) -> list[ChunkUnit]:
 
 
 def _headed(pdf: ReadPdf, structure: Structure, title: str) -> Iterator[ChunkUnit]:
-    """Every piece of the document under the headings it stands under; the title is none of them."""
+    """Yield every piece of the document under the headings it stands under; the title is none of them."""
     open_headings: list[tuple[Rank, str]] = []
     leads: ListLeads[PageSpan] = ListLeads()
     for number, page in enumerate(pdf.pages):

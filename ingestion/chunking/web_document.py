@@ -45,7 +45,7 @@ class WebChunk:
 
 
 def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
-    """The blocks that a limited child wrote.
+    """Return the blocks that a limited child wrote.
 
     Raises:
         TypeError, ValueError: it wrote something else.
@@ -56,7 +56,7 @@ def blocks_of(values: Sequence[Any]) -> list[WebBlock]:
 def chunk_page(
     blocks: Sequence[WebBlock], title: str, *, limit: int, pieces: Callable[[str], int], window: int
 ) -> Iterator[WebChunk]:
-    """The chunks of a page; ``limit``, ``pieces`` and ``window`` as of ``chunk_document``."""
+    """Yield the chunks of a page; ``limit``, ``pieces`` and ``window`` as of ``chunk_document``."""
     for path, anchor, parts in _sections(blocks, title):
         pdf, laid_out = _document(parts)
         chunked = chunk_document(pdf, limit=limit, pieces=pieces, window=window, blocks=[laid_out])
@@ -80,7 +80,7 @@ def _sections(
 
 
 def placed_words(text: str) -> list[PlacedWord]:
-    """The words of a text that stands on no paper, all on page 1."""
+    """Return the words of a text that stands on no paper, all on page 1."""
     return [PlacedWord(found.start(), found.end(), 1, 0, NOWHERE) for found in _WORD.finditer(text)]
 
 

@@ -39,7 +39,7 @@ class PrintedDate:
 
 
 def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | None:
-    """The date that a text begins with.
+    """Return the date that a text begins with.
 
     Args:
         text: what stands behind a label.
@@ -52,7 +52,7 @@ def find_date(text: str, *, is_day_first: bool | None = None) -> PrintedDate | N
 
 
 def order(texts: Iterable[str]) -> bool | None:
-    """Whether figures name the day first: any part above 12 settles it for a document; None: nothing does."""
+    """True if figures name the day first: any part above 12 settles it for a document; None: nothing does."""
     found = (one for text in texts for one in _DATE.finditer(text) if one["figures"])
     clear = (one for one in (_numbers(one["figures"]) for one in found) if max(one[:2]) > 12 >= min(one[:2]))
     first = next(clear, None)

@@ -80,7 +80,7 @@ class FigureContext:
 
 
 def _joined(sentences: Sequence[_Sentence]) -> str:
-    """The first of them that fit, in reading order."""
+    """Return the first of them that fit, in reading order."""
     left, chosen = CONTEXT_WORDS, []
     for sentence in sentences:
         words = sentence.text.split()[:left]

@@ -66,7 +66,7 @@ _TABLE = re.compile(r"(?:table|tabelle|tableau|tabla)\s+\w*\d", re.IGNORECASE)
 
 
 def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
-    """The one kind that words name, else the one that the shapes are enough for; two are none.
+    """Return the one kind that words name, else the one that the shapes are enough for; two are none.
 
     Args:
         caption: the document's words for the figure.
@@ -87,7 +87,7 @@ def kind_of(caption: str, text: str, shapes: Shapes) -> FigureKind:
 
 
 def holds_data(kind: FigureKind, text: str) -> bool:
-    """Whether a figure of this kind, with these labels, shows numbers."""
+    """True if a figure of this kind, with these labels, shows numbers."""
     is_chart = kind in {FigureKind.BAR, FigureKind.LINE, FigureKind.PIE}
     return is_chart or len(_NUMBER.findall(text)) >= SEVERAL_NUMBERS
 
@@ -117,7 +117,7 @@ class FigureOutline:
 
 
 def outlines(arranged: ArrangedPdf) -> Iterator[FigureOutline]:
-    """Every figure of a document, page after page."""
+    """Yield every figure of a document, page after page."""
     pages = zip(arranged.pdf.pages, arranged.pdf.lines, arranged.blocks, strict=True)
     for page, lines, blocks in pages:
         regions = arranged.figures.get(page.number, ())[:MAX_PER_PAGE]
@@ -138,7 +138,7 @@ def crops_for_ocr(arranged: ArrangedPdf) -> list[tuple[int, Box]]:
 def find_figures(
     arranged: ArrangedPdf, chunks: Sequence[Chunk], crops: Sequence[OcrPage] = ()
 ) -> tuple[Figure, ...]:
-    """A document's figures, each with its chunk; one that no word describes is left out.
+    """Return a document's figures, each with its chunk; one that no word describes is left out.
 
     Args:
         arranged: the document with the boxes of its figures.
@@ -204,7 +204,7 @@ def _shortened(text: str) -> str:
 
 
 def _captioned(page: Page, regions: Sequence[Region], captions: Sequence[Caption]) -> list[FigureOutline]:
-    """Each caption goes to the nearest figure that has none yet."""
+    """Return each caption goes to the nearest figure that has none yet."""
     gaps = sorted(
         (gap, number, which)
         for (number, region), (which, caption) in product(enumerate(regions), enumerate(captions))
@@ -254,5 +254,5 @@ def _is_one(one: FigureOutline, other: FigureOutline) -> bool:
 
 
 def union(one: Box, other: Box) -> Box:
-    """The smallest box around both."""
+    """Return the smallest box around both."""
     return Box(min(one.x0, other.x0), min(one.y0, other.y0), max(one.x1, other.x1), max(one.y1, other.y1))

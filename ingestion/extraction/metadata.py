@@ -133,7 +133,7 @@ def _sub_value(
 
 
 def chosen(found: Iterable[MetadataCandidate]) -> dict[str, MetadataCandidate]:
-    """The value of each field with the most weight; none where two have the same."""
+    """Return the value of each field with the most weight; none where two have the same."""
     by_name: dict[str, list[MetadataCandidate]] = {}
     for one in found:
         by_name.setdefault(one.name, []).append(one)
@@ -153,7 +153,7 @@ def _key(value: str) -> str:
 
 
 def read_metadata(pdf: ReadPdf) -> dict[str, MetadataField]:
-    """The fields of a document by name; those that it does not print are left out.
+    """Return the fields of a document by name; those that it does not print are left out.
 
     All are verbatim but the language, which is recognised from the text of a page.
     """
@@ -192,7 +192,7 @@ def _rows(pdf: ReadPdf, page: int) -> Iterator[_Row]:
 
 
 def _head(pdf: ReadPdf) -> list[_Row]:
-    """The first page's lines up to its first section."""
+    """Return the first page's lines up to its first section."""
     head: list[_Row] = []
     for row in _rows(pdf, 0) if pdf.pages else ():
         is_section = _NUMBERED.match(row.text) and not dates.find_date(row.text)
@@ -228,7 +228,7 @@ def _table(row: _Row, below: Sequence[_Row]) -> list[MetadataCandidate]:
 
 
 def _beside(row: _Row) -> Iterator[MetadataCandidate]:
-    """A cell that is a label without a colon, and the cell after it."""
+    """Yield a cell that is a label without a colon, and the cell after it."""
     for (head, _, _), (text, start, end) in pairwise(row.cells()):
         name = None if head.endswith(":") else name_of(head)
         if name is not None and name_of(text) is None:
@@ -247,7 +247,7 @@ def _running(pdf: ReadPdf) -> Iterator[MetadataCandidate]:
 
 
 def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> MetadataCandidate:
-    """A labelled value; a title may go on in the lines under it."""
+    """Return a labelled value; a title may go on in the lines under it."""
     end, value = row.line.start + one.end, one.value
     for more in below if one.name == "title" else ():
         if (
@@ -263,7 +263,7 @@ def _found(row: _Row, one: Labelled, weight: int, below: Iterable[_Row]) -> Meta
 
 
 def _joined(text: str, more: str) -> str:
-    """A word that is cut at a line's end is put together again."""
+    """Return a word that is cut at a line's end is put together again."""
     is_cut = text.endswith("-") and text[-2:-1].islower() and more[:1].islower()
     return text[:-1] + more if is_cut else f"{text} {more}"
 
@@ -288,7 +288,7 @@ def _part(row: _Row, name: str, value: str, start: int) -> MetadataCandidate:
 
 
 def _letterhead(head: Sequence[_Row], labels: Iterable[MetadataCandidate]) -> list[MetadataCandidate]:
-    """The organisation above everything that is labelled; its name may fill two lines."""
+    """Return the organisation above everything that is labelled; its name may fill two lines."""
     first = min((one.start for one in labels if one.page == 0), default=None)
     lines = [row for row in head if first is None or row.line.end < first][:4]
     for row, below in zip_longest(lines, lines[1:]):

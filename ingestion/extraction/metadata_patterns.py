@@ -78,7 +78,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def is_nothing(text: str) -> bool:
-    """Whether a template was not filled in here."""
+    """True if a template was not filled in here."""
     return _NOTHING.fullmatch(text.strip()) is not None
 
 
@@ -88,17 +88,17 @@ def one_kind_of_hyphen(text: str) -> str:
 
 
 def find_id(text: str) -> re.Match[str] | None:
-    """The document number that a text begins with: it holds a figure."""
+    """Return the document number that a text begins with: it holds a figure."""
     return _ID.match(one_kind_of_hyphen(text))
 
 
 def find_version_behind(text: str, end: int) -> re.Match[str] | None:
-    """The version that stands behind a document number that ended at ``end``: ``07A v.02``."""
+    """Return the version that stands behind a document number that ended at ``end``: ``07A v.02``."""
     return _BEHIND_ID.match(text, end)
 
 
 def find_version(text: str) -> re.Match[str] | None:
-    """The version that a text begins with: a number in figures, or one letter; no date."""
+    """Return the version that a text begins with: a number in figures, or one letter; no date."""
     return _VERSION.match(text)
 
 
@@ -114,13 +114,13 @@ def find_department(text: str) -> re.Match[str] | None:
 
 
 def find_kind(text: str) -> re.Match[str] | None:
-    """The kind of document that a cell names, alone or at the end of a title."""
+    """Return the kind of document that a cell names, alone or at the end of a title."""
     found = _KIND.search(text)
     return found if found and found.start() <= MAX_PREFIX_CHARS else None
 
 
 def is_procedure(text: str) -> bool:
-    """Whether a line says that the document is one."""
+    """True if a line says that the document is one."""
     return _PROCEDURE.search(text) is not None
 
 
@@ -135,7 +135,7 @@ class Labelled(NamedTuple):
 
 
 def name_of(cell: str) -> str | None:
-    """The field that a whole cell is the label of; None when it is no label."""
+    """Return the field that a whole cell is the label of; None when it is no label."""
     found = _LABEL.fullmatch(_SPACES.sub(" ", cell).strip()) or _LABEL.fullmatch(
         _SPACES.sub(" ", cell).strip().rstrip(" :.#")
     )

@@ -69,7 +69,7 @@ class _Root(NamedTuple):
 
 
 def resolve_location(location: str, home: Path) -> str:
-    """A location as the tables hold it; a path that is not absolute starts in the home."""
+    """Return a location as the tables hold it; a path that is not absolute starts in the home."""
     if "://" in location:
         try:
             return str(read_address(location))
@@ -81,7 +81,7 @@ def resolve_location(location: str, home: Path) -> str:
 def faults(
     entries: Sequence[FolderMapEntry], names: Mapping[str, str], home: Path, inbox: Path
 ) -> Iterator[Fault]:
-    """Everything that is wrong with these entries together."""
+    """Yield everything that is wrong with these entries together."""
     for channel in names:
         yield from _channel_faults(("names", channel), channel, names[channel])
     roots: dict[KeyPath, _Root] = {}
@@ -237,7 +237,7 @@ class _Map(_Table):
 
 
 def check_map(path: Path, inbox: Path | None = None) -> list[Mistake]:
-    """Everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
+    """Return everything that is wrong in a map, by line; nothing is watched, written or asked over a network.
 
     Args:
         path: ``folders.toml`` in its home.

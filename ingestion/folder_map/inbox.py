@@ -44,7 +44,7 @@ class WatchedInbox:
         self._asked_at = steady_seconds()
 
     async def known(self) -> list[Folder]:
-        """The folders watched before; one that is gone now is an outage, not a deletion.
+        """Return the folders watched before; one that is gone now is an outage, not a deletion.
 
         Those of an inbox that lay elsewhere, as in a home that was moved, are expected in this one.
         """

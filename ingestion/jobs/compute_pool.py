@@ -42,7 +42,7 @@ class ComputePool:
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def run(self, job: dict[str, Any], *data: bytes) -> Any:
-        """The result of a job of ``compute_program.py``, which gets ``data`` as one.
+        """Return the result of a job of ``compute_program.py``, which gets ``data`` as one.
 
         Raises:
             StorageError: as the job raised it.

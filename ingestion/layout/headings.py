@@ -47,7 +47,7 @@ class HeadingDetector:
         self._prose = _prose_sizes(pdf)
 
     def lines(self, page: int) -> Iterator[tuple[Line, Rank | None]]:
-        """The lines of a page (from 0), each with its rank when it is a heading.
+        """Yield the lines of a page (from 0), each with its rank when it is a heading.
 
         A running line comes only where it stands first.
         """
@@ -85,7 +85,7 @@ class HeadingDetector:
         yield from (said for size, said in ordered if size == largest or often[size] == 1)
 
     def is_large(self, line: Line) -> bool:
-        """Whether it is printed larger than the body of the document."""
+        """True if it is printed larger than the body of the document."""
         return line.size >= self._body * MIN_SIZE_RATIO
 
     def heading_rank(self, page: int, line: Line) -> Rank | None:
@@ -94,7 +94,7 @@ class HeadingDetector:
         return None if self._running.heads_nothing(page, text, line) else _rank_by_text(text, line)
 
     def _rank(self, text: str, line: Line) -> Rank | None:
-        """The rank of a heading; None for a line that is none."""
+        """Return the rank of a heading; None for a line that is none."""
         is_label = line.is_bold and line.size >= self._body and text[-1:] not in ".,;"
         is_title = self.is_large(line) and (line.is_bold or line.size not in self._prose)
         return _rank_by_text(text, line) if is_title or is_label else None
@@ -115,7 +115,7 @@ def _is_field_label(text: str, line: Line, beside: Sequence[str]) -> bool:
 
 
 def is_row(text: str) -> bool:
-    """A line of several cells; a number or bullet set apart from its text is no cell."""
+    """Return a line of several cells; a number or bullet set apart from its text is no cell."""
     label = _LABEL.match(text)
     return "  " in text[label.end() if label else 0 :]
 

@@ -41,7 +41,7 @@ def _roughly(box: Box) -> Box:
 def corrected(
     page: Page, lines: Sequence[Line], regions: Sequence[Region], repeated: Container[Box] = ()
 ) -> list[Region]:
-    """The regions of a page, in reading order; ``repeated`` are the document's own ornaments."""
+    """Return the regions of a page, in reading order; ``repeated`` are the document's own ornaments."""
     most = MAX_FIGURE_SHARE * len(page.words)
     boxes = [word.box for word in page.words]
     found: list[Region] = []
@@ -66,13 +66,13 @@ def _is_decoration(page: Page, figure: Box, repeated: Container[Box]) -> bool:
 
 
 def is_middle_in(box: Box, outer: Box) -> bool:
-    """Whether the middle of a box lies in another one."""
+    """True if the middle of a box lies in another one."""
     x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     return outer.x0 <= x <= outer.x1 and outer.y0 <= y <= outer.y1
 
 
 def _parted(table: Region, lines: Sequence[Line]) -> Iterator[Region]:
-    """A table, or the tables above and below the headings that stand in it."""
+    """Yield a table, or the tables above and below the headings that stand in it."""
     own = [line for line in lines if is_middle_in(line.box, table.box)]
     top = table.box.y0
     for heading in sorted(_headings(own), key=lambda line: line.box.y0):
@@ -97,7 +97,7 @@ def _headings(lines: Sequence[Line]) -> list[Line]:
 
 
 def _slice(table: Region, top: float, bottom: float) -> Iterator[Region]:
-    """The rows whose middle lies between two heights; a row that a heading crosses belongs below it."""
+    """Yield the rows whose middle lies between two heights; a row that a heading crosses belongs below it."""
     if (top, bottom) == (table.box.y0, table.box.y1):
         yield table
         return

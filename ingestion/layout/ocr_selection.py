@@ -43,7 +43,7 @@ def pages_for_ocr(pdf: ReadPdf) -> tuple[int, ...]:
 
 
 def is_garbled(text: str, unmapped: int) -> bool:
-    """The text of a page is not what is printed there: its fonts do not say what their glyphs are.
+    """Return the text of a page is not what is printed there: its fonts do not say what their glyphs are.
 
     Args:
         text: what was read.
@@ -61,7 +61,7 @@ def is_garbled(text: str, unmapped: int) -> bool:
 
 
 def with_ocr(pdf: ReadPdf, read: Iterable[OcrPage]) -> ReadPdf:
-    """The PDF with the text that OCR read, and its pages named in ``ocr_pages``.
+    """Return the PDF with the text that OCR read, and its pages named in ``ocr_pages``.
 
     A page stays as it was when OCR found no word, or hardly more than its own sound text has.
     """

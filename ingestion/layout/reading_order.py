@@ -61,7 +61,7 @@ class ArrangedPdf:
 
 
 def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
-    """The same words on the same pages, in the order and the blocks that the layout says."""
+    """Return the same words on the same pages, in the order and the blocks that the layout says."""
     pages: list[Page] = []
     lines: list[tuple[Line, ...]] = []
     blocks: list[tuple[Block, ...]] = []
@@ -90,14 +90,14 @@ def arrange(pdf: ReadPdf, layout: Layout) -> ArrangedPdf:
 
 
 def _turned(box: Box, quarters: int) -> Box:
-    """A box of a page after so many quarter turns to the right; to the left where negative."""
+    """Return a box of a page after so many quarter turns to the right; to the left where negative."""
     for _ in range(quarters % 4):
         box = Box(1 - box.y1, box.x0, 1 - box.y0, box.x1)
     return box
 
 
 def _turned_page(page: Page, lines: Sequence[Line], quarters: int) -> tuple[Page, Sequence[Line]]:
-    """A page with its lines after so many quarter turns; its text stays as it is."""
+    """Return a page with its lines after so many quarter turns; its text stays as it is."""
     if not quarters % 4:
         return page, lines
     words = WordMap.of([word._replace(box=_turned(word.box, quarters)) for word in page.words])
@@ -252,7 +252,7 @@ class _Writer:
             self._close_line(self._old_lines[old_line], self._words[first:])
 
     def _gap(self, before: PlacedWord, word: PlacedWord, between_lines: str) -> str:
-        """The page's own space between two words that stood side by side; nothing in a joined word."""
+        """Return the page's own space between two words that stood side by side; nothing in a joined word."""
         gap = self._page.text[before.end : word.start] if before.end <= word.start else between_lines
         if before.line != word.line:
             return gap and between_lines
@@ -268,5 +268,5 @@ class _Writer:
         self._length += len(text)
 
     def page(self) -> Page:
-        """The page with its new text."""
+        """Return the page with its new text."""
         return replace(self._page, text="".join(self._parts), words=WordMap.of(self._words))

@@ -131,5 +131,5 @@ def _usual_size(pages: Mapping[int, _EdgeLine]) -> float:
 
 
 def _pattern(text: str) -> str:
-    """A line without what changes from page to page."""
+    """Return a line without what changes from page to page."""
     return _DIGITS.sub("#", " ".join(text.casefold().split()))

@@ -38,7 +38,7 @@ def find_headers(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence
 
 
 def _names_all(rows: Sequence[Texts]) -> bool:
-    """The first row has a cell wherever the next one has."""
+    """Return the first row has a cell wherever the next one has."""
     return all(name or not cell for name, cell in zip(*rows[:2], strict=True))
 
 
@@ -70,19 +70,19 @@ def is_header(rows: Sequence[Texts], *, bold: Sequence[bool], sizes: Sequence[fl
 
 
 def _is_alone(sign: Sequence[bool]) -> bool:
-    """The first row has what most of the others have not."""
+    """Return the first row has what most of the others have not."""
     return sign[0] and sum(sign) - 1 < len(sign) / 2
 
 
 def _is_one_of(cell: str, others: Texts) -> bool:
-    """A cell is a value like those below it, or says the same as one of them."""
+    """Return a cell is a value like those below it, or says the same as one of them."""
     shape, (usual, _) = _shape(cell), _usual_shape(others)
     is_value = _VALUE.match(cell) is not None and not _is_year_above(cell, others)
     return cell in others or shape == usual != cell or (is_value and _are_values(others))
 
 
 def _differs(cell: str, others: Texts) -> bool:
-    """A cell is none of the values or sentences below it, which are all of one kind."""
+    """Return a cell is none of the values or sentences below it, which are all of one kind."""
     _, count = _usual_shape(others)
     is_name = not (_VALUE.match(cell) or _SENTENCE.fullmatch(cell) or cell[0].islower())
     are_alike = count >= MOST * len(others) and _are_values(others)
@@ -99,10 +99,10 @@ def _are_values(cells: Texts) -> bool:
 
 
 def _usual_shape(cells: Texts) -> tuple[str, int]:
-    """The shape that most of the cells have, and of how many."""
+    """Return the shape that most of the cells have, and of how many."""
     return Counter(map(_shape, cells)).most_common(1)[0] if cells else ("", 0)
 
 
 def _shape(cell: str) -> str:
-    """A cell whatever its numbers are: ``18.50 EUR`` is like ``1,204 EUR``, and a year like a year."""
+    """Return a cell whatever its numbers are: ``18.50 EUR`` is like ``1,204 EUR``, and a year like a year."""
     return "year" if _YEAR.fullmatch(cell) else _NUMBER.sub("9", cell)

@@ -47,7 +47,7 @@ class Table:
     repeats: Mapping[int, int]  # row whose first cell repeats a label -> row where that is printed
 
     def above(self, number: int) -> tuple[int, ...]:
-        """The rows with the names of the group and the label that a row stands under."""
+        """Return the rows with the names of the group and the label that a row stands under."""
         group = max((one for one in self.groups if one < number), default=None)
         found = (None if number in self.groups else group, self.repeats.get(number))
         return tuple(one for one in found if one is not None)
@@ -62,7 +62,7 @@ class Grid:
 
     @classmethod
     def of(cls, region: Region, words: Sequence[PlacedWord], page: Page) -> Grid | None:
-        """The cells of a table region; None for what is no table: it has a single row or column."""
+        """Return the cells of a table region; None for what is no table: it has a single row or column."""
         has_cells = any(cell for row in region.cells for cell in row)
         if region.kind is not BlockKind.TABLE or not has_cells:
             return None
@@ -74,7 +74,7 @@ class Grid:
         return cls(rows, page) if is_table and not _is_contents(words, page) else None
 
     def tables(self, lines: Sequence[Line]) -> Iterator[Table]:
-        """The table, or those that lie near each other, each with what its rows stand under.
+        """Yield the table, or those that lie near each other, each with what its rows stand under.
 
         A form has no header: its first row is a row like the others.
         """
@@ -95,7 +95,7 @@ class Grid:
 
 
 def _is_contents(words: Sequence[PlacedWord], page: Page) -> bool:
-    """A table of contents: dots lead to its page numbers."""
+    """Return a table of contents: dots lead to its page numbers."""
     dots = sum(not page.text[word.start : word.end].strip(".…·") for word in words)
     return dots > MAX_DOTS_SHARE * len(words)
 
@@ -152,7 +152,7 @@ def _parted(rows: Rows, aspect: float) -> Rows:
 
 
 def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None:
-    """The middle of the widest white strip that parts a column's words in most rows."""
+    """Return the middle of the widest white strip that parts a column's words in most rows."""
     filled = sum(map(bool, cells))
     found: dict[float, float] = {}
     for x0, x1 in chain(*gaps):
@@ -167,7 +167,7 @@ def _strip(cells: Sequence[Cell], gaps: Sequence[Sequence[Gap]]) -> float | None
 
 
 def _sides(cell: Cell, gaps: Sequence[Gap], at: float) -> list[Cell]:
-    """A cell's words left and right of a strip; one that spans it stays whole."""
+    """Return a cell's words left and right of a strip; one that spans it stays whole."""
     if not _parts(gaps, at) and _spans(cell, at):
         return [cell, []]
     return [[word for word in cell if word.box.x0 < at], [word for word in cell if word.box.x0 >= at]]
@@ -182,7 +182,7 @@ def _spans(cell: Cell, at: float) -> bool:
 
 
 def _gaps(cell: Cell, aspect: float, least: float) -> Iterator[Gap]:
-    """The wide gaps between neighbours on one line."""
+    """Yield the wide gaps between neighbours on one line."""
     for word in cell:
         _, top, edge, bottom = word.box
         level = [other.box for other in cell if top < (other.box.y0 + other.box.y1) / 2 < bottom]
@@ -231,7 +231,7 @@ def _as_form(rows: Rows, text: str) -> Rows:
 
 
 def _holds_labels(rows: Rows, column: int, text: str) -> bool:
-    """All but a few of its cells end in a colon, or have one after their first words."""
+    """Return all but a few of its cells end in a colon, or have one after their first words."""
     filled = [row[column] for row in rows if row[column]]
     return sum(_is_label(_label_and_value(cell, text)[0], text) for cell in filled) > 0.6 * len(filled)
 

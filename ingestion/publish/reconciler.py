@@ -121,7 +121,7 @@ class Repairs:
     files_swept: int = 0
 
     def __bool__(self) -> bool:
-        """Whether anything was mended."""
+        """True if anything was mended."""
         return any(asdict(self).values())
 
     def __str__(self) -> str:

@@ -104,7 +104,7 @@ class FigureDescriber:
         self._rests_until = steady_seconds()
 
     async def describe(self, sha256: str, figures: Sequence[Figure], wait_until_idle: Wait) -> list[Figure]:
-        """The same figures, described as far as the model could; those that were stay as they are.
+        """Return the same figures, described as far as the model could; those that were stay as they are.
 
         Raises:
             EngineStartError, OSError: an engine or a disk is at fault.

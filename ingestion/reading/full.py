@@ -112,7 +112,7 @@ class LayoutChunker:
         return b"".join(found)
 
     async def _layout(self, sha256: str, count: int, pace: ReadingPacer) -> bytes:
-        """The layout of all pages, batch after batch.
+        """Return the layout of all pages, batch after batch.
 
         A batch that a page ends is tried once more page by page, for one page in a thousand takes all
         the time or memory there is.
@@ -251,7 +251,7 @@ class FullReader:
     async def _figures(
         self, base: Reading, wait_until_idle: Callable[[], Awaitable[object]]
     ) -> Sequence[Figure]:
-        """The figures, described where a vision model is asked."""
+        """Return the figures, described where a vision model is asked."""
         figures = await self._files.figures(base.id) if base.figures else []
         return await self._describe(base.sha256, figures, wait_until_idle) if self._describe else figures
 

@@ -21,7 +21,7 @@ LAYOUT = "layout-4"
 
 
 def generations_of(settings: IngestionSettings, embedder: Embedder) -> Generations:
-    """The readings wanted under these settings."""
+    """Return the readings wanted under these settings."""
     quick = f"{PARSER}+{CHUNKER}/{settings.chunk_tokens}/{embedder.window}"
     quick += "+ocr" if settings.reads_pictures else ""
     terms = f"+{ANALYZER}"

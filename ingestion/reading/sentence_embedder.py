@@ -37,7 +37,7 @@ class SentenceEmbedder:
     async def embed(
         self, texts: Sequence[str], wait_until_idle: Callable[[], Awaitable[object]]
     ) -> list[ChunkSentenceVectors]:
-        """The vectors of every chunk's quotable parts, in the order of the chunks.
+        """Return the vectors of every chunk's quotable parts, in the order of the chunks.
 
         Args:
             texts: the chunks' texts.

@@ -12,7 +12,7 @@ __all__ = ["FileStat", "Scan", "ScannedFile", "Source", "open_source", "scan_loc
 
 
 def open_source(location: str, *, follows_link: bool = True) -> Source:
-    """The source at a location; a URL is not reached for before its first scan.
+    """Return the source at a location; a URL is not reached for before its first scan.
 
     Args:
         location: an absolute path, or a URL without credentials.

@@ -79,7 +79,7 @@ class Source(Protocol):
         """See one file that lies directly in it, or nothing; as ``scan``."""
 
     def tail(self, seen: ScannedFile, size: int) -> bytes:
-        """The last ``size`` bytes of a file, or fewer; none when it cannot be read now."""
+        """Return the last ``size`` bytes of a file, or fewer; none when it cannot be read now."""
 
     def copy(self, seen: ScannedFile, target: Path, max_bytes: int) -> str:
         """Copy a file while hashing it; returns the sha256 as hex digits.

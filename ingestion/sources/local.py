@@ -135,7 +135,7 @@ def _see(status: os.stat_result, parts: Parts, report: ScanReport) -> None:
 
 
 def _unmounted(before: dict[Parts, int], now: dict[Parts, int]) -> list[Parts]:
-    """The folders that lay on another device than the one above them and no longer do."""
+    """Return the folders that lay on another device than the one above them and no longer do."""
     return [
         parts
         for parts, device in before.items()
@@ -189,7 +189,7 @@ class LocalSource:
             return Scan(problem=str(error))
 
     def tail(self, seen: ScannedFile, size: int) -> bytes:
-        """The last bytes of a file."""
+        """Return the last bytes of a file."""
         try:
             return self._call(lambda _heartbeat: _tail(*self._way_to(seen), size))
         except (NotAFile, ShareTimeout, OSError):
@@ -212,7 +212,7 @@ class LocalSource:
         """Nothing is kept open."""
 
     def _is_share(self) -> bool:
-        """Whether it lies on a share; one that does not even say so lies on a share that hangs."""
+        """True if it lies on a share; one that does not even say so lies on a share that hangs."""
         try:
             return self._kernel.call(lambda _heartbeat: may_hang(self._root))
         except ShareTimeout:
@@ -224,7 +224,7 @@ class LocalSource:
         return scan(self._root, self._devices, heartbeat)
 
     def _remembered(self, scan: Scan) -> Scan:
-        """A scan in which what could not be read counts as new again after a while."""
+        """Return a scan in which what could not be read counts as new again after a while."""
         for file, seen in scan.files.items():
             if (file_stat := self._unreadable.shown(seen.parts, seen.stat)) != seen.stat:
                 scan.files[file] = replace(seen, stat=file_stat)

@@ -55,7 +55,7 @@ class UnreadableFiles:
 
 
 def open_beneath(root: Path, parts: tuple[str, ...]) -> int:
-    """A descriptor of the regular file at ``parts`` below ``root``, through no symlink at all.
+    """Return a descriptor of the regular file at ``parts`` below ``root``, through no symlink at all.
 
     Raises:
         NotAFile: gone, or a link, pipe, device or folder.
@@ -147,7 +147,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _as_ingestion_error(error: OSError) -> Exception:
-    """Whether the file or the whole place cannot be read."""
+    """True if the file or the whole place cannot be read."""
     if isinstance(error, PermissionError):
         return FileUnreadable("This file may not be read: give the service permission to read it.")
     if error.errno in DAMAGES:

@@ -31,7 +31,7 @@ EXAMPLES = 3
 
 
 def is_foreign_folder(name: str) -> bool:
-    """Whether a folder of this name is another program's: hidden, a trash, a thumbnail store."""
+    """True if a folder of this name is another program's: hidden, a trash, a thumbnail store."""
     folded = name.lower()
     is_unfinished = folded.endswith(_UNFINISHED_FOLDERS) or _TEMPORARY.match(name) is not None
     return is_unfinished or folded in _FOREIGN_FOLDERS
@@ -55,7 +55,7 @@ def why_stranger(name: str, *, is_link: bool = False) -> str | None:
 
 
 def safe_name(parts: tuple[str, ...]) -> str:
-    """A path that can be stored and shown: undecodable bytes, controls and invisible marks escaped.
+    """Return a path that can be stored and shown: undecodable bytes, controls and invisible marks escaped.
 
     Backslashes are escaped too, so that two different names never come out the same.
     """
@@ -114,7 +114,7 @@ class ScanReport:
         self._is_gone = True
 
     def scan(self) -> Scan:
-        """All of it."""
+        """Return all of it."""
         problem, places = next(iter(self._problems.items()), (None, []))
         where = _examples(places) if places else ""
         strangers = dict(sorted(self._strangers.items())[:MAX_STRANGERS])

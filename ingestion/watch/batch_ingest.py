@@ -62,7 +62,7 @@ class BatchIngest:
         self._settings = settings
 
     async def batch(self, path: Path, channel: Channel) -> FolderBatch:
-        """A folder, or a single file of one, that is to go into a channel.
+        """Return a folder, or a single file of one, that is to go into a channel.
 
         Raises:
             SettingsError: the file is no PDF by its name.

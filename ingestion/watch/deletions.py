@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def needs_approval(lost: int, of_folder: int, of_channel: int, share: float, *, before: int = 0) -> bool:
-    """Whether an admin is asked: all documents of a folder are gone, or more than the channel's share.
+    """True if an admin is asked: all documents of a folder are gone, or more than the channel's share.
 
     Only documents that ever answered count, and only those about which nobody was asked yet.
 
@@ -82,12 +82,12 @@ class DeletionPolicy:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was missing at the last complete scan."""
+        """True if nothing was missing at the last complete scan."""
         return not self._missed
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next complete scan decides about what the last one missed."""
+        """True if the next complete scan decides about what the last one missed."""
         return len(self._missed) > len(self.asked or ())
 
     async def judge(self, scan: Scan, arriving: Collection[int]) -> str | None:
@@ -171,7 +171,7 @@ class DeletionPolicy:
         return set() if waits else away
 
     def _may_come(self, file: str, arriving: Collection[int]) -> bool:
-        """Whether a missing document may yet turn out to be one of the arriving files."""
+        """True if a missing document may yet turn out to be one of the arriving files."""
         file_stat = self._known.documents[file].stat
         return file_stat is not None and file_stat.size in arriving
 

@@ -119,7 +119,7 @@ def _join(links: _Links, one: str | int, other: str | int) -> None:
 
 
 def _root(links: _Links, one: str | int) -> str | int:
-    """The representative of the group of ``one``."""
+    """Return the representative of the group of ``one``."""
     root = one
     while (above := links.get(root, root)) != root:
         root = above
@@ -337,6 +337,6 @@ def _remove(temporaries: Iterable[Path]) -> None:
 
 
 def _settled(stability: StabilityCheck, arriving: Mapping[str, ScannedFile]) -> set[str]:
-    """The files that are finished; asked every scan, for a rest is as long as scans were equal."""
+    """Return the files that are finished; asked every scan, for a rest is as long as scans were equal."""
     stability.keep(arriving.keys())
     return {file for file, seen in arriving.items() if stability.is_settled(seen)}

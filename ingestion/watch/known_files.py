@@ -55,7 +55,7 @@ class KnownFolder:
         self._documents = None
 
     def is_unchanged(self, seen: ScannedFile) -> bool:
-        """Whether a file has the stat that it had when it was last stored or refused."""
+        """True if a file has the stat that it had when it was last stored or refused."""
         known = self.documents.get(seen.file)
         return known is not None and known.stat == seen.stat and not known.is_untried
 

@@ -57,7 +57,7 @@ class StabilityCheck:
         self._stable_since: dict[str, _StableSince] = {}
 
     def is_settled(self, seen: ScannedFile) -> bool:
-        """Whether the file may be taken as this scan shows it; blocks for one small read at most."""
+        """True if the file may be taken as this scan shows it; blocks for one small read at most."""
         rest = self._stable_since.get(seen.file)
         if rest is None or rest.stat != seen.stat:
             touched = max(seen.stat.modified_ns, seen.stat.changed_ns) / 1e9

@@ -40,12 +40,12 @@ class WatchedFolder:
 
     @property
     def is_settled(self) -> bool:
-        """Whether SQL holds nothing that the next equal scan could change."""
+        """True if SQL holds nothing that the next equal scan could change."""
         return self._problem is None and self._deletion_policy.is_settled
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next scan will decide about files that the last one missed."""
+        """True if the next scan will decide about files that the last one missed."""
         return self._problem is None and self._deletion_policy.is_waiting
 
     async def finish_scan(self, scan: Scan, arriving: Collection[int]) -> None:

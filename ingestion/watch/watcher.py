@@ -89,7 +89,7 @@ class WatchedPlace:
 
     @property
     def is_paused(self) -> bool:
-        """Whether an admin wants it not to be scanned now."""
+        """True if an admin wants it not to be scanned now."""
         return not self._active()
 
     def feed(self, targets: Sequence[WatchTarget]) -> None:

@@ -31,7 +31,7 @@ class ForbiddenAddress(OSError):
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for, if it does."""
+    """Return the IPv4 address that an IPv6 one stands for, if it does."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -73,7 +73,7 @@ class PublicResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The addresses of a host.
+        """Return the addresses of a host.
 
         Raises:
             ForbiddenAddress: one of them is not public.
@@ -89,7 +89,7 @@ class PublicResolver(AbstractResolver):
         await self._resolver.close()
 
     def connect(self, address: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
-        """The socket of a connection, once its address is known to be public.
+        """Return the socket of a connection, once its address is known to be public.
 
         Raises:
             ForbiddenAddress: it is not.

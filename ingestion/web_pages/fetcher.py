@@ -109,7 +109,7 @@ class PageFetcher:
         validators: Mapping[str, str] | None = None,
         media_types: Collection[str] = PAGES,
     ) -> FetchedPage | None:
-        """A page; None when it has not changed.
+        """Return a page; None when it has not changed.
 
         Args:
             url: its approved address.

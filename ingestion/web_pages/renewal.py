@@ -62,7 +62,7 @@ class PageReader:
         self._chunk_tokens = chunk_tokens
 
     async def read(self, page: FetchedPage) -> WebText:
-        """The text of a page, cut into chunks.
+        """Return the text of a page, cut into chunks.
 
         Raises:
             DocumentError: it holds none, or cannot be read within limits.
@@ -84,13 +84,13 @@ class PageReader:
         return WebText(made["title"], made["day"], chunks_of(made["chunks"]))
 
     async def _read_pdf(self, page: FetchedPage) -> bytes:
-        """A PDF as the limited child of documents reads it: its text, and no more."""
+        """Return a PDF as the limited child of documents reads it: its text, and no more."""
         with tempfile.NamedTemporaryFile(prefix="footnote-", suffix=".pdf") as file:
             await asyncio.to_thread(_write, file, page.data)
             return await self._pdf.fetch(Path(file.name))
 
     async def read_sitemap(self, page: FetchedPage) -> list[str]:
-        """The addresses that a sitemap lists.
+        """Return the addresses that a sitemap lists.
 
         Raises:
             DocumentError: it is none, or lists other sitemaps.
@@ -273,7 +273,7 @@ class WebPageRenewal:
             await self._store.keep_failure(url, str(error), await self._concerned(url, sources))
 
     async def _concerned(self, url: str, sources: WebSources) -> int | None:
-        """A channel whose questions may open a page, a local one if there is any."""
+        """Return a channel whose questions may open a page, a local one if there is any."""
         channels = [
             channel
             for channel in await self._channels.all()
@@ -319,7 +319,7 @@ def _write(file: IO[bytes], data: bytes) -> None:
 
 
 def _addresses(data: bytes) -> list[str]:
-    """The addresses that the limited child found in a sitemap."""
+    """Return the addresses that the limited child found in a sitemap."""
     found: list[str] = []
     for text in json.loads(data)["urls"]:
         with suppress(ValueError):
@@ -328,6 +328,6 @@ def _addresses(data: bytes) -> list[str]:
 
 
 def _validators(page: FetchedPage) -> dict[str, str]:
-    """The headers that ask for a page only if it has changed."""
+    """Return the headers that ask for a page only if it has changed."""
     asked = {"If-None-Match": page.etag, "If-Modified-Since": page.last_modified}
     return {name: value for name, value in asked.items() if value}

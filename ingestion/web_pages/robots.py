@@ -36,7 +36,7 @@ class RobotsRules:
     reason: str = ""
 
     def allow(self, url: str) -> bool:
-        """Whether a page may be fetched."""
+        """True if a page may be fetched."""
         return self.rules is not None and bool(self.rules.can_fetch(url, NAME))
 
     @property
@@ -56,7 +56,7 @@ class Robots:
         self._rules: dict[str, RobotsRules] = {}
 
     async def of(self, url: str) -> RobotsRules:
-        """The rules of the site that a page stands on.
+        """Return the rules of the site that a page stands on.
 
         A site without a robots.txt allows everything; one that does not answer allows nothing for a while.
         """

@@ -166,7 +166,7 @@ class HomeBackup:
             return None  # a good one takes its place
 
     async def _contents(self, session: AsyncSession) -> list[_Content]:
-        """Every content and every finished reading."""
+        """Return every content and every finished reading."""
         blobs = await session.execute(select(col(BlobRow.sha256), col(BlobRow.size)))
         contents = [_Content(f"blobs/{sha256[:2]}/{sha256}", sha256, size) for sha256, size in blobs]
         done = await session.scalars(select(col(ReadingRow.id)).where(col(ReadingRow.state) == "done"))

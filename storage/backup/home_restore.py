@@ -78,7 +78,7 @@ class RestoreReport:
 
 
 def read_backup(place: BackupPlace) -> BackupManifest:
-    """The manifest of a backup that can be restored.
+    """Return the manifest of a backup that can be restored.
 
     Raises:
         DamagedBackup: it was never finished, is not what was written, or names what no backup of a home has.

@@ -38,7 +38,7 @@ class BackupPlace:
         return self._store.local_folder
 
     def read_manifest(self) -> bytes | None:
-        """The manifest as it was written; None where there is none."""
+        """Return the manifest as it was written; None where there is none."""
         return self._store.read(MANIFEST)
 
     def write_manifest(self, data: bytes, draft: Path) -> None:

@@ -67,7 +67,7 @@ class AnswerSources:
         self._database = database
 
     async def claim(self, platforms: Collection[Platform], seconds: float) -> PostedAnswer | None:
-        """The message that waits longest, for ``seconds``; None: nothing waits.
+        """Return the message that waits longest, for ``seconds``; None: nothing waits.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.

@@ -61,7 +61,7 @@ class Channels:
     async def ensure(
         self, key: ChannelKey, name: str | None = None, *, is_direct: bool | None = None
     ) -> Channel:
-        """The channel of a verified key, made when it is new; a changed kind is taken over.
+        """Return the channel of a verified key, made when it is new; a changed kind is taken over.
 
         Args:
             key: from a verified envelope.
@@ -104,7 +104,7 @@ class Channels:
             return _channel(row)
 
     async def ensure_named(self, name: str, shown: str | None = None) -> Channel:
-        """The channel that an admin's word means, made when it is new: a tenant's, else a local one.
+        """Return the channel that an admin's word means, made when it is new: a tenant's, else a local one.
 
         Args:
             name: a tenant name, or the name of a local channel.
@@ -141,7 +141,7 @@ class Channels:
             await session.execute(known.values(left_at=utc_now()))
 
     async def left_before(self, moment: datetime) -> list[Channel]:
-        """The channels that we have not been in since then, the first left first."""
+        """Return the channels that we have not been in since then, the first left first."""
         query = select(ChannelRow).where(col(ChannelRow.left_at) <= moment).order_by(col(ChannelRow.left_at))
         async with self._database.snapshot() as session:
             return [_channel(row) for row in await session.scalars(query)]
@@ -168,7 +168,7 @@ class Channels:
             return DirectLibrary(_channel(row), frozenset(value[1:])) if row else None
 
     async def by_name(self, name: str) -> Channel:
-        """A local channel by its name, any other by its tenant name.
+        """Return a local channel by its name, any other by its tenant name.
 
         Raises:
             UnknownChannel: there is none; nothing was made.
@@ -179,7 +179,7 @@ class Channels:
         return _channel(row)
 
     async def get(self, channel_id: int) -> Channel:
-        """A channel by its id.
+        """Return a channel by its id.
 
         Raises:
             UnknownChannel: there is none.
@@ -208,7 +208,7 @@ class Channels:
             return [_channel(row) for row in rows]
 
     async def with_documents(self, tenants: Collection[TenantName], limit: int) -> list[Channel]:
-        """The first ``limit`` of these tenants' channels that have documents, by name."""
+        """Return the first ``limit`` of these tenants' channels that have documents, by name."""
         has_document = exists().where(
             col(DocumentRow.channel_id) == ChannelRow.id, col(DocumentRow.state) != "deleted"
         )
@@ -269,7 +269,7 @@ class Channels:
                 await record_action(session, action)
 
     async def _of_tenant(self, tenant: TenantName) -> Row[Any] | None:
-        """The columns of a channel's row; None: there is none."""
+        """Return the columns of a channel's row; None: there is none."""
         found = await self._database.rows(_COLUMNS, {"tenant": tenant}, brief=True)
         return found[0] if found else None
 
@@ -280,13 +280,13 @@ def library_channel(title: str) -> str:
 
 
 def is_folder_name(name: str) -> bool:
-    """Whether a visible folder in the inbox can be called so: each local channel has one of its name."""
+    """True if a visible folder in the inbox can be called so: each local channel has one of its name."""
     is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
     return is_shown and "/" not in name and len(name.encode(errors="replace")) <= MAX_NAME_CHARS
 
 
 def is_channel_word(name: str) -> bool:
-    """Whether an admin's file may mean a channel by this: a tenant name, a local one's or a library's own."""
+    """True if an admin's file may mean a channel by this: a tenant name, a local one's or a library's own."""
     try:
         TenantName(name)
     except InvalidTenant:
@@ -296,7 +296,7 @@ def is_channel_word(name: str) -> bool:
 
 
 def named_tenant(name: str) -> TenantName:
-    """The tenant that an admin's word for a channel means: a tenant name itself, else a local name.
+    """Return the tenant that an admin's word for a channel means: a tenant name itself, else a local name.
 
     Raises:
         UnknownChannel: the word is not even text, as the name of a folder need not be.
@@ -312,7 +312,7 @@ def named_tenant(name: str) -> TenantName:
 
 
 def require_channel_name(name: str) -> TenantName:
-    """The tenant of a channel that may have to be made.
+    """Return the tenant of a channel that may have to be made.
 
     Raises:
         UnknownChannel: no channel can be called so.
@@ -327,7 +327,7 @@ def require_channel_name(name: str) -> TenantName:
 
 
 async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
-    """The row of a tenant; the transaction's lock keeps two from making it."""
+    """Return the row of a tenant; the transaction's lock keeps two from making it."""
     row = await session.scalar(_ROW, {"tenant": tenant})
     if row is None:
         row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
@@ -349,7 +349,7 @@ _COLUMNS = _of_tenant(*SQLModel.metadata.tables["channel"].columns)
 
 
 async def _has_documents(session: AsyncSession, channel_id: int) -> bool:
-    """Whether it has any, or had one that nothing has purged yet."""
+    """True if it has any, or had one that nothing has purged yet."""
     found = select(col(DocumentRow.id)).where(col(DocumentRow.channel_id) == channel_id)
     return await session.scalar(found.limit(1)) is not None
 

@@ -151,7 +151,7 @@ class Citations:
         return None if citation.number is None else await self._shown_before(citation)
 
     async def _shown_before(self, citation: CitationRecord) -> ShownIn | None:
-        """The message that showed a moved citation, and those moved with it, of an earlier version.
+        """Return the message that showed a moved citation, and those moved with it, of an earlier version.
 
         Where none of their words stand in the newer version, numbers alone tell: one message may fit then.
         """
@@ -193,7 +193,7 @@ class Citations:
         return found
 
     async def of_versions(self, channel_id: int, versions: Collection[int]) -> list[CitationRecord]:
-        """The quotes of these versions that answers to a channel showed last, the newest first."""
+        """Return the quotes of these versions that answers to a channel showed last, the newest first."""
         query = (
             select(CitationRow)
             .where(col(CitationRow.channel_id) == channel_id, col(CitationRow.version_id).in_(versions))
@@ -223,7 +223,7 @@ class Citations:
         return len(revoked)
 
     async def answers_to(self, person: str) -> list[dict[str, Any]]:
-        """The answers that a person was given in chats, as they are kept.
+        """Return the answers that a person was given in chats, as they are kept.
 
         ``person`` is named as FOOTNOTE_ADMINS names people.
         """
@@ -255,7 +255,7 @@ def _posted_in(channel_id: int) -> Select[tuple[Any, Any, Any, int]]:
 
 
 def _shows(answer: Mapping[str, Any], citation: CitationRecord) -> bool:
-    """Whether an answer, as the outbox keeps it, has this citation, or this one is of its figure."""
+    """True if an answer, as the outbox keeps it, has this citation, or this one is of its figure."""
     cited = [one for one in answer.get("citations", ()) if one.get("version_id") == citation.version_id]
     of = citation.number, citation.page, citation.quote
     if any(tuple(one.get(name) for name in ("number", "page", "quote")) == of for one in cited):
@@ -268,7 +268,7 @@ def _shows(answer: Mapping[str, Any], citation: CitationRecord) -> bool:
 
 
 def _showed(answer: Mapping[str, Any], version_id: int, quotes: Mapping[int | None, str]) -> bool:
-    """Whether an answer cites all of these numbers from a version, and those with words in the same words."""
+    """True if an answer cites all of these numbers from a version, and those with words in the same words."""
     cited = [one for one in answer.get("citations", ()) if one.get("version_id") == version_id]
     shown = {one["number"]: one["quote"] for one in cited}
     return all(number in shown and quote in ("", shown[number]) for number, quote in quotes.items())
@@ -276,7 +276,7 @@ def _showed(answer: Mapping[str, Any], version_id: int, quotes: Mapping[int | No
 
 @cache
 def _counting() -> Insert:
-    """A day's openings of a citation that is kept, or more of them; built once."""
+    """Return a day's openings of a citation that is kept, or more of them; built once."""
     own = select(
         col(CitationRow.id),
         bindparam("on", type_=Date),

@@ -52,7 +52,7 @@ class Feedback:
 
 
 def person_of(installation: str, user: str) -> str:
-    """A hash that tells the people of a platform apart and names none of them."""
+    """Return a hash that tells the people of a platform apart and names none of them."""
     return hashlib.sha256(f"{installation}\0{user}".encode()).hexdigest()[:32]
 
 
@@ -122,7 +122,7 @@ class FeedbackStore:
         return candidate_pages(record or {})
 
     async def all(self, channel_id: int | None = None) -> list[Feedback]:
-        """All that was said, oldest first; ``channel_id``: of this channel's answers.
+        """Return all that was said, oldest first; ``channel_id``: of this channel's answers.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not work.

@@ -38,7 +38,7 @@ def _term(term: str) -> str:
 
 
 def _channel(name: str) -> str:
-    """A word that a channel can go by: a tenant name, or the name of a local one."""
+    """Return a word that a channel can go by: a tenant name, or the name of a local one."""
     if not is_channel_word(name):
         raise PydanticCustomError(
             "channel", "is malformed: copy it from `footnote channels`, or name a local one"
@@ -47,7 +47,7 @@ def _channel(name: str) -> str:
 
 
 def _line(value: Any) -> Any:
-    """A list of words stands for a table that holds nothing else."""
+    """Return a list of words stands for a table that holds nothing else."""
     return {"words": value} if isinstance(value, list) else value
 
 
@@ -155,7 +155,7 @@ class GlossaryFile:
         return (await self.current()).of(channel)
 
     async def current(self) -> Glossary:
-        """The glossary in force."""
+        """Return the glossary in force."""
         await asyncio.to_thread(self._file.follow)
         return self._file.in_force or Glossary()
 

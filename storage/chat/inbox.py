@@ -79,7 +79,7 @@ class Inbox:
             return await session.scalar(_KEEP[is_late], values) is not None
 
     async def takes_part(self, tenant: TenantName, thread: str) -> bool:
-        """Whether a question of this thread was answered, or is being answered.
+        """True if a question of this thread was answered, or is being answered.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
@@ -468,7 +468,7 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
 
 
 async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:
-    """Whether no other question of its thread has a message; before the transaction ends none takes it."""
+    """True if no other question of its thread has a message; before the transaction ends none takes it."""
     channel = select(col(ChannelRow.id)).where(col(ChannelRow.id) == item.channel_id)
     await session.execute(channel.with_for_update(key_share=True))
     return all(one.get("ts") != message["ts"] for one in await _others(session, item))

@@ -283,12 +283,12 @@ class Outages:
 
 
 def _is_known(known: Mapping[str, Any], ended: Outage) -> bool:
-    """Whether another bot has told of the same outage: the last one reached into it."""
+    """True if another bot has told of the same outage: the last one reached into it."""
     return bool(known["until"]) and datetime.fromisoformat(known["until"]) >= ended.since
 
 
 def _has_just_ended(known: Mapping[str, Any], lasting: Outage) -> bool:
-    """Whether another bot has found a moment ago that the same outage is over."""
+    """True if another bot has found a moment ago that the same outage is over."""
     is_late = known["until"] and utc_now() > datetime.fromisoformat(known["until"]) + SEEN_FOR
     return _is_known(known, lasting) and not is_late
 
@@ -303,7 +303,7 @@ def outage_of(key: str, reason: str) -> Outage:
 
 
 async def upload_of(session: AsyncSession, document: UUID) -> int | None:
-    """The upload that a document is; None of one that came another way."""
+    """Return the upload that a document is; None of one that came another way."""
     query = (
         select(col(UploadRow.id))
         .join(DocumentRow, col(DocumentRow.channel_id) == UploadRow.channel_id)

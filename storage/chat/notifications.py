@@ -143,7 +143,7 @@ def _of_channels() -> Any:
 
 
 def _last_told() -> ScalarSelect[str | None]:
-    """The last notice posted of the notice's folder; nothing, too, when all was well then."""
+    """Return the last notice posted of the notice's folder; nothing, too, when all was well then."""
     told = aliased(NoticeRow)
     return (
         select(col(told.text))
@@ -336,7 +336,7 @@ class Notices:
         await self._run(_of(batch), lease_until=_until(seconds))
 
     async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
-        """A batch whose posting nobody saw the end of, or None."""
+        """Return a batch whose posting nobody saw the end of, or None."""
         one = col(NoticeRow.batch), col(NoticeRow.told_in)
         query = (
             select(*one, func.min(NoticeRow.created_at), func.max(NoticeRow.upload_id))  # the same of all
@@ -358,7 +358,7 @@ class Notices:
         return await self._run(old, state="kept")
 
     async def recent(self, channel_id: int, limit: int) -> list[Notice]:
-        """The newest notices of one channel that are still true, the newest first."""
+        """Return the newest notices of one channel that are still true, the newest first."""
         own = (col(NoticeRow.channel_id) == channel_id) & (col(NoticeRow.state) != "dropped")
         async with self._database.snapshot() as session:
             found = [

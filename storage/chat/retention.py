@@ -266,7 +266,7 @@ async def _citing_turns(session: AsyncSession, channel_id: int, versions: Set[in
 
 
 def _may_show(column: Any, channel_id: int) -> ColumnElement[bool]:
-    """Whether a column names a document's channel, or a direct chat, which may have asked its library."""
+    """True if a column names a document's channel, or a direct chat, which may have asked its library."""
     direct = select(col(ChannelRow.id)).where(col(ChannelRow.is_direct))
     return or_(col(column) == channel_id, col(column).in_(direct))
 
@@ -289,7 +289,7 @@ def _has_newer_question() -> ColumnElement[bool]:
 
 
 def _is_last_told_of_its_folder() -> ColumnElement[bool]:
-    """The last notice of a folder: none is posted again while that is true."""
+    """Return the last notice of a folder: none is posted again while that is true."""
     later = aliased(NoticeRow)
     has_later = exists().where(
         col(later.folder_id) == NoticeRow.folder_id,

@@ -37,7 +37,7 @@ class ThreadMemory:
     async def recall(
         self, channel_id: int, thread: str, asked_at: datetime, *, documents_of: int | None = None
     ) -> tuple[Turn, ...]:
-        """The last turns before a question of this thread, newest last.
+        """Return the last turns before a question of this thread, newest last.
 
         ``documents_of``: another channel, whose documents are asked. A turn that cites any other document is
         left out, and of one that cites none nothing is recalled but what the person wrote.
@@ -101,7 +101,7 @@ class ThreadMemory:
 
 
 def _is_said_in(channel_id: int, thread: str) -> ColumnElement[bool]:
-    """Whether a turn is of this thread, or is the one that it hangs on: by its question, or by our answer."""
+    """True if a turn is of this thread, or is the one that it hangs on: by its question, or by our answer."""
     own = col(TurnRow.thread) == thread
     if not thread:
         return and_(col(TurnRow.channel_id) == channel_id, own)
@@ -138,7 +138,7 @@ async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:
 
 
 def _latest_session(rows: Sequence[TurnRow], until: datetime) -> list[TurnRow]:
-    """The newest rows, as far back as no pause was longer than ``SESSION_GAP``; newest first."""
+    """Return the newest rows, as far back as no pause was longer than ``SESSION_GAP``; newest first."""
     kept: list[TurnRow] = []
     for row in rows:
         if until - row.asked_at > SESSION_GAP:

@@ -120,18 +120,18 @@ class QuestionRecords:
             return (await session.execute(query.limit(1))).first() is None
 
     async def get(self, channel_id: int, key: str) -> StoredRecord | None:
-        """The record of one question of a channel, or None."""
+        """Return the record of one question of a channel, or None."""
         found = await self._select(channel_id, col(QuestionRecordRow.key) == key)
         return found[0] if found else None
 
     async def latest(self, channel_id: int) -> list[StoredRecord]:
-        """The last records of a channel, newest first."""
+        """Return the last records of a channel, newest first."""
         return await self._select(channel_id)
 
     async def search(
         self, channel_id: int, words: str = "", before: datetime | None = None
     ) -> list[StoredRecord]:
-        """The last records of a channel whose question or answer holds these words, newest first.
+        """Return the last records of a channel whose question or answer holds these words, newest first.
 
         ``before``: only those of questions that were asked earlier.
 

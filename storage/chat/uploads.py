@@ -39,7 +39,7 @@ class Uploads:
         self._database = database
 
     async def find(self, channel_id: int, key: str) -> Upload | None:
-        """The upload of a message's file; None: it is not kept.
+        """Return the upload of a message's file; None: it is not kept.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
@@ -49,7 +49,7 @@ class Uploads:
         return _upload(row) if row else None
 
     async def of_channel(self, channel_id: int) -> list[Upload]:
-        """All of a channel, the oldest first.
+        """Return all of a channel, the oldest first.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
@@ -152,7 +152,7 @@ async def _fits_installation(session: AsyncSession, new: NewUpload, quota: Uploa
 
 
 async def _file_with(session: AsyncSession, new: NewUpload, rows: Collection[UploadRow]) -> str | None:
-    """The file of the channel that has the bytes of an upload: another upload's, or any document's."""
+    """Return the file of the channel that has the bytes of an upload: another upload's, or any document's."""
     if (same := next((row for row in rows if row.sha256 == new.sha256), None)) is not None:
         return same.name
     query = (

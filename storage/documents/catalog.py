@@ -85,7 +85,7 @@ class Catalog:
         return await self._rebuilds.count(channel_id)
 
     async def has_live(self, channel_id: int) -> bool:
-        """Whether anything of the channel answers."""
+        """True if anything of the channel answers."""
         return bool(await self._database.rows(_any_live(), {"channel": channel_id}))
 
     async def live_names(self, channel_id: int) -> list[tuple[UUID, str]]:
@@ -94,14 +94,14 @@ class Catalog:
         return sorted((row.reading_id, f"{row.title or ''} {PurePosixPath(row.file).stem}") for row in rows)
 
     async def documents(self, channel_id: int) -> list[DocumentStatus]:
-        """All documents of the channel by file name, deleted ones included."""
+        """Return all documents of the channel by file name, deleted ones included."""
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
             rows = await session.execute(_documents(), {"channel": channel_id})
             return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
     async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
-        """The documents of the channel by file name, without the deleted ones."""
+        """Return the documents of the channel by file name, without the deleted ones."""
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
             rows = await session.execute(_undeleted(), {"channel": channel_id})
@@ -141,14 +141,14 @@ class Catalog:
 
 @cache
 def _documents() -> Select[Any]:
-    """The overview of ``:channel``; built once, for building takes as long as asking."""
+    """Return the overview of ``:channel``; built once, for building takes as long as asking."""
     seen = overview()
     return select(seen).where(seen.c.channel_id == bindparam("channel")).order_by(seen.c.file)
 
 
 @cache
 def _undeleted() -> Select[Any]:
-    """The same without deleted documents; built once, as above."""
+    """Return the same without deleted documents; built once, as above."""
     return _documents().where(overview().c.state != "deleted")
 
 

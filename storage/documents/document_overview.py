@@ -59,7 +59,7 @@ class DocumentOverview:
         self._catalog = catalog
 
     async def of(self, channels: Collection[int]) -> list[ListedDocument]:
-        """The documents of channels by file name, without deleted ones.
+        """Return the documents of channels by file name, without deleted ones.
 
         Raises:
             storage.errors.DatabaseUnavailable: nobody knows just now.

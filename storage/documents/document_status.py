@@ -73,7 +73,7 @@ def _ranges(numbers: Sequence[int]) -> Iterator[str]:
 
 @cache
 def overview() -> Subquery:
-    """All documents of all channels: what answers, the newest version, the state and its reason.
+    """Return all documents of all channels: what answers, the newest version, the state and its reason.
 
     Built once, for building takes as long as asking.
     """
@@ -122,7 +122,7 @@ def count_quarantined() -> Select[Any]:
 
 
 def recent_documents(channel_id: int, limit: int) -> Select[Any]:
-    """The overview's rows that people want to see first: what failed, and what came last.
+    """Return the overview's rows that people want to see first: what failed, and what came last.
 
     At most ``limit`` of each; a channel may hold thousands.
     """
@@ -154,13 +154,13 @@ class FolderState:
 
 
 async def folder_states(session: AsyncSession, *channels: int) -> dict[int, FolderState]:
-    """The folders of channels, by id."""
+    """Return the folders of channels, by id."""
     rows = await session.scalars(select(FolderRow).where(col(FolderRow.channel_id).in_(channels)))
     return {row.id: FolderState(row.id, row.problem, frozenset(row.asked or ())) for row in rows}
 
 
 def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatus:
-    """A row of the overview as people see it, in the light of its folder's state."""
+    """Return a row of the overview as people see it, in the light of its folder's state."""
     reasons = [reason for reason in _reasons(row, folder) if reason]
     # of several phrases one line: a sentence among them loses its full stop, except at the end
     reason = "; ".join([*(one.rstrip(".") for one in reasons[:-1]), *reasons[-1:]])

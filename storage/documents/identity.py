@@ -82,7 +82,7 @@ def _pairs(
     candidates: Collection[MoveCandidate],
     owners: Mapping[str, MoveCandidate],
 ) -> list[tuple[str, MoveCandidate]]:
-    """Every arrival with every document that has its content, except those that just stay."""
+    """Return every arrival with every document that has its content, except those that just stay."""
     stay = {
         file
         for file, one in owners.items()
@@ -104,7 +104,7 @@ def _pairs(
 def _rank(
     arrivals: Mapping[str, FileFingerprint], owners: Mapping[str, MoveCandidate]
 ) -> Callable[[tuple[str, MoveCandidate]], tuple[object, ...]]:
-    """The same inode first, then a free name, then who is not deleted, then the same file name."""
+    """Return the same inode first, then a free name, then who is not deleted, then the same file name."""
 
     def rank(pair: tuple[str, MoveCandidate]) -> tuple[object, ...]:
         file, one = pair
@@ -127,7 +127,7 @@ def _is_possible(
     arrivals: Mapping[str, FileFingerprint],
     owners: Mapping[str, MoveCandidate],
 ) -> bool:
-    """Whether the document can have left its old name, and whether the new one is free for it."""
+    """True if the document can have left its old name, and whether the new one is free for it."""
     one, owner = moves[file], owners.get(file)
     has_left = (
         one.is_deleted
@@ -170,7 +170,7 @@ class ScanContext:
 async def owners_of(
     session: AsyncSession, folder: Folder, arrivals: Sequence[Arrival], scan_context: ScanContext | None
 ) -> dict[str, DocumentRow]:
-    """The documents that the arrivals belong to, by file; the names are free for them."""
+    """Return the documents that the arrivals belong to, by file; the names are free for them."""
     files = [one.file for one in arrivals]
     here = {row.file: row for row in await session.scalars(documents_at(folder, files))}
     if scan_context is None:
@@ -189,7 +189,7 @@ async def _moves(
     scan_context: ScanContext,
     here: Mapping[str, DocumentRow],
 ) -> dict[str, DocumentRow]:
-    """The documents that arrive under another name, or come back, by their new file."""
+    """Return the documents that arrive under another name, or come back, by their new file."""
     same = (await session.execute(_with_content(folder, {one.sha256 for one in arrivals}))).all()
     known: dict[UUID, DocumentRow] = {row.id: row for row, _ in same}
     contents: dict[UUID, str] = {row.id: sha256 for row, sha256 in same}
@@ -223,7 +223,7 @@ def _candidate(
 
 
 def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether another file has taken the name: what was only written to keeps its inode."""
+    """True if another file has taken the name: what was only written to keeps its inode."""
     has_changed = any(now.get(key) != value for key, value in before.items())
     return has_changed and (now.get("inode", 0) == 0 or now.get("inode") != before.get("inode"))
 
@@ -245,13 +245,13 @@ async def _free_names(
 
 
 def documents_at(folder: Folder, files: Collection[str]) -> Select[DocumentRow]:
-    """The documents that have these names now."""
+    """Return the documents that have these names now."""
     query = select(DocumentRow).where(col(DocumentRow.folder_id) == folder.id, text(f"document.{IS_PRESENT}"))
     return query.where(col(DocumentRow.file).in_(files))
 
 
 def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentRow, str]:
-    """The channel's documents whose newest version is one of these contents, and was not purged."""
+    """Return the channel's documents whose newest version is one of these contents, and was not purged."""
     return (
         select(DocumentRow, col(VersionRow.sha256))
         .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
@@ -262,5 +262,5 @@ def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentR
 
 
 def is_kept() -> ColumnElement[bool]:
-    """Whether all that the document had is still there to come back."""
+    """True if all that the document had is still there to come back."""
     return col(DocumentRow.purged_at).is_(None)

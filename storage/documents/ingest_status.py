@@ -44,11 +44,11 @@ class IngestStatus:
 
     @property
     def waits_for_ocr(self) -> bool:
-        """Whether nothing of it answers before OCR has read it."""
+        """True if nothing of it answers before OCR has read it."""
         return self.is_silent and self.rung is None and self.reason is None
 
     def has_reached(self, rung: Rung) -> bool:
-        """Whether waiting for this rung is over: it answers so far, or never will."""
+        """True if waiting for this rung is over: it answers so far, or never will."""
         if self.reason is not None or (rung is Rung.QUICK and self.waits_for_ocr):
             return True
         if rung is Rung.FULL and self.is_underway:
@@ -57,7 +57,7 @@ class IngestStatus:
 
 
 async def ingest_statuses(database: Database, folder_id: int, generations: Generations) -> list[IngestStatus]:
-    """Every document of a folder that is not deleted, by file."""
+    """Return every document of a folder that is not deleted, by file."""
     kinds = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs())
     quick = (col(ReadingRow.generation) == generations.quick) & (col(ReadingRow.rung) == Rung.QUICK.value)
     why_failed = of_newest(func.coalesce(ReadingRow.reason, ""), "failed", also=kinds)

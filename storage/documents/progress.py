@@ -75,7 +75,7 @@ class Progress:
         return self.files - self.quick.files_done - self.quick.files_failed
 
     def with_arriving(self, files: int) -> Progress:
-        """The same with so many files more that were not opened yet."""
+        """Return the same with so many files more that were not opened yet."""
         if not files:
             return self
         quick, full = replace(self.quick, seconds_left=None), self.full
@@ -88,7 +88,7 @@ class Progress:
         return (self.quick, self.full) if self.full else (self.quick,)
 
     def has_reached(self, rung: Rung) -> bool:
-        """Whether every file answers at this rung, or never will."""
+        """True if every file answers at this rung, or never will."""
         climbed = self.rungs[:1] if rung is Rung.QUICK else self.rungs
         return all(one.files_done + one.files_failed == self.files for one in climbed)
 
@@ -103,12 +103,12 @@ class _Speed(NamedTuple):
 
 
 def in_channel(channel_id: int) -> ColumnElement[bool]:
-    """The documents of one channel."""
+    """Return the documents of one channel."""
     return col(DocumentRow.channel_id) == channel_id
 
 
 def in_folder(folder_id: int, file: str | None = None) -> ColumnElement[bool]:
-    """The documents of one folder, or the one of a file in it."""
+    """Return the documents of one folder, or the one of a file in it."""
     folder = col(DocumentRow.folder_id) == folder_id
     return folder if file is None else folder & (col(DocumentRow.file) == file)
 

@@ -68,7 +68,7 @@ class Vocabularies:
         self._channels: RecentItems[int, _ChannelWords] = RecentItems(MAX_CHANNELS)
 
     async def words(self, channel_id: int) -> Mapping[str, int]:
-        """Each word of the channel's live documents, in lower case -> how often it occurs in them.
+        """Return each word of the channel's live documents, in lower case -> how often it occurs in them.
 
         Titles, file names and headings count, too. Where time or a file fails, the words of some documents
         are missing.
@@ -87,7 +87,7 @@ class Vocabularies:
         return known.counts
 
     async def _counted(self, readings: Sequence[UUID]) -> list[_WordCounts]:
-        """The words of each reading, as far as they can be counted in time."""
+        """Return the words of each reading, as far as they can be counted in time."""
         counted = []
         try:
             async with asyncio.timeout(MAX_SECONDS):

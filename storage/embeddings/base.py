@@ -113,5 +113,5 @@ class QueryEmbedder:
 
 
 def space_of(identity: str) -> str:
-    """The vector space of an embedder's id, whose only mark is the hyphen."""
+    """Return the vector space of an embedder's id, whose only mark is the hyphen."""
     return identity.replace("-", "_")

@@ -61,7 +61,7 @@ class CosineScale:
         self._embedder = None
 
     def of(self, cosine: float) -> float:
-        """The cosine that the bundled embedder would give to texts as alike."""
+        """Return the cosine that the bundled embedder would give to texts as alike."""
         return self._factor * cosine + self._shift
 
 
@@ -76,6 +76,6 @@ def moments(vectors: np.ndarray) -> tuple[float, float]:
 
 
 def finds_answers(vectors: np.ndarray) -> bool:
-    """Whether most questions are nearest to their own answers; arguments as of ``moments``."""
+    """True if most questions are nearest to their own answers; arguments as of ``moments``."""
     nearest = (vectors[0::2] @ vectors[1::2].T).argmax(axis=1)
     return int((nearest == np.arange(len(PAIRS))).sum()) > len(PAIRS) / 2

@@ -95,7 +95,7 @@ class BundledEmbedder:
         return self._stack([self._infer(text) for text in texts])
 
     async def aembed(self, texts: Sequence[str]) -> Vector:
-        """The same without holding up the loop, on as many threads as were allowed.
+        """Return the same without holding up the loop, on as many threads as were allowed.
 
         One call never queues more than ``threads`` texts, and one worker is spare: another call
         starts within one text's time (about 50 ms), however many texts the first one brought.
@@ -146,7 +146,7 @@ def session_options() -> onnxruntime.SessionOptions:
 
 
 def _identity(model: bytes, words: bytes) -> str:
-    """The window counts too: a text that is cut elsewhere is another text."""
+    """Return the window counts too: a text that is cut elsewhere is another text."""
     hasher = hashlib.sha256(str(WINDOW).encode())
     for content in (model, words):
         hasher.update(hashlib.sha256(content).digest())

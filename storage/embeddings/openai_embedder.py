@@ -67,7 +67,7 @@ class EndpointEmbedder:
 
     @classmethod
     def connect(cls, settings: StorageSettings, api_key: str | None) -> EndpointEmbedder:
-        """The embedder that the settings describe; nothing is sent yet.
+        """Return the embedder that the settings describe; nothing is sent yet.
 
         Raises:
             SettingsError: no model is named, or nobody knows how long its vectors are.
@@ -199,7 +199,7 @@ def _retry_after(error: openai.APIStatusError) -> float:
 
 
 def _read(reply: object, expected: int) -> Vectors:
-    """The vectors of a reply in the order of their texts.
+    """Return the vectors of a reply in the order of their texts.
 
     Raises:
         EmbedderUnavailable: it is no reply, or not to these texts.
@@ -223,7 +223,7 @@ def _unreadable() -> EmbedderUnavailable:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    """The vectors at length one.
+    """Return the vectors at length one.
 
     Raises:
         EmbedderUnavailable: one has no direction, or is not made of numbers.

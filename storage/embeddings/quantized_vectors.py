@@ -33,7 +33,7 @@ def quantize(vectors: Vectors) -> Int8Vectors:
 
 
 def dequantize(vectors: Int8Vectors) -> Vectors:
-    """The same as float32, each of length one."""
+    """Return the same as float32, each of length one."""
     numbers = vectors.astype(np.float32)
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     unit: Vectors = numbers / np.maximum(lengths, np.float32(1e-12))
@@ -60,12 +60,12 @@ class ChunkSentenceVectors:
         return cls(space, _checksum(text), tuple(spans), vectors)
 
     def is_of(self, space: str, text: str) -> bool:
-        """Whether they lie in this space, and their spans count in this text."""
+        """True if they lie in this space, and their spans count in this text."""
         return (space, _checksum(text)) == (self.space, self.text_checksum)
 
 
 def by_span(chunks: Sequence[ChunkSentenceVectors | None]) -> list[Mapping[TextRange, Vector]]:
-    """The vectors of each chunk, all of one space, by their parts' places; {} for None.
+    """Return the vectors of each chunk, all of one space, by their parts' places; {} for None.
 
     All are lengthened at once: one by one, the calls take longer than the numbers.
     """
@@ -76,13 +76,13 @@ def by_span(chunks: Sequence[ChunkSentenceVectors | None]) -> list[Mapping[TextR
 
 
 def sentence_values(sentences: ChunkSentenceVectors) -> list[Any]:
-    """The vectors of a chunk as a line holds them."""
+    """Return the vectors of a chunk as a line holds them."""
     data = base64.b64encode(sentences.vectors.tobytes()).decode()
     return [sentences.space, sentences.text_checksum, sentences.spans, data]
 
 
 def sentences_of(values: list[Any]) -> ChunkSentenceVectors:
-    """The vectors of a line."""
+    """Return the vectors of a line."""
     space, text_checksum, spans, data = values
     numbers = np.frombuffer(base64.b64decode(data), dtype=np.int8)
     vectors = numbers.reshape(len(spans), -1) if spans else numbers.reshape(0, 0)

@@ -72,7 +72,7 @@ class ErasureTarget:
 
 
 async def document_target(database: Database, channel: Channel, file: str) -> ErasureTarget:
-    """Every document of a channel that has this path or once had it.
+    """Return every document of a channel that has this path or once had it.
 
     Raises:
         SettingsError: there is none.
@@ -97,14 +97,14 @@ async def document_target(database: Database, channel: Channel, file: str) -> Er
 
 
 def _is_there(location: str, document: DocumentRow) -> bool:
-    """Whether a scan may still find the file; of a share, or a folder that is away, the last scan says it."""
+    """True if a scan may still find the file; of a share, or a folder that is away, the last scan says it."""
     if "://" in location or not Path(location).is_dir():
         return document.state != "deleted"
     return (Path(location) / document.file).exists()
 
 
 async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
-    """All that a channel has.
+    """Return all that a channel has.
 
     Raises:
         StillInFolder: a folder that feeds it is there still.
@@ -134,7 +134,7 @@ async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
 
 
 def _may_come_back(folder: Path, holds_documents: bool) -> bool:
-    """Whether a folder of the inbox holds a file or cannot be looked into, or the inbox itself is away.
+    """True if a folder of the inbox holds a file or cannot be looked into, or the inbox itself is away.
 
     An empty one may be a disk that is not mounted, until scans have found its documents deleted.
     """
@@ -170,7 +170,7 @@ async def person_target(database: Database, person: str) -> ErasureTarget:
 
 
 async def words_of(database: Database, target: ErasureTarget) -> WordRows:
-    """Every row with words of the target, as it stands now."""
+    """Return every row with words of the target, as it stands now."""
     found = WordRows()
     if target.channel and target.documents:
         titles = await _own_titles(database, target, target.channel.id)

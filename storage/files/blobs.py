@@ -71,7 +71,7 @@ class Blobs:
             self._temporary.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def new_temporary(self) -> Path:
-        """A path that nobody else uses, on the file system of the blobs; the file is not made yet."""
+        """Return a path that nobody else uses, on the file system of the blobs; the file is not made yet."""
         return self._temporary / uuid4().hex
 
     def adopt(self, temporary: Path, sha256: str) -> Path:
@@ -107,7 +107,7 @@ class Blobs:
             self._store.put(file, _stored(sha256))
 
     def is_kept(self, sha256: str) -> bool:
-        """Whether the content is there, in the store if there is one.
+        """True if the content is there, in the store if there is one.
 
         Raises:
             BlobsUnavailable: the store is away.

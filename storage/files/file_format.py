@@ -36,25 +36,25 @@ CHECKSUM_BYTES = 4
 
 
 def page_values(page: Page) -> list[Any]:
-    """A page as a line holds it."""
+    """Return a page as a line holds it."""
     return [page.number, page.label, page.width, page.height, page.text, WordMap.of(page.words).to_text()]
 
 
 def page_of(values: list[Any]) -> Page:
-    """The page of a line."""
+    """Return the page of a line."""
     number, label, width, height, text, words = values
     return Page(number, label, width, height, text, WordMap.from_text(words))
 
 
 def chunk_values(chunk: Chunk) -> list[Any]:
-    """A chunk as a line holds it."""
+    """Return a chunk as a line holds it."""
     words = WordMap.of(chunk.words).to_text()
     kept = [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
     return kept if chunk.sections == ((0, chunk.heading_path),) else [*kept, chunk.sections]
 
 
 def chunk_of(values: list[Any]) -> Chunk:
-    """The chunk of a line."""
+    """Return the chunk of a line."""
     ordinal, text, tokens, path, words, starts, *more = values
     page_starts = tuple((offset, page) for offset, page in starts)
     sections = tuple((offset, tuple(above)) for offset, above in (more[0] if more else ()))
@@ -62,13 +62,13 @@ def chunk_of(values: list[Any]) -> Chunk:
 
 
 def text_of(values: list[Any]) -> str:
-    """The text of a chunk's line."""
+    """Return the text of a chunk's line."""
     text: str = values[1]
     return text
 
 
 def page_text_of(values: list[Any]) -> str:
-    """The text of a page's line."""
+    """Return the text of a page's line."""
     text: str = values[4]
     return text
 
@@ -85,17 +85,17 @@ def searched_text(values: list[Any]) -> str:
 
 
 def wordless_chunk(values: list[Any]) -> Chunk:
-    """The chunk of a line without its words."""
+    """Return the chunk of a line without its words."""
     return chunk_of([*values[:4], "", *values[5:]])
 
 
 def figure_values(figure: Figure) -> list[Any]:
-    """A figure as a line holds it."""
+    """Return a figure as a line holds it."""
     return list(astuple(figure))
 
 
 def figure_of(values: list[Any]) -> Figure:
-    """The figure of a line."""
+    """Return the figure of a line."""
     page, box, kind, holds_data, chunk, path, *texts = values
     return Figure(page, Box(*box), FigureKind(kind), holds_data, chunk, tuple(path), *texts)
 
@@ -115,7 +115,7 @@ def write_lines(path: Path, values: Iterable[Any]) -> None:
 
 
 def read_lines(path: Path) -> Iterator[Any]:
-    """All values in order.
+    """Yield all values in order.
 
     Raises:
         ValueError: a line is damaged or missing.
@@ -128,7 +128,7 @@ def read_lines(path: Path) -> Iterator[Any]:
 
 
 def read_some(path: Path, first: int, end: int) -> list[Any]:
-    """The values of lines ``first`` to ``end`` - 1, counted from 0.
+    """Return the values of lines ``first`` to ``end`` - 1, counted from 0.
 
     Raises:
         LookupError: there are fewer lines.
@@ -145,7 +145,7 @@ def read_some(path: Path, first: int, end: int) -> list[Any]:
 
 
 def has_lines(path: Path, number: int) -> bool:
-    """Whether there are ``number`` lines that end where the index says the last one ends; none is read."""
+    """True if there are ``number`` lines that end where the index says the last one ends; none is read."""
     with path.with_suffix(".index").open("rb") as starts:
         end = _bounds(starts, number - 1)[1] if number else 0
         is_as_long = path.with_suffix(".lines").stat().st_size == end
@@ -198,7 +198,7 @@ def read_vectors(path: Path) -> Vectors:
 
 
 def has_vectors(path: Path, number: int) -> bool:
-    """Whether there are as many vectors, and a checksum behind them; neither is read."""
+    """True if there are as many vectors, and a checksum behind them; neither is read."""
     try:
         kept = np.load(path, "r")
     except tokenize.TokenError:  # from a header that is no header any more

@@ -41,7 +41,7 @@ class ImageFiles:
         self._sending = store.apart() if store else None
 
     def contents(self) -> set[str]:
-        """The contents of which there are pictures on this machine."""
+        """Return the contents of which there are pictures on this machine."""
         return {file.name[:64] for file in self._here()}
 
     def count(self, contents: Collection[str]) -> int:
@@ -65,7 +65,7 @@ class ImageFiles:
         return len(gone)
 
     def read(self, name: str) -> PageImage | None:
-        """A picture of this machine, named without its suffix, which counts as used just now."""
+        """Return a picture of this machine, named without its suffix, which counts as used just now."""
         for file in self._folder.glob(f"{name}.*"):
             media_type, _ = mimetypes.guess_type(file.name)
             try:
@@ -143,11 +143,11 @@ class ImageFiles:
             self._store.remove_folder(_of(sha256))
 
     def stored_contents(self, shards: Iterable[str]) -> set[str]:
-        """The contents in these shards of which the store has pictures."""
+        """Return the contents in these shards of which the store has pictures."""
         return {name[:64] for name in list_store(self._store, _FOLDER, shards)} if self._store else set()
 
     def _stored(self, contents: Collection[str]) -> set[str]:
-        """The names in the store of all pictures of these contents, and perhaps of others."""
+        """Return the names in the store of all pictures of these contents, and perhaps of others."""
         if self._store is None:
             return set()
         if len(contents) > MOST_SINGLY:
@@ -169,7 +169,7 @@ def _place(name: str) -> str:
 
 
 def is_older(file: Path, limit: float) -> bool:
-    """Whether a file was last touched by then; one that is gone by now has found its place, and is not."""
+    """True if a file was last touched by then; one that is gone by now has found its place, and is not."""
     try:
         return file.stat().st_mtime <= limit
     except FileNotFoundError:

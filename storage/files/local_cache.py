@@ -129,7 +129,7 @@ class LocalCache:
                 remove_entry(path)
 
     def _paths(self, *, drafts: bool = False) -> Iterator[Path]:
-        """All entries, or all drafts, whose names begin with a point."""
+        """Yield all entries, or all drafts, whose names begin with a point."""
         for shard in SHARDS:
             with suppress(FileNotFoundError):
                 for path in (self._root / shard).iterdir():

@@ -53,7 +53,7 @@ class StoredFile:
 
 
 def hash_file(path: Path) -> str:
-    """The sha256 of a file, in hexadecimal digits."""
+    """Return the sha256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -154,7 +154,7 @@ class ObjectStore:
                 return None
 
     def listed(self, folder: str) -> dict[str, StoredFile]:
-        """Every file below a folder, by the last part of its name."""
+        """Return every file below a folder, by the last part of its name."""
         with self._translated_errors("be read"):
             try:
                 found: dict[str, Any] = self._system.find(self._path(folder), detail=True)
@@ -206,7 +206,7 @@ class ObjectStore:
         self.put(file, name)
 
     def _seal(self, rest: BinaryIO, name: str) -> bytes:
-        """The code of a file from here on, under its name: none can be shown as another one."""
+        """Return the code of a file from here on, under its name: none can be shown as another one."""
         if self._key is None:
             raise ValueError("this store has no key")
         code = hmac.new(self._key, f"{name}\0".encode(), hashlib.sha256)

@@ -50,7 +50,7 @@ class ReadingArchive:
         await run_in_thread(partial(self._send, reading_id))
 
     async def has(self, reading_id: UUID) -> bool:
-        """Whether the store has a reading."""
+        """True if the store has a reading."""
         return await run_in_thread(lambda: self._store.size(_name(str(reading_id)))) is not None
 
     async def remove(self, names: Collection[str]) -> None:
@@ -121,7 +121,7 @@ class ReadingArchive:
 
     @contextmanager
     def _draft(self, reading_id: UUID) -> Iterator[Path]:
-        """A file beside the folder, for a while."""
+        """Yield a file beside the folder, for a while."""
         folder = self._folder(reading_id).parent
         draft = folder / f".{uuid4().hex}{_SUFFIX}"
         try:

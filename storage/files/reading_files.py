@@ -120,23 +120,23 @@ class ReadingFiles:
         await self._forget(reading_id)
 
     async def texts(self, reading_id: UUID) -> list[str]:
-        """The text of every chunk, in order."""
+        """Return the text of every chunk, in order."""
         return await self._read([reading_id], self._read_all, reading_id, "chunks", text_of)
 
     async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
-        """Each word of headings and text, in lower case -> how often it occurs in the chunks."""
+        """Return each word of headings and text, in lower case -> how often it occurs in the chunks."""
         return await self._read([reading_id], self._count_words, reading_id)
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
-        """All chunks in order."""
+        """Return all chunks in order."""
         return await self._read([reading_id], self._read_all, reading_id, "chunks", chunk_of)
 
     async def pages(self, reading_id: UUID) -> list[Page]:
-        """All pages in order."""
+        """Return all pages in order."""
         return await self._read([reading_id], self._read_all, reading_id, "pages", page_of)
 
     async def page_texts(self, reading_id: UUID) -> list[str]:
-        """The text of every page, in order; the places of its words stay packed."""
+        """Return the text of every page, in order; the places of its words stay packed."""
         return await self._read([reading_id], self._read_all, reading_id, "pages", page_text_of)
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
@@ -145,7 +145,7 @@ class ReadingFiles:
         return list(chain.from_iterable(found))
 
     async def figures(self, reading_id: UUID) -> list[Figure]:
-        """All figures in order; lost where the reading has none."""
+        """Return all figures in order; lost where the reading has none."""
         return await self._read([reading_id], self._read_all, reading_id, "figures", figure_of)
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
@@ -153,7 +153,7 @@ class ReadingFiles:
         return await self._one(reading_id, "figures", number, figure_of)
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
-        """The chunk of each (reading, ordinal).
+        """Return the chunk of each (reading, ordinal).
 
         Raises:
             LookupError: a reading has no chunk of this number.
@@ -170,7 +170,7 @@ class ReadingFiles:
         return await self._one(reading_id, "pages", number - 1, page_of)
 
     async def vectors(self, reading_id: UUID) -> Vectors | None:
-        """The vectors, shape (chunks and then figures, dimensions); None for a reading without."""
+        """Return the vectors, shape (chunks and then figures, dimensions); None for a reading without."""
         return await self._read([reading_id], self._read_vectors, reading_id)
 
     async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
@@ -210,7 +210,7 @@ class ReadingFiles:
         has_vectors: bool,
         has_sentences: bool = False,
     ) -> bool:
-        """Whether every file is there and as long as it was when it was written; none is read through.
+        """True if every file is there and as long as it was when it was written; none is read through.
 
         Where there is an archive: whether that has the reading, or gets it again from here.
         """
@@ -258,7 +258,7 @@ class ReadingFiles:
         return found
 
     async def _remembered(self, keys: Sequence[_Line], read: Callable[[_Line], T]) -> list[T]:
-        """The value of each line; those that are not in memory are read in one go."""
+        """Return the value of each line; those that are not in memory are read in one go."""
         found: dict[_Line, T] = {key: self._recent[key] for key in keys if key in self._recent}
         if unknown := [key for key in keys if key not in found]:
             readings = {key[0] for key in unknown}

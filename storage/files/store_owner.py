@@ -91,7 +91,7 @@ async def take_store(database: Database, store: ObjectStore) -> None:
 
 
 async def keep_store_key(database: Database, new: bytes) -> bytes:
-    """The key that seals what this home's machines keep in the store; ``new`` where there was none.
+    """Return the key that seals what this home's machines keep in the store; ``new`` where there was none.
 
     It lies in SQL, where whoever may only write to the store does not see it.
 
@@ -109,12 +109,12 @@ async def keep_store_key(database: Database, new: bytes) -> bytes:
 
 
 async def is_filled(store: ObjectStore) -> bool:
-    """Whether it holds PDFs or readings."""
+    """True if it holds PDFs or readings."""
     return bool(await run_in_thread(lambda: store.listed("blobs") or store.listed("readings")))
 
 
 async def own_name(database: Database) -> str | None:
-    """The name of the home by which it knows its store; None: it has had none.
+    """Return the name of the home by which it knows its store; None: it has had none.
 
     Raises:
         DatabaseUnavailable: the database does not work.
@@ -125,7 +125,7 @@ async def own_name(database: Database) -> str | None:
 
 
 async def store_owner(store: ObjectStore) -> str | None:
-    """The name of the home whose store it is; None: it is nobody's.
+    """Return the name of the home whose store it is; None: it is nobody's.
 
     Raises:
         BlobsUnavailable: the store does not answer.

@@ -46,7 +46,7 @@ class FolderLeases:
         self._trusted: dict[str, float] = {}
 
     def holds(self, location: str) -> bool:
-        """Whether we may scan the place now; asks nobody."""
+        """True if we may scan the place now; asks nobody."""
         return self._trusted.get(location, 0.0) > self._clock()
 
     async def take(self, location: str) -> bool:
@@ -109,7 +109,7 @@ class FolderLeases:
         return leased
 
     def _is_anothers(self, row: FolderRow) -> bool:
-        """Whether a living process holds the row; an end that no lease reaches comes from a wrong clock."""
+        """True if a living process holds the row; an end that no lease reaches comes from a wrong clock."""
         if row.lease_owner in (None, self._owner) or row.lease_until is None:
             return False
         is_held = is_running(row.lease_until, utc_now(), timedelta(seconds=2 * self.seconds))

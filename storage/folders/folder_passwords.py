@@ -33,7 +33,7 @@ MAX_SECRET_BYTES = 4096
 
 
 def resolve_reference(reference: str) -> SecretStr | None:
-    """The secret that a sound reference leads to; None when there is none, or nothing that is UTF-8.
+    """Return the secret that a sound reference leads to; None when there is none, or nothing that is UTF-8.
 
     Of a file it is the first line, without blanks around it. Waits for the disk.
     """
@@ -50,7 +50,7 @@ def _variable(name: str) -> str:
 
 
 def _first_line(path: Path) -> str:
-    """The first line of a regular file; a pipe or a device in its place is not waited for."""
+    """Return the first line of a regular file; a pipe or a device in its place is not waited for."""
     with suppress(OSError, UnicodeDecodeError):
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
@@ -93,7 +93,7 @@ class FolderPasswords:
         return (await asyncio.to_thread(self._follow, {"": list(named or ())}))[""]
 
     def has_untried(self, sha256: str, given: Passwords) -> bool:
-        """Whether one of these was not tried in vain on a content yet."""
+        """True if one of these was not tried in vain on a content yet."""
         return bool(self._untried({sha256: given}))
 
     def note_wrong(self, sha256: str, tried: Passwords) -> None:
@@ -101,7 +101,7 @@ class FolderPasswords:
         self._wrong[sha256] |= self._digests(tried.found)
 
     async def openable(self, contents: Select[str]) -> list[str]:
-        """The sha256 of those contents for which there is a password that was not tried in vain yet.
+        """Return the sha256 of those contents for which there is a password that was not tried in vain yet.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -131,7 +131,7 @@ class FolderPasswords:
         return await asyncio.to_thread(self._follow, references)
 
     def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
-        """Each reference is resolved once, and each password is there once."""
+        """Return each reference is resolved once, and each password is there once."""
         resolve = cache(self._resolve)
         given = {}
         for one, named in references.items():

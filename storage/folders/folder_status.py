@@ -61,7 +61,7 @@ class DeletedDocument:
 
 
 async def read_status(session: AsyncSession) -> list[FolderStatus]:
-    """Every folder that is watched, or that anything is left of, by location."""
+    """Return every folder that is watched, or that anything is left of, by location."""
     present = func.count().filter(text(f"document.{IS_PRESENT}"))
     has_bytes = select(col(VersionRow.id)).where(col(VersionRow.document_id) == DocumentRow.id).exists()
     is_kept = has_bytes & col(DocumentRow.purged_at).is_(None)
@@ -114,7 +114,7 @@ async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDo
 
 
 async def files_of(session: AsyncSession, documents: Sequence[UUID], folder_id: int) -> dict[UUID, str]:
-    """The files of those of the documents that are in this folder and not deleted."""
+    """Return the files of those of the documents that are in this folder and not deleted."""
     files: dict[UUID, str] = {}
     for some in batches(documents):
         query = select(col(DocumentRow.id), col(DocumentRow.file)).where(

@@ -89,7 +89,7 @@ class Folders:
         origin: str = "hand",
         passwords: Sequence[str] = (),
     ) -> Folder:
-        """The folder of a channel at a location, made when it is new; once watched, it stays so.
+        """Return the folder of a channel at a location, made when it is new; once watched, it stays so.
 
         What is said of a watched one counts from now on; ``passwords`` are references.
         """
@@ -120,7 +120,7 @@ class Folders:
             return folder_of(row)
 
     async def watched(self, origin: str | None = None) -> list[Folder]:
-        """Every watched folder, the ones that are not there any more included."""
+        """Return every watched folder, the ones that are not there any more included."""
         query = select(FolderRow).where(col(FolderRow.watched)).order_by(col(FolderRow.id))
         if origin is not None:
             query = query.where(col(FolderRow.origin) == origin)
@@ -169,7 +169,7 @@ class Folders:
         return set(folders) - {row.id for row in rows if row.watched}
 
     async def documents(self, folder_id: int) -> dict[str, KnownDocument]:
-        """The folder's documents that are not deleted, by file."""
+        """Return the folder's documents that are not deleted, by file."""
         query = select(
             col(DocumentRow.id), col(DocumentRow.file), col(DocumentRow.stat), col(DocumentRow.reason)
         ).where(col(DocumentRow.folder_id) == folder_id, text(IS_PRESENT))
@@ -248,7 +248,7 @@ class Folders:
     async def approve(
         self, folder_id: int, shown: Collection[UUID] | None = None, action: AuditedAction | None = None
     ) -> int:
-        """An admin's word: what was asked about may go if it is still missing at the next scan.
+        """Return an admin's word: what was asked about may go if it is still missing at the next scan.
 
         Args:
             folder_id: the folder.
@@ -282,7 +282,7 @@ class Folders:
         return len(changed)
 
     async def paused(self) -> frozenset[int]:
-        """The folders that an admin paused in a chat."""
+        """Return the folders that an admin paused in a chat."""
         async with self._database.snapshot() as session:
             return frozenset(await session.scalars(select(col(FolderRow.id)).where(col(FolderRow.paused))))
 
@@ -323,13 +323,13 @@ class Folders:
             await session.merge(FactRow(name=_MAP, value=text))
 
     async def kept_map(self) -> str | None:
-        """The last folder map that was in force."""
+        """Return the last folder map that was in force."""
         async with self._database.snapshot() as session:
             fact = await session.get(FactRow, _MAP)
         return fact.value if fact else None
 
     async def status(self) -> list[FolderStatus]:
-        """Every folder that is watched, or that anything is left of, by location."""
+        """Return every folder that is watched, or that anything is left of, by location."""
         async with self._database.snapshot() as session:
             return await read_status(session)
 
@@ -349,7 +349,7 @@ async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
 
 
 def is_ours(folder: FolderRow, owner: str | None) -> bool:
-    """Whether nobody but ``owner`` holds the lease: who was halted meanwhile knows an old folder."""
+    """True if nobody but ``owner`` holds the lease: who was halted meanwhile knows an old folder."""
     return owner is None or folder.lease_owner in (None, owner)
 
 

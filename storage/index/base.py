@@ -27,7 +27,7 @@ FIGURE_FACET = "kind=figure"
 
 
 def document_facet(document: UUID) -> str:
-    """The mark of all that belongs to a document."""
+    """Return the mark of all that belongs to a document."""
     return f"document={document}"
 
 
@@ -113,20 +113,20 @@ class Index(Protocol):
 
     @property
     def is_ours_alone(self) -> bool:
-        """Whether no other home can have a tenant here."""
+        """True if no other home can have a tenant here."""
 
     @property
     def can_scrub(self) -> bool:
-        """Whether ``scrub`` leaves nothing; else only a tenant that is dropped leaves nothing."""
+        """True if ``scrub`` leaves nothing; else only a tenant that is dropped leaves nothing."""
 
     async def tenants(self) -> set[TenantName]:
-        """Every tenant there is."""
+        """Return every tenant there is."""
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""
 
     async def has_tenant(self, tenant: TenantName) -> bool:
-        """Whether the tenant exists."""
+        """True if the tenant exists."""
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks of publications that are not live yet; repeating a call changes nothing."""
@@ -143,7 +143,7 @@ class Index(Protocol):
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[Hit]:
-        """The best chunks by BM25, best first; a repeated term counts as often as it is repeated."""
+        """Return the best chunks by BM25, best first; a repeated term counts as often as it is repeated."""
 
     async def find_by_vector(
         self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
@@ -159,7 +159,7 @@ class Index(Protocol):
         """Remove a publication whole, ghosts and any number of chunks included; idempotent."""
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
-        """All publications the tenant holds, with their number of chunks."""
+        """Return all publications the tenant holds, with their number of chunks."""
 
     async def drop_tenant(self, tenant: TenantName) -> None:
         """Remove a tenant and all it holds; idempotent."""

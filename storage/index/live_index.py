@@ -34,10 +34,10 @@ class LivePublicationLookup(Protocol):
     """What SQL knows of publications; the catalog is one."""
 
     async def has_live(self, channel_id: int) -> bool:
-        """Whether anything of the channel answers."""
+        """True if anything of the channel answers."""
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
-        """The publications that are pending or retired."""
+        """Return the publications that are pending or retired."""
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
         """Those of ``ids`` that are live right now."""
@@ -83,11 +83,11 @@ class _Round:
         return {hit.publication for leg in self.legs for hit in leg} - self.live.keys() - self.hidden
 
     def is_short(self, asked: int, limit: int) -> bool:
-        """Whether hits that are not live took places that live ones may deserve."""
+        """True if hits that are not live took places that live ones may deserve."""
         return any(len(leg) >= asked and len(self._shown(leg)) < limit for leg in self.legs)
 
     def found(self, limit: int, space: str) -> SearchHits:
-        """The live hits of a question in this space."""
+        """Return the live hits of a question in this space."""
         words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
         shown = {hit.publication for hit in (*words, *vectors)}
         words_only = frozenset(one for one in shown if self.live[one].space != space)
@@ -122,7 +122,7 @@ class LiveIndex:
         groups: tuple[frozenset[str], ...] = (),
         limit: int = 50,
     ) -> SearchHits:
-        """The best ``limit`` live chunks by words, and by vector when one is given.
+        """Return the best ``limit`` live chunks by words, and by vector when one is given.
 
         Words are searched for while the vector is made; what its making raises comes out here. A channel
         without a tenant finds nothing, and neither does a group without facets.

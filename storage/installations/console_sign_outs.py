@@ -36,7 +36,7 @@ class SignOuts:
             await record_action(session, action)
 
     async def is_ended(self, session_id: str) -> bool:
-        """Whether somebody signed out of it.
+        """True if somebody signed out of it.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.

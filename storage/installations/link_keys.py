@@ -36,7 +36,7 @@ class LinkKeyStore:
         self._database = database
 
     async def keys(self) -> list[StoredLinkKey]:
-        """All that there are, newest first."""
+        """Return all that there are, newest first."""
         async with self._database.snapshot() as session:
             return await _keys(session)
 

@@ -70,7 +70,7 @@ class SlackInstallations:
         return _installation(row) if row else None
 
     async def all(self) -> list[SlackInstallation]:
-        """Every installation, by name."""
+        """Return every installation, by name."""
         query = select(SlackInstallationRow).order_by(
             col(SlackInstallationRow.name), col(SlackInstallationRow.installation)
         )
@@ -139,7 +139,7 @@ class SlackInstallations:
 
 
 def _unchanged(held: SlackInstallation) -> Update:
-    """The row, if it holds the very tokens that were read: no two sealings of anything are alike."""
+    """Return the row, if it holds the very tokens that were read: no two sealings of anything are alike."""
     return update(SlackInstallationRow).where(
         col(SlackInstallationRow.installation) == held.installation,
         col(SlackInstallationRow.sealed) == held.sealed,

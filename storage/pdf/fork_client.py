@@ -184,7 +184,7 @@ class ForkServerClient:
                 waiting.exception()  # whoever waited may have been cancelled: nobody needs to hear of it
 
     async def _last_words(self) -> str:
-        """The last line of its error output: the name of what is missing, as a rule."""
+        """Return the last line of its error output: the name of what is missing, as a rule."""
         if self._process.stderr is None or self.is_alive:
             return f"not ready after {START_SECONDS} s"
         lines = (await self._process.stderr.read()).decode(errors="replace").strip().splitlines()
@@ -206,7 +206,7 @@ def _close(files: list[int]) -> None:
 
 
 async def _drain(written: FileIO) -> bytes:
-    """Everything a child writes until it ends."""
+    """Return everything a child writes until it ends."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 20)
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), written)

@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def version() -> int:
-    """The version of Landlock's interface that this kernel has; 0 where there is none."""
+    """Return the version of Landlock's interface that this kernel has; 0 where there is none."""
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)))
 
 

@@ -49,7 +49,7 @@ class Keyring(Protocol):
 
 @contextmanager
 def password_file(passwords: tuple[SecretStr, ...]) -> Iterator[int]:
-    """A file in memory that a child reads them from.
+    """Yield a file in memory that a child reads them from.
 
     They never stand in a job: the program that forks all children would remember them, and with it
     the next child, which opens somebody else's file.

@@ -102,7 +102,7 @@ class PdfProcess:
             return await self._run(job, path, self._settings.read_seconds)
 
     async def opens(self, path: Path, passwords: Passwords) -> bool:
-        """Whether a PDF opens without a password, or with one of these; the keyring is not asked.
+        """True if a PDF opens without a password, or with one of these; the keyring is not asked.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -185,7 +185,7 @@ class PdfProcess:
             os.close(source)
 
     async def _unlock(self, program: ForkServerPool, job: dict[str, Any], source: int, sha256: str) -> bytes:
-        """The same job for a child that may try the passwords of this content."""
+        """Return the same job for a child that may try the passwords of this content."""
         passwords = await self._keyring.passwords_of(sha256) if self._keyring else Passwords()
         if self._keyring is None or not passwords.found:
             raise PasswordProtected(passwords.refusal)
@@ -198,7 +198,7 @@ class PdfProcess:
         return data
 
     def _open(self, path: Path) -> int:
-        """A handle for reading only; a file over the limit is refused before anything reads it."""
+        """Return a handle for reading only; a file over the limit is refused before anything reads it."""
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         size = os.fstat(handle).st_size
         limit = self._settings.max_file_mb

@@ -31,12 +31,12 @@ _LOCKED = b'{"fault":"PasswordProtected",'
 
 
 def is_locked(data: bytes) -> bool:
-    """Whether a child says that the file opens with another password only."""
+    """True if a child says that the file opens with another password only."""
     return data.startswith(_LOCKED)
 
 
 def reading(data: bytes) -> ReadPdf:
-    """A whole reading.
+    """Return a whole reading.
 
     Raises:
         DocumentError: the child said so, or broke off in the middle.
@@ -106,7 +106,7 @@ def _region(kind: str, box: list[int], cells: list[list[list[int] | None]], shap
 
 
 def picture(data: bytes) -> RenderedPage:
-    """A drawn page.
+    """Return a drawn page.
 
     Raises:
         DocumentError: the child said so, or broke off in the middle.

@@ -73,7 +73,7 @@ class Inventory:
         self.rebuilds = IndexRebuilds(database)
 
     async def acquire_lease(self, lease: timedelta, *, is_wanted_now: bool) -> bool:
-        """Whether this process may reconcile now: nobody else does, and it is due or wanted at once."""
+        """True if this process may reconcile now: nobody else does, and it is due or wanted at once."""
         now = utc_now()
         async with self._database.transaction() as session:
             fact = await session.get(FactRow, RECONCILE_FACT) or FactRow(name=RECONCILE_FACT, value="{}")
@@ -102,13 +102,13 @@ class Inventory:
             )
 
     async def tenants(self) -> dict[TenantName, int]:
-        """Every channel's tenant, with the channel's id."""
+        """Return every channel's tenant, with the channel's id."""
         async with self._database.snapshot() as session:
             rows = await session.execute(select(col(ChannelRow.tenant), col(ChannelRow.id)))
             return {TenantName(tenant): channel for tenant, channel in rows}
 
     async def live(self, channel_id: int) -> list[ExpectedPublication]:
-        """Everything that answers in a channel, and what the index has to hold of it."""
+        """Return everything that answers in a channel, and what the index has to hold of it."""
         return await read_expected(self._database, LIVE.where(col(PublicationRow.channel_id) == channel_id))
 
     async def sizes(self) -> dict[TenantName, tuple[int, int]]:
@@ -139,7 +139,7 @@ class Inventory:
         return strays
 
     async def slices(self) -> list[Shards]:
-        """All shards, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
+        """Return all shards, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
         async with self._database.snapshot() as session:
             contents = await session.scalar(select(func.count()).select_from(BlobRow)) or 0
         run = max(1, len(SHARDS) * SLICE_CONTENTS // max(contents, SLICE_CONTENTS))
@@ -166,7 +166,7 @@ class Inventory:
         return dropped
 
     async def lose_blob(self, sha256: str, blobs: Blobs) -> int:
-        """A blob is gone or damaged: have it copied again from wherever its file still lies.
+        """Return a blob is gone or damaged: have it copied again from wherever its file still lies.
 
         Returns:
             The documents that wait for it; 0 when only older versions, or deleted documents, had it.
@@ -188,7 +188,7 @@ class Inventory:
                 return len(documents)
 
     async def lost_copies(self) -> list[tuple[Folder, frozenset[str]]]:
-        """The folders with documents that ``lose_blob`` wrote down, and those documents' files."""
+        """Return the folders with documents that ``lose_blob`` wrote down, and those documents' files."""
         query = (
             select(FolderRow, col(DocumentRow.file))
             .join(DocumentRow, col(DocumentRow.folder_id) == FolderRow.id)
@@ -223,7 +223,7 @@ class Inventory:
         return {row.id for row in rows}, done
 
     async def read_again(self, reading: UUID) -> bool:
-        """The files of a reading are lost: it waits to be made once more, under the same id."""
+        """Return the files of a reading are lost: it waits to be made once more, under the same id."""
         async with self._database.transaction() as session:
             return await lose_reading(session, reading)
 
@@ -236,5 +236,5 @@ def portions(names: Collection[T]) -> Iterator[list[T]]:
 
 
 def has_reading() -> ColumnElement[bool]:
-    """Whether SQL still knows a reading of the content."""
+    """True if SQL still knows a reading of the content."""
     return exists().where(col(ReadingRow.sha256) == BlobRow.sha256)

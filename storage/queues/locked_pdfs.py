@@ -90,7 +90,7 @@ class LockedPdfs:
         return len(openable)
 
     async def _unlock_versions(self) -> int:
-        """Each is opened here, so that a password that does not fit changes nothing."""
+        """Return each is opened here, so that a password that does not fit changes nothing."""
         query = (
             select(
                 col(VersionRow.id), col(VersionRow.sha256), col(DocumentRow.id), col(DocumentRow.folder_id)

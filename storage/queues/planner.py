@@ -60,7 +60,7 @@ async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[s
 
 @cache
 def _gaps(wanted: tuple[Kind, ...]) -> Sequence[Any]:
-    """The queries whose rows are contents with a gap, a kind of gap each."""
+    """Return the queries whose rows are contents with a gap, a kind of gap each."""
     first, best = wanted[0], wanted[-1]
     contents = _candidates(col(VersionRow.sha256))
     queries: list[Any] = [except_(contents, _contents_of(first))]
@@ -102,7 +102,7 @@ def _contents_of(kind: Kind, *, is_done: bool = False) -> Select[Any]:
 
 
 def _unserved(wanted: tuple[Kind, ...]) -> Select[Any]:
-    """The contents that were read, of versions whose best reading is neither live nor on its way."""
+    """Return the contents that were read, of versions whose best reading is neither live nor on its way."""
     served = (
         select(col(PublicationRow.version_id))
         .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
@@ -131,7 +131,7 @@ class Generations:
     cut: str = ""
 
     def of(self, rung: Rung) -> str | None:
-        """The generation that makes readings of this rung."""
+        """Return the generation that makes readings of this rung."""
         return self.quick if rung is Rung.QUICK else self.full
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -231,7 +231,7 @@ async def set_current_generations(session: AsyncSession, generations: Generation
 
 
 async def are_current_generations(session: AsyncSession, generations: Generations) -> bool:
-    """Whether the home is read in these generations, as far as anybody has said."""
+    """True if the home is read in these generations, as far as anybody has said."""
     fact = await session.get(FactRow, IN_FORCE, populate_existing=True)
     return fact is None or fact.value == generations.key
 
@@ -249,7 +249,7 @@ async def _plan_readings(session: AsyncSession, generations: Generations, wanted
 async def _missing(
     session: AsyncSession, wanted: Conditions, generation: str, rung: Rung
 ) -> list[ReadingRow]:
-    """The contents that no reading of this kind was made of; those that answer otherwise can wait."""
+    """Return the contents that no reading of this kind was made of; those that answer otherwise can wait."""
     answers = _is_answered() if rung is Rung.QUICK else _is_answered(Rung.FULL)
     columns = select(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
     query = _of_documents(columns).where(~_has_reading(generation, rung), *wanted)
@@ -307,13 +307,13 @@ def _is_hopeless(version: Any, generations: Generations) -> ColumnElement[bool]:
 
 
 def _is_live(version: Any) -> ColumnElement[bool]:
-    """Whether some generation's reading of a version answers."""
+    """True if some generation's reading of a version answers."""
     return exists().where(col(PublicationRow.version_id) == version.id, col(PublicationRow.state) == "live")
 
 
 @cache
 def _is_answered(rung: Rung | None = None) -> ColumnElement[bool]:
-    """Whether the version answers, by a reading of this rung or of any."""
+    """True if the version answers, by a reading of this rung or of any."""
     if rung is None:
         return _is_live(VersionRow)
     answering = aliased(ReadingRow)
@@ -338,7 +338,7 @@ def _has_reading(generation: str, rung: Rung, state: str | None = None) -> Colum
 
 @cache
 def _is_served() -> ColumnElement[bool]:
-    """Whether this reading of this version is on its way or live, or any full one instead of a quick one."""
+    """True if this reading of this version is on its way or live, or any full one instead of a quick one."""
     served = aliased(ReadingRow)
     return (
         exists()

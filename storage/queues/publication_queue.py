@@ -199,7 +199,7 @@ class PublicationQueue:
                 await lose_reading(session, claim.reading_id)
 
     async def newest_live(self, limit: int) -> list[ExpectedPublication]:
-        """The publications that went live last, the newest first."""
+        """Return the publications that went live last, the newest first."""
         newest = LIVE.order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id)).limit(limit)
         return await read_expected(self._database, newest)
 
@@ -274,7 +274,7 @@ async def _live_of(session: AsyncSession, document: UUID) -> list[tuple[Publicat
 
 
 async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationClaim:
-    """Everything a worker needs to know about a publication it holds."""
+    """Return everything a worker needs to know about a publication it holds."""
     query = (
         select(ChannelRow, DocumentRow, VersionRow, ReadingRow)
         .select_from(VersionRow)

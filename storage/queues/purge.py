@@ -171,7 +171,7 @@ class PurgeQueue:
 
 
 def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:
-    """Whether a document has the content that is not given up."""
+    """True if a document has the content that is not given up."""
     return exists().where(
         col(VersionRow.sha256) == content.sha256,
         col(VersionRow.document_id) == DocumentRow.id,
@@ -180,14 +180,14 @@ def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:
 
 
 def _is_published() -> ColumnElement[bool]:
-    """Whether the index may hold anything of this very reading."""
+    """True if the index may hold anything of this very reading."""
     return exists().where(
         col(PublicationRow.reading_id) == ReadingRow.id, col(PublicationRow.state) != "removed"
     )
 
 
 def _is_last(generations: Generations) -> ColumnElement[bool]:
-    """Whether nothing newer, and nothing of these generations, was made of a content that a document has."""
+    """True if nothing newer, and nothing of these generations, was made of a content that a document has."""
     other = aliased(ReadingRow)
     is_wanted_now = tuple_(col(other.generation), col(other.rung)).in_(generations.pairs())
     better = exists().where(
@@ -200,7 +200,7 @@ def _is_last(generations: Generations) -> ColumnElement[bool]:
 
 
 def _is_indexed(wanted: Generations | None = None) -> ColumnElement[bool]:
-    """Whether the index may hold anything of the content, made by other generations than the wanted ones."""
+    """True if the index may hold anything of the content, made by other generations than the wanted ones."""
     other = aliased(ReadingRow)
     found = exists().where(
         col(other.sha256) == ReadingRow.sha256,

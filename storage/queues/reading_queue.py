@@ -53,7 +53,7 @@ class ReadingClaim:
 
     @property
     def is_spent(self) -> bool:
-        """Whether all tries are used up already."""
+        """True if all tries are used up already."""
         return self.attempt > MAX_CRASHES
 
 
@@ -108,7 +108,7 @@ class ReadingQueue:
     async def _made(
         self, session: AsyncSession, wanted: ReadingRow, is_one: ColumnElement[bool]
     ) -> Reading | None:
-        """A finished reading of the same content."""
+        """Return a finished reading of the same content."""
         query = select(ReadingRow).where(
             col(ReadingRow.sha256) == wanted.sha256, is_one, col(ReadingRow.state) == "done"
         )
@@ -152,7 +152,7 @@ class ReadingQueue:
             return True
 
     async def fail(self, claim: ReadingClaim, reason: str, *, is_locked: bool = False) -> bool:
-        """A document fault: try again later, or quarantine it; returns whether it is given up.
+        """Return a document fault: try again later, or quarantine it; returns whether it is given up.
 
         One that ``is_locked`` lacks a password; ``LockedReadings`` has it tried with another one.
         """
@@ -172,7 +172,7 @@ class ReadingQueue:
             return row.state == "failed"
 
     async def files(self, claim: ReadingClaim) -> list[str]:
-        """The files that have the content now, sorted."""
+        """Return the files that have the content now, sorted."""
         query = (
             select(col(DocumentRow.file))
             .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)

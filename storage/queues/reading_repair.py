@@ -33,7 +33,7 @@ class RepairingReadings:
         self._database = database
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
-        """The chunk of each (reading, ordinal).
+        """Return the chunk of each (reading, ordinal).
 
         Raises:
             LookupError: a reading has no chunk of this number.
@@ -58,7 +58,7 @@ class RepairingReadings:
         return chunks
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
-        """All chunks in order; raises as ``chunks_at``."""
+        """Return all chunks in order; raises as ``chunks_at``."""
         return await self._repair(reading_id, self._files.chunks(reading_id))
 
     async def page(self, reading_id: UUID, number: int) -> Page:
@@ -66,7 +66,7 @@ class RepairingReadings:
         return await self._repair(reading_id, self._files.page(reading_id, number))
 
     async def page_texts(self, reading_id: UUID) -> list[str]:
-        """The text of every page, in order; raises as ``chunks_at``."""
+        """Return the text of every page, in order; raises as ``chunks_at``."""
         return await self._repair(reading_id, self._files.page_texts(reading_id))
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:

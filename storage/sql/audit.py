@@ -120,7 +120,7 @@ class AuditLog:
             await record_action(session, action)
 
     async def latest(self, *, with_links: bool = False) -> list[AuditEntry]:
-        """The last ones, oldest first, without links that were opened unless they are asked for."""
+        """Return the last ones, oldest first, without links that were opened unless they are asked for."""
         query = select(AuditRow).order_by(col(AuditRow.id).desc()).limit(MAX_LISTED)
         if not with_links:
             query = query.where(col(AuditRow.action) != OPEN_LINK)
@@ -129,7 +129,7 @@ class AuditLog:
         return [_entry(row) for row in reversed(rows)]
 
     async def batches(self) -> AsyncIterator[Sequence[AuditEntry]]:
-        """All of them, oldest first."""
+        """Yield all of them, oldest first."""
         after = 0
         while True:
             query = select(AuditRow).where(col(AuditRow.id) > after).order_by(col(AuditRow.id)).limit(BATCH)
@@ -141,7 +141,7 @@ class AuditLog:
             after = rows[-1].id
 
     async def verify(self, known: str | None = None) -> AuditCheck:
-        """Whether each entry follows from the one before it, up to the last one that was ever kept.
+        """True if each entry follows from the one before it, up to the last one that was ever kept.
 
         What is older than FOOTNOTE_AUDIT_DAYS is gone, so the first one that is kept is believed.
 
@@ -164,7 +164,7 @@ class AuditLog:
         return AuditCheck(entries, last or "", is_known=is_known)
 
     async def _is_kept(self, head: str, last: str | None) -> bool:
-        """Whether the head was read; of an audit that is wholly too old, nothing is kept."""
+        """True if the head was read; of an audit that is wholly too old, nothing is kept."""
         if last is None or head == last:
             return True
         async with self._database.snapshot() as session:

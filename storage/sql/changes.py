@@ -45,7 +45,7 @@ class Changes:
         self._due_at[name] = min(steady_seconds() + seconds, self._due_at.get(name, math.inf))
 
     def count(self, tables: Iterable[str]) -> int:
-        """The changes of these tables so far."""
+        """Return the changes of these tables so far."""
         for name in tables:
             if self._due_at.get(name, math.inf) <= steady_seconds():
                 del self._due_at[name]

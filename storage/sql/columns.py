@@ -42,12 +42,12 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 def moment(**options: Any) -> Any:
-    """A column for a moment in UTC."""
+    """Return a column for a moment in UTC."""
     return Field(sa_type=UtcDateTime, **options)
 
 
 def random_id() -> int:
-    """An id that nobody can count on, exact even in a JSON number."""
+    """Return an id that nobody can count on, exact even in a JSON number."""
     return secrets.randbelow(2**53)
 
 

@@ -89,7 +89,7 @@ class Database:
     async def transaction(
         self, *, exclusive: bool = True, brief: bool = False
     ) -> AsyncIterator[AsyncSession]:
-        """A session that may write: it waits for its turn, commits at the end, or rolls back.
+        """Yield a session that may write: it waits for its turn, commits at the end, or rolls back.
 
         Its first line already runs alone: what it reads stays true, and what it does beside SQL is
         done while nobody else writes. Never open one inside another, and never wait for a network
@@ -112,7 +112,7 @@ class Database:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
-        """A session that only reads, all of it from one moment; writers do not wait for it.
+        """Yield a session that only reads, all of it from one moment; writers do not wait for it.
 
         Raises:
             DatabaseUnavailable: the database is gone.
@@ -124,7 +124,7 @@ class Database:
     async def rows(
         self, query: Executable, values: Mapping[str, Any] | None = None, *, brief: bool = False
     ) -> Sequence[Row[Any]]:
-        """The rows of one SELECT of columns; a statement sees one moment by itself.
+        """Return the rows of one SELECT of columns; a statement sees one moment by itself.
 
         Cheaper than a snapshot with one statement in it: no transaction, no objects of tables. ``brief``:
         it finds a few rows by keys, as in ``transaction``.
@@ -201,7 +201,7 @@ class Database:
 
 
 def _dialect_of(url: str, busy_seconds: float) -> Dialect:
-    """The engine that a URL chooses; no message repeats the URL, which may hold a password."""
+    """Return the engine that a URL chooses; no message repeats the URL, which may hold a password."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

@@ -48,10 +48,10 @@ class Dialect(Protocol):
         """What the engine says of itself."""
 
     def transaction(self, *, exclusive: bool, brief: bool) -> AbstractAsyncContextManager[AsyncSession]:
-        """A session whose work is durable when the context has ended without an error."""
+        """Return a session whose work is durable when the context has ended without an error."""
 
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
-        """A session that cannot write and sees one moment."""
+        """Return a session that cannot write and sees one moment."""
 
     def content_lock(self, alone: bool) -> AbstractAsyncContextManager[None]:
         """As ``Database.content_lock``."""
@@ -60,7 +60,7 @@ class Dialect(Protocol):
         """Overwrite what was deleted: no byte of it stays in the database's own files."""
 
     def reader(self, *, brief: bool) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A connection for one statement that cannot write."""
+        """Return a connection for one statement that cannot write."""
 
     def cause(self, error: DBAPIError) -> str | None:
         """What an admin should check, as a sentence without secrets; None for a mistake of ours."""

@@ -46,7 +46,7 @@ is_newest_live = func.coalesce(col(live.version_id) == newest.id, False)
 
 @cache  # an alias of a table takes longer to make than its question to be answered
 def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> ScalarSelect[int | None]:
-    """The number of the newest version of a document, or of the document that a version belongs to."""
+    """Return the number of the newest version of a document, or of the document that a version belongs to."""
     other = aliased(VersionRow)
     document = col(DocumentRow.id) if of is DocumentRow else col(VersionRow.document_id)
     numbers = select(func.max(other.number)).where(col(other.document_id) == document)
@@ -78,14 +78,14 @@ document_state: Select[Any] = (
 
 
 def has_reading(*states: str, also: ColumnElement[bool] = _ANY) -> ColumnElement[bool]:
-    """Whether the newest version has a reading in one of these states of which ``also`` is true as well."""
+    """True if the newest version has a reading in one of these states of which ``also`` is true as well."""
     return exists().where(_is_of_newest(states), also)
 
 
 def of_newest(
     column: SQLColumnExpression[Any], *states: str, also: ColumnElement[bool] = _ANY
 ) -> ScalarSelect[Any]:
-    """A column of the latest of those readings that have a value there."""
+    """Return a column of the latest of those readings that have a value there."""
     return (
         select(column)
         .where(_is_of_newest(states), also, column.is_not(null()))
@@ -107,7 +107,7 @@ def newest_size() -> ScalarSelect[int]:
 
 
 def details_of(version: Any) -> ScalarSelect[Any]:
-    """The details of the newest reading of a version: of ``VersionRow`` or an alias of it."""
+    """Return the details of the newest reading of a version: of ``VersionRow`` or an alias of it."""
     reading = aliased(ReadingRow)
     return (
         select(col(reading.details))

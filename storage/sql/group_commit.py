@@ -50,7 +50,7 @@ class UncancelledConnection(aiosqlite.Connection):
         return await run_to_completion(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
 
     def _is_quick(self, fn: Any, args: Sequence[Any]) -> bool:
-        """Whether it is over at once, and so not worth a way to the connection's thread and back.
+        """True if it is over at once, and so not worth a way to the connection's thread and back.
 
         A plain BEGIN locks nothing yet; inside a transaction, savepoints are kept in memory.
         """
@@ -66,7 +66,7 @@ class UncancelledConnection(aiosqlite.Connection):
 
 
 async def connect(file: Path, busy_seconds: float) -> aiosqlite.Connection:
-    """A connection in driver-level autocommit: whoever uses it writes BEGIN."""
+    """Return a connection in driver-level autocommit: whoever uses it writes BEGIN."""
     opened = partial(
         sqlite3.connect, file, isolation_level=None, timeout=busy_seconds, check_same_thread=False
     )
@@ -93,7 +93,7 @@ async def run_to_completion(step: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def brief_statements(connection: AsyncConnection) -> Iterator[None]:
-    """The statements of this context change no thread."""
+    """Yield the statements of this context change no thread."""
     driver = _driver(connection)
     if driver is not None:
         driver.is_brief = True
@@ -105,7 +105,7 @@ def brief_statements(connection: AsyncConnection) -> Iterator[None]:
 
 
 def _driver(connection: AsyncConnection) -> UncancelledConnection | None:
-    """A connection as ``connect`` made it; None when it is gone."""
+    """Return a connection as ``connect`` made it; None when it is gone."""
     if connection.closed or connection.invalidated:
         return None
     driver = connection.sync_connection.connection.driver_connection  # type: ignore[union-attr]
@@ -126,12 +126,12 @@ class CommitGroup:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next transaction has to begin another group."""
+        """True if the next transaction has to begin another group."""
         return self.members >= MAX_MEMBERS or time.monotonic() > self._full_at
 
     @property
     def is_whole(self) -> bool:
-        """Whether SQLite still holds the transaction."""
+        """True if SQLite still holds the transaction."""
         return bool((driver := _driver(self.connection)) and driver.in_transaction)
 
 
@@ -151,7 +151,7 @@ class GroupCommit:
 
     @asynccontextmanager
     async def transaction(self, *, brief: bool = False) -> AsyncIterator[AsyncSession]:
-        """A session that is alone; when the context has ended, what it wrote is on disk.
+        """Yield a session that is alone; when the context has ended, what it wrote is on disk.
 
         ``brief``: it reads and writes a few rows that it finds by keys.
         """
@@ -166,7 +166,7 @@ class GroupCommit:
 
     @asynccontextmanager
     async def _member(self, group: CommitGroup) -> AsyncIterator[AsyncSession]:
-        """A session in a savepoint of the group."""
+        """Yield a session in a savepoint of the group."""
         async with AsyncSession(
             group.connection, expire_on_commit=False, join_transaction_mode="create_savepoint"
         ) as session:
@@ -188,7 +188,7 @@ class GroupCommit:
         await self._engine.dispose()
 
     async def _join(self) -> CommitGroup:
-        """The group to write into; a new one is closed after all those who are waiting by now."""
+        """Return the group to write into; a new one is closed after all those who are waiting by now."""
         if self._group is not None and self._group.is_full:
             await self._commit()
         if self._group is None:

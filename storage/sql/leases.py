@@ -34,12 +34,12 @@ WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow, InboxRow)
 
 
 def own_name() -> str:
-    """A name that no other process ever has: machine, process, and a part by chance."""
+    """Return a name that no other process ever has: machine, process, and a part by chance."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
 def is_surely_dead(owner: str) -> bool:
-    """Whether the process of this name ran on this machine and does not any more."""
+    """True if the process of this name ran on this machine and does not any more."""
     machine, _, process = owner.rpartition(":")[0].rpartition(":")
     if machine != socket.gethostname() or not process.isdecimal():
         return False
@@ -53,7 +53,7 @@ def is_surely_dead(owner: str) -> bool:
 
 
 def has_no_lease(until: Any, now: datetime, longest: timedelta) -> ColumnElement[bool]:
-    """Whether a column ``lease_until`` says that nobody holds the row.
+    """True if a column ``lease_until`` says that nobody holds the row.
 
     Args:
         until: the column.
@@ -64,12 +64,12 @@ def has_no_lease(until: Any, now: datetime, longest: timedelta) -> ColumnElement
 
 
 def is_running(until: datetime, now: datetime, longest: timedelta) -> bool:
-    """Whether a lease that was read is held still; ``longest`` as in ``has_no_lease``."""
+    """True if a lease that was read is held still; ``longest`` as in ``has_no_lease``."""
     return now < until <= now + longest
 
 
 def is_due(next_attempt_at: Any, now: datetime) -> ColumnElement[bool]:
-    """Whether a column ``next_attempt_at`` says that the row does not rest."""
+    """True if a column ``next_attempt_at`` says that the row does not rest."""
     at = col(next_attempt_at)
     return or_(at.is_(None), at <= now, at > now + MAX_WAIT)
 
@@ -158,7 +158,7 @@ class Leases:
 
 
 async def held(session: AsyncSession, lease: Lease, table: type[WorkRow]) -> WorkRow | None:
-    """The leased row, locked for this transaction; None when another worker or state took it."""
+    """Return the leased row, locked for this transaction; None when another worker or state took it."""
     query = select(table).filter_by(id=lease.id, fence=lease.fence, state=lease.state)
     row: WorkRow | None = (await session.execute(query.with_for_update())).scalars().first()
     return row

@@ -119,7 +119,7 @@ class ServerWatch:
         self._silent_until = 0.0
 
     async def connect(self, *target: Any, **options: Any) -> PsycopgConnection[Any]:
-        """A connection that is broken off once the server is silent; arguments as psycopg has them.
+        """Return a connection that is broken off once the server is silent; arguments as psycopg has them.
 
         Raises:
             psycopg.OperationalError: the server is silent, or refuses.
@@ -175,7 +175,7 @@ class ServerWatch:
             await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     async def _answers(self) -> bool:
-        """Whether the server lets a connection in, refuses it, or ends somebody's step meanwhile."""
+        """True if the server lets a connection in, refuses it, or ends somebody's step meanwhile."""
         asking, before = asyncio.create_task(self._ask()), self._ended
         # Each wait is a turn of the loop: time in which the loop itself stood still is none of the server's.
         for _ in range(round(SILENT_SECONDS / TICK_SECONDS)):
@@ -251,7 +251,7 @@ class PostgresDialect:
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool, brief: bool) -> AsyncIterator[AsyncSession]:
-        """Every statement sees what was committed before it, which for one that is alone stays true."""
+        """Yield every statement sees what was committed before it, which for one that is alone stays true."""
         # The turn comes first: tasks of this process that wait for the lock must not use up its connections.
         async with self._turns.turn() if exclusive else nullcontext():
             with self._watch.step():
@@ -311,7 +311,7 @@ class PostgresDialect:
         await self._writers.dispose()
 
     def _engine(self, pool_size: int, **options: Any) -> AsyncEngine:
-        """An engine that notices a restarted or vanished server and connects again."""
+        """Return an engine that notices a restarted or vanished server and connects again."""
         asked = self._url.query.get("options", "")
         limits = f"-c lock_timeout={self._busy_seconds * 1000:.0f}"
         limits += " -c jit=off"  # compiling takes longer than any query of ours: 0.6 s against 0.1 s

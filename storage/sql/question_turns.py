@@ -23,7 +23,7 @@ IN_TURN = (col(InboxRow.turn), col(InboxRow.id))
 
 
 def next_turn(channel_id: int | BindParameter[int], *, is_late: bool) -> ScalarSelect[int]:
-    """The turn of a question that is kept now: a late one goes behind all of its channel.
+    """Return the turn of a question that is kept now: a late one goes behind all of its channel.
 
     What rests after a fault does not count as served: for a day at most, its turn is long past.
     """

@@ -152,7 +152,7 @@ class SqliteDialect:
 
 
 def _file_of(url: URL) -> Path:
-    """The database's file, once its folder exists and is fit for it."""
+    """Return the database's file, once its folder exists and is fit for it."""
     if not url.database:
         raise SettingsError(
             "DATABASE_URL must name an SQLite file, as in sqlite:////srv/footnote/footnote.db"

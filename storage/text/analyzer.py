@@ -60,7 +60,7 @@ _STEMMER = Stemmer.Stemmer("english", 0)
 
 
 def analyze(text: str) -> list[str]:
-    """The terms of a text, repeated as they occur; none holds whitespace."""
+    """Return the terms of a text, repeated as they occur; none holds whitespace."""
     plain = _fold_accents(text).replace("\u2044", "/")  # \u00bd is also found as 1/2
     return [term for token in _TOKEN.finditer(plain) for term in _terms(*token.groups())]
 
@@ -92,7 +92,7 @@ class HeldTerms:
         return cls(f" {terms} ")
 
     def __contains__(self, term: object) -> bool:
-        """Whether the chunk holds a term."""
+        """True if the chunk holds a term."""
         return f" {term} " in self.spaced
 
 
@@ -110,7 +110,7 @@ def fold(text: str) -> str:
 
 
 def _fold_accents(text: str) -> str:
-    """All that ``fold`` does, but the umlauts are left."""
+    """Return all that ``fold`` does, but the umlauts are left."""
     if text.isascii():
         return text
     for place, mark in _AFTER_NUMBER:
@@ -122,13 +122,13 @@ def _fold_accents(text: str) -> str:
 
 
 def stem(word: str) -> str:
-    """The Snowball English stem of a lower-case word."""
+    """Return the Snowball English stem of a lower-case word."""
     return str(_STEMMER.stemWord(word))
 
 
 @lru_cache(maxsize=50_000)
 def _terms(number: str | None, word: str | None) -> tuple[str, ...]:
-    """The terms of a token, which is either; memoised, because stems are slow and words come again."""
+    """Return the terms of a token, which is either; memoised, because stems are slow and words come again."""
     if word is None:
         found = _number_terms((number or "").replace(" ", ""))
     else:
@@ -158,7 +158,7 @@ def _spelled_out(word: str) -> str:
 
 
 def _word_terms(word: str) -> Iterator[str]:
-    """A plain word gives its stem; anything composed gives itself whole and each of its parts."""
+    """Yield a plain word gives its stem; anything composed gives itself whole and each of its parts."""
     if "'" in word:
         # 'employee's' is 'employee', 'don't' is 'dont', 'l'entreprise' is 'entreprise'
         word = re.sub(r"'[sS]\b", "", _ELIDED.sub("", word)).replace("'", "")
@@ -181,12 +181,12 @@ def _whole(word: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def phrase_terms(text: str) -> tuple[str, ...]:
-    """The terms of a phrase that is looked for again and again."""
+    """Return the terms of a phrase that is looked for again and again."""
     return tuple(analyze(text))
 
 
 def holds_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether the terms of a phrase stand in a text, one after the other."""
+    """True if the terms of a phrase stand in a text, one after the other."""
     if not phrase or phrase[0] not in terms:
         return False
     length = len(phrase)

@@ -151,7 +151,7 @@ def marker_kind(marker: str) -> str:
 
 
 def split_units(text: str) -> list[TextUnit]:
-    """All units of a text in order; together they hold every word of it.
+    """Return all units of a text in order; together they hold every word of it.
 
     What ends in a colon introduces the line below it, and all items of a list there.
     """
@@ -201,7 +201,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _breaks(above: _Line, below: _Line) -> bool:
-    """Whether no sentence runs from one line into the next."""
+    """True if no sentence runs from one line into the next."""
     goes_on = below.text[0].islower() and not _CLOSED.search(above.text)
     if below.opens_block or _ITEM.match(below.text):
         return not goes_on or _ITEM.match(below.text) is not None
@@ -223,7 +223,7 @@ def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) 
 
 
 def _is_abbreviated(text: str, start: int, end: int) -> bool:
-    """Whether the dot that ends text[start:end] ends no sentence."""
+    """True if the dot that ends text[start:end] ends no sentence."""
     is_number = _NUMBER_ALONE.fullmatch(text, start, end) is not None
     return is_number or _ABBREVIATED.search(text, max(start, end - _MAX_ABBREVIATION_CHARS), end) is not None
 
@@ -259,20 +259,20 @@ def _says_something(text: str) -> bool:
 
 
 def _fitting(text: str, start: int, items: list[TextUnit]) -> Quotable | None:
-    """The list from its lead-in to the last item that still fits."""
+    """Return the list from its lead-in to the last item that still fits."""
     ends = [item.end for item in items if _is_short(text[start : item.end])]
     return Quotable(start, ends[-1], text[start : ends[-1]], is_row=False) if ends else None
 
 
 def _introduced(text: str, unit: TextUnit) -> Quotable:
-    """An item that follows its lead-in at a short distance is quoted in one with it."""
+    """Return an item that follows its lead-in at a short distance is quoted in one with it."""
     if unit.lead and _is_short(text[unit.lead[0] : unit.end]):
         return Quotable(unit.lead[0], unit.end, text[unit.lead[0] : unit.end], is_row=False)
     return Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row, unit.lead)
 
 
 def with_subject(text: str, quote: Quotable) -> Quotable:
-    """A quotable part of a text from where what it speaks of is named.
+    """Return a quotable part of a text from where what it speaks of is named.
 
     What opens with a word that points back, as "These cost $500", takes the sentences before it along; a row
     and an item of a list do not.
@@ -290,7 +290,7 @@ def with_subject(text: str, quote: Quotable) -> Quotable:
 
 
 def with_introduced(text: str, quote: Quotable) -> Quotable:
-    """A quotable part of a text that ends in a colon, with the paragraph that it introduces.
+    """Return a quotable part of a text that ends in a colon, with the paragraph that it introduces.
 
     A list is none, which has a way of its own, nor is a long paragraph.
     """
@@ -303,7 +303,7 @@ def with_introduced(text: str, quote: Quotable) -> Quotable:
 
 
 def points_back(sentence: str) -> bool:
-    """Whether a sentence opens with a word that stands for something named before."""
+    """True if a sentence opens with a word that stands for something named before."""
     word = _FIRST_WORD.match(sentence)
     return word is not None and word[1].lower() in _POINTING and not _NAMES_NOTHING.match(sentence)
 

@@ -93,7 +93,7 @@ class PieceCounter:
 
 
 def is_frequent_word(word: str) -> bool:
-    """Whether the bundled encoder's vocabulary has a word, or its singular, in one piece.
+    """True if the bundled encoder's vocabulary has a word, or its singular, in one piece.
 
     These are about the 20,000 commonest words of English, names included: correctly spelt ones, for what is
     seldom is cut into pieces.
@@ -107,13 +107,13 @@ def is_frequent_word(word: str) -> bool:
 
 @cache
 def frequent_words() -> tuple[str, ...]:
-    """The words of the bundled encoder's vocabulary, in lower case."""
+    """Return the words of the bundled encoder's vocabulary, in lower case."""
     tokenizer = open_tokenizer(bundled(TOKENIZER).read_bytes())
     return tuple(word for word in tokenizer.get_vocab() if word.isalpha())
 
 
 def open_tokenizer(data: bytes) -> Tokenizer:
-    """A tokenizer that neither pads nor cuts, which as shipped it does at 128 pieces."""
+    """Return a tokenizer that neither pads nor cuts, which as shipped it does at 128 pieces."""
     tokenizer = Tokenizer.from_buffer(data)
     tokenizer.no_padding()
     tokenizer.no_truncation()

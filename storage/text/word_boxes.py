@@ -22,7 +22,7 @@ WIDTH = 8
 
 
 def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, list[Box]]:
-    """The words that text[start:end] touches, page -> one box per line, in the order of the text."""
+    """Return the words that text[start:end] touches, page -> one box per line, in the order of the text."""
     boxes: dict[int, list[Box]] = {}
     for (page, _), line in groupby(_within(words, start, end), key=lambda word: (word.page, word.line)):
         boxes.setdefault(page, []).append(_around([word.box for word in line]))
@@ -30,7 +30,7 @@ def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, l
 
 
 def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
-    """The page that holds most of the characters of text[start:end]; the earlier one of two equals.
+    """Return the page that holds most of the characters of text[start:end]; the earlier one of two equals.
 
     Raises:
         ValueError: no word lies in that range.
@@ -51,7 +51,7 @@ def _within(words: Sequence[PlacedWord], start: int, end: int) -> list[PlacedWor
 
 
 def _around(boxes: Sequence[Box]) -> Box:
-    """The smallest box that holds them all."""
+    """Return the smallest box that holds them all."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
@@ -74,7 +74,7 @@ class WordMap(Sequence[PlacedWord]):
 
     @classmethod
     def of(cls, words: Iterable[PlacedWord]) -> WordMap:
-        """The map of these words; boxes are kept to a ten-thousandth of the page."""
+        """Return the map of these words; boxes are kept to a ten-thousandth of the page."""
         if isinstance(words, cls):
             return words
         flat = array("i")
@@ -94,7 +94,7 @@ class WordMap(Sequence[PlacedWord]):
         return cls(flat)
 
     def to_text(self) -> str:
-        """The map as letters and digits, in this machine's byte order."""
+        """Return the map as letters and digits, in this machine's byte order."""
         return base64.b64encode(self._flat.tobytes()).decode()
 
     def within(self, start: int, end: int, shift: int = 0) -> WordMap:

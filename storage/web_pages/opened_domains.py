@@ -32,7 +32,7 @@ def opened_domains(
     hits: int = 2,
     most: int = 2,
 ) -> tuple[OpenedDomain, ...]:
-    """The domains that a question opens, those with the most hits first.
+    """Return the domains that a question opens, those with the most hits first.
 
     A hit is a keyword whose words stand whole in the question, as the analyzer folds and stems them, or that
     the glossary has for words of the question. Keywords of the same words of the question are one hit.
@@ -54,7 +54,7 @@ def opened_domains(
 
 
 def keyword_terms(domains: Iterable[WebDomain]) -> frozenset[str]:
-    """The terms of all keywords of some domains: no question misspells these."""
+    """Return the terms of all keywords of some domains: no question misspells these."""
     return frozenset(
         term for domain in domains for keyword in domain.keywords for term in phrase_terms(keyword)
     )
@@ -63,7 +63,7 @@ def keyword_terms(domains: Iterable[WebDomain]) -> frozenset[str]:
 def _hits(
     terms: Sequence[str], said: Sequence[tuple[Phrase, Phrase]], keywords: Iterable[str]
 ) -> tuple[str, ...]:
-    """The keywords that hit, none of words that another one hit already; longer ones come first."""
+    """Return the keywords that hit, none of words that another one hit already; longer ones come first."""
     taken: set[tuple[str, ...]] = set()
     found: set[str] = set()
     for keyword in sorted(keywords, key=lambda one: -len(phrase_terms(one))):

@@ -57,7 +57,7 @@ class _Indexed:
         return cls(text, spaced, [len(own) for own in terms], None).with_vectors(vectors)
 
     def with_vectors(self, vectors: Vectors | None) -> _Indexed:
-        """The same with the vectors of its chunks, as they lie in SQL: one after the other."""
+        """Return the same with the vectors of its chunks, as they lie in SQL: one after the other."""
         shaped = None if vectors is None else vectors.reshape(len(self.terms), -1)
         return replace(self, vectors=shaped)
 
@@ -108,7 +108,7 @@ class WebPageIndex:
         vector: Sequence[float] | None,
         limit: int,
     ) -> SearchHits:
-        """The best ``limit`` chunks of these pages by words, and by ``vector`` when one is given.
+        """Return the best ``limit`` chunks of these pages by words, and by ``vector`` when one is given.
 
         Raises:
             DatabaseUnavailable: the database does not answer.
@@ -143,7 +143,7 @@ class WebPageIndex:
         )
 
     async def _texts(self, wanted: Iterable[str]) -> Mapping[str, _Indexed]:
-        """The texts of these hashes, but those that another text took the place of just now.
+        """Return the texts of these hashes, but those that another text took the place of just now.
 
         Only what is not in memory is read: of a text that had no vectors yet, these alone.
         """
@@ -171,7 +171,7 @@ class WebPageIndex:
             size -= self._known.pop(sha256).bytes
 
     def _publication(self, channel_id: int, page: WebPage, text: WebText) -> LivePublication:
-        """A page as the document it is to the search."""
+        """Return a page as the document it is to the search."""
         id_ = uuid5(NAMESPACE_URL, f"{page.sha256} {page.url}")
         host = URL(page.url).host or ""
         day = MetadataField("last_updated", text.day, None, (), text.day)

@@ -101,18 +101,18 @@ class WebPage:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no text of it, and one may be had now."""
+        """True if there is no text of it, and one may be had now."""
         may_be_tried = self.due_at is None or self.due_at <= utc_now()
         return self.state is PageState.NEVER or (self.state is PageState.FAILED and may_be_tried)
 
     @property
     def has_failed_for_long(self) -> bool:
-        """Whether it has failed for so long that admins are notified."""
+        """True if it has failed for so long that admins are notified."""
         return self.failing_since is not None and self.failing_since < utc_now() - FAILING_FOR
 
 
 def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
-    """The chunks that were written as [text, tokens, heading path, anchor, page] each."""
+    """Return the chunks that were written as [text, tokens, heading path, anchor, page] each."""
     return tuple(
         WebTextChunk(text, tokens, tuple(path), anchor, page) for text, tokens, path, anchor, page in values
     )
@@ -184,7 +184,7 @@ class WebPageStore:
             return list(await session.scalars(query))
 
     def _is_due(self, now: datetime) -> ColumnElement[bool]:
-        """Whether a page may be fetched; a rest longer than any comes from a wrong clock, and is over."""
+        """True if a page may be fetched; a rest longer than any comes from a wrong clock, and is over."""
         due_at, retried = col(WebPageRow.due_at), self._retried_after
         is_failing = col(WebPageRow.error).is_not(None)
         is_too_long = due_at > now + self._cached_for + retried  # clocks of two machines differ a little
@@ -263,11 +263,11 @@ class WebPageStore:
         row.error = row.failing_since = None
 
     async def text(self, sha256: str) -> WebText | None:
-        """A text that answers, or that was cited."""
+        """Return a text that answers, or that was cited."""
         return (await self.texts([sha256])).get(sha256)
 
     async def texts(self, hashes: Collection[str]) -> dict[str, WebText]:
-        """The texts of these hashes, as far as they are kept."""
+        """Return the texts of these hashes, as far as they are kept."""
         if not hashes:
             return {}
         columns = (WebTextRow.sha256, WebTextRow.title, WebTextRow.day, WebTextRow.chunks)
@@ -288,7 +288,7 @@ class WebPageStore:
             return {sha256: np.frombuffer(made, "<f4") for sha256, made in rows if made}
 
     async def without_vectors(self, space: str) -> list[str]:
-        """The texts that pages answer with, and that have no vectors in this space."""
+        """Return the texts that pages answer with, and that have no vectors in this space."""
         is_other = col(WebTextRow.space).is_(None) | (col(WebTextRow.space) != space)
         query = (
             select(col(WebTextRow.sha256))
@@ -358,17 +358,17 @@ async def _record_lost_quotes(
 
 
 def _plain_chunks(text: WebText | None) -> list[str]:
-    """The chunks of a text as quotes are written, in which cells of a row stand without bars."""
+    """Return the chunks of a text as quotes are written, in which cells of a row stand without bars."""
     return [" ".join(chunk.text.replace("|", " ").split()) for chunk in text.chunks] if text else []
 
 
 def _holds(chunks: Sequence[str], quote: str) -> bool:
-    """Whether plain chunks say a quote."""
+    """True if plain chunks say a quote."""
     return any(quote in chunk for chunk in chunks)
 
 
 async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[str]:
-    """The pages of some domains, each once: those named, then those that their sitemaps list."""
+    """Return the pages of some domains, each once: those named, then those that their sitemaps list."""
     sitemaps = [one for domain in domains for one in domain.sitemaps]
     listed = await store.pages([one.url for one in sitemaps])
     named = [url for domain in domains for url in domain.urls]
@@ -378,7 +378,7 @@ async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) ->
 
 
 async def listed_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[WebPage]:
-    """The sitemaps and the pages of some domains, as they stand."""
+    """Return the sitemaps and the pages of some domains, as they stand."""
     sitemaps = [one.url for domain in domains for one in domain.sitemaps]
     return await store.pages(list(dict.fromkeys((*sitemaps, *(await approved_pages(domains, store))))))
 

@@ -44,7 +44,7 @@ class Sitemap:
     most: int
 
     def covers(self, url: str) -> bool:
-        """Whether a page stands on the sitemap's own site, under the approved path."""
+        """True if a page stands on the sitemap's own site, under the approved path."""
         page, own = URL(url), URL(self.url)
         return page.origin() == own.origin() and page.path.startswith(self.under)
 
@@ -62,7 +62,7 @@ class WebDomain:
     channels: tuple[str, ...] = ()
 
     def allows(self, url: str) -> bool:
-        """Whether a page may be fetched and cited: it is named, or lies where a sitemap is approved."""
+        """True if a page may be fetched and cited: it is named, or lies where a sitemap is approved."""
         return url in self.urls or any(one.covers(url) for one in self.sitemaps)
 
 
@@ -79,26 +79,26 @@ class WebSources:
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def allows(self, url: str) -> bool:
-        """Whether some domain allows a page."""
+        """True if some domain allows a page."""
         return any(domain.allows(url) for domain in self.domains)
 
     def answers_for(self, url: str, target: str) -> bool:
-        """Whether a page may be what another one's address leads to: every domain of that one allows both.
+        """True if a page may be what another one's address leads to: every domain of that one allows both.
 
         So no redirect brings a page to channels that it is not approved for.
         """
         return self.allows(url) and all(one.allows(target) for one in self.domains if one.allows(url))
 
     def of(self, channel: Channel) -> tuple[WebDomain, ...]:
-        """The domains that a channel's questions may open."""
+        """Return the domains that a channel's questions may open."""
         return tuple(one for one in self.domains if not one.channels or self._names(one.channels, channel))
 
     def is_web_first(self, channel: Channel) -> bool:
-        """Whether a page comes before a document of the channel that answers as well."""
+        """True if a page comes before a document of the channel that answers as well."""
         return self._names(self.web_first, channel)
 
     def _names(self, words: Iterable[str], channel: Channel) -> bool:
-        """Whether one of these is the channel, or a library that it belongs to."""
+        """True if one of these is the channel, or a library that it belongs to."""
         channels = (name for word in words for name in (word, *self.libraries.get(word, ())))
         return any(named_tenant(name) == channel.tenant for name in channels)
 
@@ -134,7 +134,7 @@ class WebSourcesFile:
 
     @property
     def is_known(self) -> bool:
-        """Whether the list was valid once since the start; until then nobody knows what is approved."""
+        """True if the list was valid once since the start; until then nobody knows what is approved."""
         return self._file.in_force is not None
 
     async def current(self) -> WebSources:
@@ -197,7 +197,7 @@ def _channel(name: str) -> str:
 
 
 def _source(value: Any) -> Any:
-    """A text stands for a table of that address alone."""
+    """Return a text stands for a table of that address alone."""
     return {"url": value} if isinstance(value, str) else value
 
 

@@ -14,7 +14,7 @@ URL = "http://127.0.0.1:8765"
 
 
 def settings(home: Path, **storage: object) -> Settings:
-    """A home's settings."""
+    """Return a home's settings."""
     return Settings(
         StorageSettings.model_validate({"home": home, **storage}), BotSettings(), IngestionSettings()
     )

@@ -35,17 +35,17 @@ def rendered(values: Path | None, *options: str) -> str:
 
 
 def template(*options: str) -> subprocess.CompletedProcess[str]:
-    """The chart as the cluster would get it whose schemas we have."""
+    """Return the chart as the cluster would get it whose schemas we have."""
     return helm("template", "answers", str(CHART), f"--kube-version={KUBERNETES.version}", *options)
 
 
 def objects(text: str) -> list[Json]:
-    """The objects of what was rendered."""
+    """Return the objects of what was rendered."""
     return [one for one in yaml.safe_load_all(text) if one]
 
 
 def of_kind(text: str, kind: str) -> list[Json]:
-    """The objects of one kind."""
+    """Return the objects of one kind."""
     return [one for one in objects(text) if one["kind"] == kind]
 
 
@@ -64,7 +64,7 @@ def pods(text: str) -> dict[str, Json]:
 
 
 def environment(pod: Json) -> Json:
-    """The variables that a pod's container gets by value; of a secret where it stands."""
+    """Return the variables that a pod's container gets by value; of a secret where it stands."""
     (container,) = pod["containers"]
     return {one["name"]: one.get("value", one.get("valueFrom")) for one in container["env"]}
 

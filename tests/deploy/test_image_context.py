@@ -36,7 +36,7 @@ CANARIES = (
 
 
 def tracked() -> set[str]:
-    """The files of this checkout that belong to the product."""
+    """Return the files of this checkout that belong to the product."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     return {name for name in listed.decode().split("\0") if name}
 

@@ -28,12 +28,12 @@ BUCKETS = re.compile(r"_(bucket|sum|count)$")
 
 
 def slugs(page: Path) -> set[str]:
-    """The headings of a page, as links name them."""
+    """Return the headings of a page, as links name them."""
     return slugs_of(page.read_text(encoding="utf-8"))
 
 
 def slugs_of(text: str) -> set[str]:
-    """The headings of a text."""
+    """Return the headings of a text."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
@@ -47,7 +47,7 @@ def pages_of(text: str) -> set[tuple[str, str]]:
 
 
 async def exported(home: Path) -> set[str]:
-    """The names of all metrics that a fresh service offers, with their labels left out."""
+    """Return the names of all metrics that a fresh service offers, with their labels left out."""
     database = await Database.open(make_sqlite(home))
 
     async def all_ready() -> list[str]:
@@ -63,7 +63,7 @@ async def exported(home: Path) -> set[str]:
 
 
 def expressions() -> list[str]:
-    """Every PromQL expression of alerts and dashboard."""
+    """Return every PromQL expression of alerts and dashboard."""
     panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
     alerts = re.findall(r"expr: (?:\|\n((?: {10,}.*\n)+)|(.*)\n)", ALERTS.read_text())
     return [one["expr"] for panel in panels for one in panel["targets"]] + ["".join(one) for one in alerts]

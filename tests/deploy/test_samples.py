@@ -22,7 +22,7 @@ def sample(request: pytest.FixtureRequest) -> pymupdf.Document:
 
 
 def words_of(page: pymupdf.Page) -> str:
-    """A page's text on one line."""
+    """Return a page's text on one line."""
     return " ".join(page.get_text().split())
 
 

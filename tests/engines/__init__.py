@@ -63,7 +63,7 @@ def cache() -> Path:
 
 
 def load(name: str) -> Engine:
-    """The module of an engine."""
+    """Return the module of an engine."""
     return cast(Engine, importlib.import_module(f"engines.{name}"))
 
 
@@ -106,7 +106,7 @@ def run_fetching(command: Sequence[str], *, seconds: float = 900, **options: Any
 
 
 def is_loopback_only() -> bool:
-    """Whether this process sees no network beyond its own machine, as in a fresh namespace."""
+    """True if this process sees no network beyond its own machine, as in a fresh namespace."""
     return {name for _, name in socket.if_nameindex()} <= {"lo"}
 
 

@@ -19,7 +19,7 @@ SCRIPT = PACKAGE.folder / "axe.min.js"
 
 
 def missing() -> str | None:
-    """Whether it was fetched."""
+    """True if it was fetched."""
     return None if SCRIPT.exists() else "axe-core was not fetched"
 
 
@@ -32,7 +32,7 @@ class Evaluates(Protocol):
     """A page of whatever browser."""
 
     async def evaluate(self, script: str, /) -> Any:
-        """The value of a script."""
+        """Return the value of a script."""
 
 
 async def violations(page: Evaluates) -> list[str]:

@@ -47,7 +47,7 @@ def program() -> str | None:
 
 
 def missing() -> str | None:
-    """Whether it is installed."""
+    """True if it is installed."""
     return None if program() else "Debian's chromium is not installed"
 
 

@@ -54,7 +54,7 @@ def program() -> str | None:
 
 
 def missing() -> str | None:
-    """Whether it is installed."""
+    """True if it is installed."""
     return None if program() else "Debian's firefox-esr is not installed"
 
 
@@ -162,7 +162,7 @@ class FirefoxPage:
 
 
 def _plain(value: Json) -> Any:
-    """A value as JSON would have it."""
+    """Return a value as JSON would have it."""
     match value["type"]:
         case "array":
             return [_plain(one) for one in value["value"]]
@@ -198,7 +198,7 @@ def firefox(tmp_path: Path) -> OpenFirefox:
 
 @asynccontextmanager
 async def _running(profile: Path) -> AsyncIterator[str]:
-    """The browser's process; where it listens."""
+    """Yield the browser's process; where it listens."""
     process = await asyncio.create_subprocess_exec(
         program() or NAME,
         *("--headless", "--remote-debugging-port=0", "--profile", str(profile), "about:blank"),

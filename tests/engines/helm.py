@@ -51,7 +51,7 @@ SCHEMAS = cache() / f"kubernetes-schemas-{KUBERNETES.version}-{sha256(repr(KINDS
 
 
 def missing() -> str | None:
-    """Whether both were built and the schemas made."""
+    """True if both were built and the schemas made."""
     is_there = all(path.exists() for path in (HELM, KUBECONFORM, SCHEMAS))
     return None if is_there else "helm and kubeconform were not built"
 

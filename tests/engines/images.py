@@ -54,7 +54,7 @@ def _wheels() -> Path:
 
 
 def missing() -> str | None:
-    """Whether root can build, and whether what an image is made of was fetched."""
+    """True if root can build, and whether what an image is made of was fetched."""
     if os.geteuid() != 0:
         return "only root builds images here"
     if not shutil.which("buildah"):

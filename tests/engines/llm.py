@@ -34,7 +34,7 @@ MODEL = cache() / "smollm2-135m" / "model.gguf"
 
 
 def missing() -> str | None:
-    """Whether server and model are there."""
+    """True if server and model are there."""
     if find_spec("xllamacpp") is None:
         return "xllamacpp is not installed"
     return None if MODEL.exists() else "its model was not fetched"
@@ -76,7 +76,7 @@ def embedding_model() -> Iterator[LanguageModel]:
 
 @contextmanager
 def _serving(purpose: str) -> Iterator[LanguageModel]:
-    """A server in a process of its own that ends with the tests."""
+    """Yield a server in a process of its own that ends with the tests."""
     port, key = free_port(), "key-of-the-test"
     script = Path(__file__).parent / "support" / "llm_server.py"
     command = (sys.executable, str(script), str(MODEL), str(port), key, purpose)

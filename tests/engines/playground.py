@@ -46,7 +46,7 @@ OPERATIONS = "19:operations01@thread.tacv2"
 
 
 def missing() -> str | None:
-    """Whether Node.js is there and the program was fetched."""
+    """True if Node.js is there and the program was fetched."""
     if shutil.which("node") is None:
         return "Node.js is not installed"
     if not PROGRAM.exists():
@@ -69,7 +69,7 @@ class Playground:
     recording: Path
 
     async def say(self, conversation: str, text: str, mention: bool = False) -> str:
-        """The user writes; returns the conversation id under which the bot sees it."""
+        """Return the user writes; returns the conversation id under which the bot sees it."""
         body: dict[str, Any] = {"type": "message", "text": text, "textFormat": "plain"}
         body["from"] = {"id": "user-id-0"}
         if mention:
@@ -122,12 +122,12 @@ class Playground:
         return [event for event in events if event["direction"].startswith("User Application ->")]
 
     async def said(self, words: str) -> list[str] | None:
-        """The bot's messages that hold these words, as JSON; None: there is none."""
+        """Return the bot's messages that hold these words, as JSON; None: there is none."""
         said = [json.dumps(call["request"]["body"], ensure_ascii=False) for call in self.calls()]
         return [one for one in said if words in one] or None
 
     async def answered(self, cards: int = 1) -> list[dict[str, Any]]:
-        """The bot's calls, once it has posted ``cards`` cards with sources."""
+        """Return the bot's calls, once it has posted ``cards`` cards with sources."""
 
         async def posted() -> list[dict[str, Any]] | None:
             calls = self.calls()

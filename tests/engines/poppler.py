@@ -12,7 +12,7 @@ BINDS_EVERYWHERE = False
 
 
 def missing() -> str | None:
-    """Whether it is installed."""
+    """True if it is installed."""
     return None if shutil.which("pdftotext") else "Debian's poppler-utils is not installed"
 
 

@@ -35,13 +35,13 @@ DEFAULT_PORT = 5432
 
 
 def programs() -> Path | None:
-    """The folder of the newest server that is installed."""
+    """Return the folder of the newest server that is installed."""
     found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     return max((file.parent for file in found), key=lambda folder: float(folder.parent.name), default=None)
 
 
 def missing() -> str | None:
-    """Whether it is installed."""
+    """True if it is installed."""
     return None if programs() else "Debian's PostgreSQL is not installed"
 
 
@@ -78,7 +78,7 @@ class RealPostgres:
         return f"postgresql://{USER}:{PASSWORD}@/{database}?host={quote(str(self._folder), safe='')}{port}"
 
     def url_at(self, port: int, database: str) -> str:
-        """The same, by TCP: for a server with a port, or what stands in front of it."""
+        """Return the same, by TCP: for a server with a port, or what stands in front of it."""
         return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/{database}"
 
     def start(self) -> None:
@@ -174,7 +174,7 @@ class RealPostgres:
 
 
 def database_of(url: str) -> str:
-    """The name of the database in a URL."""
+    """Return the name of the database in a URL."""
     return url.partition("@/")[2].partition("?")[0]
 
 
@@ -197,7 +197,7 @@ def memory() -> Path | None:
 
 @contextmanager
 def running_postgres(port: int | None = None) -> Iterator[RealPostgres]:
-    """A server on a fresh cluster, which is gone afterwards; ``port`` as ``RealPostgres`` has it."""
+    """Yield a server on a fresh cluster, which is gone afterwards; ``port`` as ``RealPostgres`` has it."""
     # Short, as a socket's path has at most 107 bytes; in memory, as each test's database is a copy of files.
     folder = Path(tempfile.mkdtemp(prefix="footnote-pg-", dir=memory()))
     if (owner := account()) is not None:

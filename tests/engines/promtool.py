@@ -17,7 +17,7 @@ BINARY = cache() / f"promtool-{VERSION}"
 
 
 def missing() -> str | None:
-    """Whether it was built."""
+    """True if it was built."""
     return None if BINARY.exists() else "promtool was not built"
 
 

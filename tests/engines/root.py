@@ -12,7 +12,7 @@ BINDS_EVERYWHERE = False
 
 
 def missing() -> str | None:
-    """Whether somebody else runs the tests."""
+    """True if somebody else runs the tests."""
     return None if os.geteuid() == 0 else "only root looks into such a process"
 
 

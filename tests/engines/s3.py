@@ -77,7 +77,7 @@ class RealS3(ShareServer):
                 self._store.put_object(Bucket=bucket, Key=key, Body=data)
 
     def place(self) -> Bucket:
-        """A fresh bucket with a prefix."""
+        """Return a fresh bucket with a prefix."""
         name = new_name()
         self._buckets[name] = {}
         self._store.create_bucket(Bucket=name)
@@ -132,7 +132,7 @@ class Bucket:
         self.kill, self.start = server.kill, server.start
 
     def source(self, **settings: Any) -> Source:
-        """A source of it."""
+        """Return a source of it."""
         return open_share(
             self.location,
             ShareSettings(**{"share_timeout": SHARE_SECONDS, **self.server.settings, **settings}),

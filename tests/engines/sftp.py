@@ -25,7 +25,7 @@ def program() -> str | None:
 
 
 def missing() -> str | None:
-    """Whether it is installed."""
+    """True if it is installed."""
     return None if program() else "Debian's OpenSSH server is not installed"
 
 
@@ -59,7 +59,7 @@ class RealSftp(ShareServer):
         return [str(program()), "-D", "-e", "-f", str(self.folder / "sshd_config")]
 
     def place(self) -> ServedFolder:
-        """A fresh folder on it."""
+        """Return a fresh folder on it."""
         folder = self.folder / new_name()
         settings = {"sftp_key": self.folder / "account", "sftp_known_hosts": self.folder / "known_hosts"}
         return ServedFolder(self, folder, f"sftp://{getpass.getuser()}@{HOST}:{self.port}{folder}", settings)

@@ -40,7 +40,7 @@ BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test", "xapp-test", "signing-secret-of-the-
 
 
 def missing() -> str | None:
-    """Whether it was fetched, and the schemas of what it does not check."""
+    """True if it was fetched, and the schemas of what it does not check."""
     if not BINARY.exists():
         return "local-slack was not fetched"
     return None if slack_judges.is_fetched() else "the schemas of Slack's types were not made"
@@ -89,19 +89,19 @@ class SlackDouble:
         assert reply["ok"], reply
 
     async def open_dm(self) -> str:
-        """The direct channel between Alice and the bot."""
+        """Return the direct channel between Alice and the bot."""
         reply = await self.post("/api/conversations.open", users=ALICE)
         return str(reply["channel"]["id"])
 
     async def messages(self, channel: str) -> list[dict[str, Any]]:
-        """Everything that was posted in a channel, oldest first."""
+        """Return everything that was posted in a channel, oldest first."""
         async with self.session.get(f"{self.url}/_control/messages/{channel}") as response:
             reply = await response.json()
         found: list[dict[str, Any]] = reply["messages"]
         return found
 
     async def posted(self, channel: str, words: str) -> list[dict[str, Any]] | None:
-        """The bot's messages in a channel that hold these words; None: there is none."""
+        """Return the bot's messages in a channel that hold these words; None: there is none."""
         own = [message for message in await self.messages(channel) if message.get("user") == BOT]
         return [message for message in own if words in json.dumps(message, ensure_ascii=False)] or None
 

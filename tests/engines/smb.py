@@ -35,7 +35,7 @@ def program(name: str) -> str | None:
 
 
 def missing() -> str | None:
-    """Whether it is installed, and may run here."""
+    """True if it is installed, and may run here."""
     if os.geteuid() != 0:
         return "Samba serves as root only"
     return None if program("smbd") and program("smbpasswd") else "Debian's Samba is not installed"
@@ -76,7 +76,7 @@ class RealSmb(ShareServer):
         return [str(program("smbd")), "--foreground", "--no-process-group", "--debug-stdout", configuration]
 
     def place(self) -> ServedFolder:
-        """A fresh folder on it."""
+        """Return a fresh folder on it."""
         name = new_name()
         settings = {"smb_user": USER, "smb_password": PASSWORD}
         return ServedFolder(self, self._data / name, f"smb://{HOST}:{self.port}/files/{name}", settings)

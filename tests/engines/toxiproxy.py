@@ -32,7 +32,7 @@ BINARY = cache() / f"toxiproxy-{VERSION}"
 
 
 def missing() -> str | None:
-    """Whether it was built."""
+    """True if it was built."""
     return None if BINARY.exists() else "toxiproxy was not built"
 
 
@@ -53,7 +53,7 @@ class RealToxiproxy(ShareServer):
         return [str(BINARY), "-host", HOST, "-port", str(self.port)]
 
     def proxy(self, name: str, port: int) -> Proxy:
-        """A proxy of this name in front of a port of this machine."""
+        """Return a proxy of this name in front of a port of this machine."""
         made = Proxy(self, name, free_port())
         body = {"name": name, "listen": f"{HOST}:{made.port}", "upstream": f"{HOST}:{port}", "enabled": True}
         self.call("POST", "/proxies", body)

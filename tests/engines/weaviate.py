@@ -31,7 +31,7 @@ SCHEME = ("--scheme", "http")
 
 
 def missing() -> str | None:
-    """Whether it was built."""
+    """True if it was built."""
     return None if default_binary().exists() else "the Weaviate server was not built"
 
 
@@ -88,11 +88,11 @@ class RealWeaviate:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a process, ready or not."""
+        """True if there is a process, ready or not."""
         return self._process is not None
 
     async def connect(self, seconds: float = 10.0, replicas: int | None = None) -> WeaviateIndex:
-        """An index on this server, with that deadline."""
+        """Return an index on this server, with that deadline."""
         return await WeaviateIndex.connect(self.url, self.api_key, self.grpc_port, seconds, replicas=replicas)
 
     def start(self) -> None:

@@ -54,7 +54,7 @@ class RealWebdav(ShareServer):
         return [python(), "-m", "wsgidav.server.server_cli", "--config", str(self._configuration)]
 
     def place(self) -> ServedFolder:
-        """A fresh folder on it."""
+        """Return a fresh folder on it."""
         name = new_name()
         settings = {"webdav_user": USER, "webdav_password": PASSWORD}
         return ServedFolder(self, self._data / name, f"webdav://{HOST}:{self.port}/dav/{name}", settings)

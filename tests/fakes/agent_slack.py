@@ -154,7 +154,7 @@ async def agent_slack(double: SlackDouble) -> AsyncIterator[AgentSlack]:
 
 
 async def read_body(request: web.Request) -> dict[str, Any]:
-    """The arguments of a call."""
+    """Return the arguments of a call."""
     if request.content_type == "application/json":
         return dict(await request.json())
     return dict(request.query) | dict(await request.post())

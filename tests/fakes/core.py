@@ -91,7 +91,7 @@ def make_publication(file: str = "sop-it-04.pdf", title: str = "Backup and Recov
 
 
 def place_words(text: str, page_starts: Sequence[tuple[int, int]]) -> tuple[PlacedWord, ...]:
-    """Every word in a box of its own: one line per line of text, an em of 0.01."""
+    """Return every word in a box of its own: one line per line of text, an em of 0.01."""
     words = []
     for start, end in _words(text):
         page = [page for offset, page in page_starts if offset <= start][-1]
@@ -145,7 +145,7 @@ def make_evidence(
 
 
 def ask(text: str, *corpus: str, vector: Sequence[float] | None = None) -> AnalyzedQuestion:
-    """A question as analyzed in a channel that holds these texts."""
+    """Return a question as analyzed in a channel that holds these texts."""
     terms = analyze(text)
     texts = [set(analyze(other)) for other in corpus]
     holding = {term: sum(term in held for held in texts) for term in terms if term in weighted_terms(text)}
@@ -258,7 +258,7 @@ class Shelf:
         return self.figures[number]
 
     def _as_passage(self, number: int, file: str) -> Passage:
-        """A figure as the index holds it, behind its publication's chunks."""
+        """Return a figure as the index holds it, behind its publication's chunks."""
         figure, publication = self.figures[number], make_publication(file)
         passage = make_passage(figure.said, page=figure.page)
         return replace(passage, publication=publication, ordinal=publication.chunks + number)

@@ -80,7 +80,7 @@ class CountingSlack:
         return web.json_response(reply | {"channel": {"id": channel, "name": "bench"}, **reply})
 
     def _post(self, thread: str, metadata: Any) -> str:
-        """A new message, or stream; its ts, which is later than that of any question."""
+        """Return a new message, or stream; its ts, which is later than that of any question."""
         ts = f"{1_900_000_000 + len(self.threads)}.000100"
         self.threads[ts], self.metadata[ts] = thread, _read(metadata)
         self.posted[thread] += 1

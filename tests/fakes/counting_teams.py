@@ -41,12 +41,12 @@ class CountingTeams:
 
 
 def teams_channel(name: str) -> ChannelKey:
-    """A channel of the team."""
+    """Return a channel of the team."""
     return ChannelKey(Platform.TEAMS, ENTRA_TENANT, f"19:{name}@thread.tacv2")
 
 
 def teams_mention(number: int, channel: str, person: str, text: str, service_url: str) -> dict[str, object]:
-    """A post of somebody's in a channel, which mentions the bot; its thread's key is its number."""
+    """Return a post of somebody's in a channel, which mentions the bot; its thread's key is its number."""
     conversation = teams_channel(channel).conversation
     mention = f"<at>{BOT['name']}</at>"
     return {

@@ -63,7 +63,7 @@ class EmbeddingServer:
 
 
 def reply(body: dict[str, Any], dimensions: int) -> dict[str, Any]:
-    """The vectors of a request as the protocol has them; their order is nobody's promise."""
+    """Return the vectors of a request as the protocol has them; their order is nobody's promise."""
     data = [
         {"object": "embedding", "index": index, "embedding": embed_by_terms(text, dimensions)}
         for index, text in enumerate(body["input"])
@@ -73,7 +73,7 @@ def reply(body: dict[str, Any], dimensions: int) -> dict[str, Any]:
 
 
 def refuse(status: int, **headers: str) -> Fault:
-    """An error of the protocol."""
+    """Return an error of the protocol."""
     body = {"error": {"message": "no", "type": "server_error", "code": None}}
     return lambda _: web.json_response(body, status=status, headers=headers)
 
@@ -84,7 +84,7 @@ def say(text: str, kind: str = "application/json") -> Fault:
 
 
 def change(changed: Callable[[dict[str, Any]], object]) -> Fault:
-    """The right reply, changed."""
+    """Return the right reply, changed."""
 
     def answer(body: dict[str, Any]) -> web.Response:
         right = reply(body, DIMENSIONS)
@@ -96,7 +96,7 @@ def change(changed: Callable[[dict[str, Any]], object]) -> Fault:
 
 @asynccontextmanager
 async def embedding_server(port: int = 0) -> AsyncIterator[EmbeddingServer]:
-    """The endpoint while it is needed."""
+    """Yield the endpoint while it is needed."""
     server = EmbeddingServer()
     application = web.Application()
     application.router.add_post("/v1/embeddings", server.answer)

@@ -44,11 +44,11 @@ class MemoryFeedback:
     async def question_of(
         self, key: ChannelKey, message_key: str, language: Language
     ) -> AnsweredQuestion | None:
-        """Every message asked something."""
+        """Return every message asked something."""
         return AnsweredQuestion(1, message_key, language)
 
     async def question_of_reply(self, key: ChannelKey, message: str) -> AnsweredQuestion | None:
-        """Every reply answered something, except those that are called lost."""
+        """Return every reply answered something, except those that are called lost."""
         return None if message == "lost" else AnsweredQuestion(1, message)
 
     async def take(
@@ -194,7 +194,7 @@ class MemoryInbox:
         return ["What is in the library?"]
 
     async def preview(self, url: str) -> LinkPreview | None:
-        """Every link belongs to the channel that it names last."""
+        """Return every link belongs to the channel that it names last."""
         return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 1 · Rules", "Daily & <nightly>.")
 
     async def renew_links(self, channel_id: int, question: str, language: Language) -> Answer:
@@ -218,7 +218,7 @@ class MemoryInbox:
         return WithdrawnItem(known.address, None, is_posting=False) if known else None
 
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
-        """The answer to a question that is known."""
+        """Return the answer to a question that is known."""
         known = self.kept.get(message_key)
         return GivenAnswer(known.address, self.answer_to(known)) if known else None
 

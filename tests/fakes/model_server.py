@@ -19,7 +19,7 @@ USAGE = {"prompt_tokens": 120, "completion_tokens": 30, "total_tokens": 150}
 
 @asynccontextmanager
 async def byte_server(handle: Handler) -> AsyncIterator[str]:
-    """The endpoint's base URL; each connection serves one request."""
+    """Yield the endpoint's base URL; each connection serves one request."""
     open_now: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,7 +43,7 @@ async def byte_server(handle: Handler) -> AsyncIterator[str]:
 
 
 def response(body: bytes, *, status: str = "200 OK", kind: str = "application/json", more: str = "") -> bytes:
-    """A whole response."""
+    """Return a whole response."""
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
     )
@@ -51,7 +51,7 @@ def response(body: bytes, *, status: str = "200 OK", kind: str = "application/js
 
 
 def completion(content: str | None, finish: str = "stop", **changes: object) -> bytes:
-    """The body of a whole completion."""
+    """Return the body of a whole completion."""
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "message": message, "finish_reason": finish}
     body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
@@ -66,19 +66,19 @@ def event(piece: str | None = None, finish: str | None = None, **changes: object
 
 
 def pieces(text: str, size: int = 7) -> list[str]:
-    """A text as a model's tokens might cut it."""
+    """Return a text as a model's tokens might cut it."""
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def stream(text: str, *, finish: str | None = "stop", usage: Any = USAGE) -> bytes:
-    """A whole response that streams a text; without ``finish`` it just ends."""
+    """Return a whole response that streams a text; without ``finish`` it just ends."""
     told = [event(piece) for piece in pieces(text)]
     ends = [event(finish=finish), event(choices=[], usage=usage), DONE] if finish else []
     return b"".join([STREAM_HEAD, *told, *ends])
 
 
 def always(raw: bytes) -> Handler:
-    """The same bytes to every request."""
+    """Return the same bytes to every request."""
     return in_turn(raw, repeats=True)
 
 

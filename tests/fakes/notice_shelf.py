@@ -42,7 +42,7 @@ class NoticeShelf:
         self.notices = Notices(self.database)
 
     async def add(self, file: str, state: str = "done", document: UUID | None = None) -> int:
-        """A version whose quick reading has this state; returns its id."""
+        """Return a version whose quick reading has this state; returns its id."""
         number = next(self._numbers)
         sha256 = f"{self.folder:032x}{number:032x}"
         async with self.database.transaction() as session:
@@ -70,12 +70,12 @@ class NoticeShelf:
         return await work.go_live(claim)
 
     async def document_of(self, version: int) -> UUID:
-        """The document of a version."""
+        """Return the document of a version."""
         async with self.database.snapshot() as session:
             return (await session.get_one(VersionRow, version)).document_id
 
     async def told(self) -> list[NoticeRow]:
-        """Every notice, oldest first."""
+        """Return every notice, oldest first."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(NoticeRow).order_by(col(NoticeRow.id))))
 
@@ -91,7 +91,7 @@ def _reading(sha256: str, state: str) -> ReadingRow:
 
 
 async def open_shelf(database: Database, key: ChannelKey) -> NoticeShelf:
-    """An empty folder of one channel."""
+    """Return an empty folder of one channel."""
     channel = await Channels(database).ensure(key)
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location=f"/srv/{channel.id}", watched=True)

@@ -65,7 +65,7 @@ class OAuthSlack:
         return f"{self.url}/api/"
 
     def new_code(self, installation: str) -> str:
-        """A code as somebody gets it who allows the installation."""
+        """Return a code as somebody gets it who allows the installation."""
         self.made += 1
         code = f"code-{self.made}-CANARY"
         self.codes[code] = installation
@@ -76,7 +76,7 @@ class OAuthSlack:
         return [one.body for one in self.calls if (one.method, one.installation) == (method, installation)]
 
     def calls_of(self, installation: str) -> list[SlackCall]:
-        """Every call with an installation's token."""
+        """Return every call with an installation's token."""
         return [one for one in self.calls if one.installation == installation]
 
     async def allow(self, request: web.Request) -> web.Response:

@@ -48,7 +48,7 @@ class ForgingProvider:
         self.key = RSAKey.generate_key(2048, {"kid": kid})
 
     def token(self, request: dict[str, str]) -> str:
-        """The ID token of whom a code was given for."""
+        """Return the ID token of whom a code was given for."""
         now = int(time.time())
         claims = {
             "iss": self.issuer,
@@ -65,7 +65,7 @@ class ForgingProvider:
         return jwt.encode({"alg": "RS256", "kid": self.key.kid}, claims, self.key)
 
     async def discover(self, request: web.Request) -> web.Response:
-        """The provider's metadata."""
+        """Return the provider's metadata."""
         self._note(request)
         known = {
             "issuer": self.issuer,
@@ -78,7 +78,7 @@ class ForgingProvider:
         return web.json_response({**known, **self.metadata})
 
     async def publish_keys(self, request: web.Request) -> web.Response:
-        """The public keys, one of them of a kind that nobody knows."""
+        """Return the public keys, one of them of a kind that nobody knows."""
         self._note(request)
         keys = KeySet([self.key, ECKey.generate_key("P-256", {"kid": "other"})]).as_dict(private=False)
         return web.json_response({"keys": [*keys["keys"], {"kty": "future", "kid": "x"}]})
@@ -94,7 +94,7 @@ class ForgingProvider:
         raise web.HTTPFound(f"{asked['redirect_uri']}?{urlencode(back)}")
 
     async def exchange(self, request: web.Request) -> web.Response:
-        """A code for an ID token, once, from the client that it was given to, with its verifier."""
+        """Return a code for an ID token, once, from the client that it was given to, with its verifier."""
         self._note(request)
         said = await request.post()
         scheme, _, name = request.headers["Authorization"].partition(" ")
@@ -126,30 +126,30 @@ class ForgingProvider:
 
 
 def unsigned(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """A token of the algorithm "none"."""
+    """Return a token of the algorithm "none"."""
     signed = jwt.encode({"alg": "RS256", "kid": provider.key.kid}, claims, provider.key)
     return f"eyJhbGciOiJub25lIn0.{signed.split('.')[1]}."
 
 
 def of_a_stranger(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """A token of another key under the id of the provider's."""
+    """Return a token of another key under the id of the provider's."""
     return jwt.encode({"alg": "RS256", "kid": provider.key.kid}, claims, RSAKey.generate_key(2048))
 
 
 def of_the_public_key(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """A token whose secret is the public key, for those who let a token choose its algorithm."""
+    """Return a token whose secret is the public key, for those who let a token choose its algorithm."""
     secret = OctKey.import_key(provider.key.as_pem(private=False).hex())
     return jwt.encode({"alg": "HS256", "kid": provider.key.kid}, claims, secret)
 
 
 def of_a_made_up_key(provider: ForgingProvider, claims: dict[str, Any]) -> str:
-    """A token of a key id that was never published."""
+    """Return a token of a key id that was never published."""
     return jwt.encode({"alg": "RS256", "kid": secrets.token_hex(4)}, claims, RSAKey.generate_key(2048))
 
 
 @asynccontextmanager
 async def serving_provider() -> AsyncIterator[ForgingProvider]:
-    """A provider on loopback until the context ends."""
+    """Yield a provider on loopback until the context ends."""
     provider = ForgingProvider()
     app = web.Application()
     app.add_routes(

@@ -53,7 +53,7 @@ class OtlpReceiver:
 
 @contextmanager
 def otlp_receiver() -> Iterator[OtlpReceiver]:
-    """A receiver on a free port of this machine."""
+    """Yield a receiver on a free port of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -25,16 +25,16 @@ class Signed:
     secret: str
 
     async def send(self, envelope: dict[str, Any]) -> int:
-        """An event; returns the status of the reply."""
+        """Return an event; returns the status of the reply."""
         return (await self._post(json.dumps(envelope), "application/json"))[0]
 
     async def click(self, payload: dict[str, Any]) -> int:
-        """An interaction; returns the status of the reply."""
+        """Return an interaction; returns the status of the reply."""
         form = urlencode({"payload": json.dumps(payload)})
         return (await self._post(form, "application/x-www-form-urlencoded"))[0]
 
     async def command(self, **fields: str) -> tuple[int, str]:
-        """A slash command; returns status and body of the reply."""
+        """Return a slash command; returns status and body of the reply."""
         return await self._post(urlencode(fields), "application/x-www-form-urlencoded")
 
     async def _post(self, body: str, content_type: str) -> tuple[int, str]:
@@ -58,7 +58,7 @@ async def deliver(send: Callable[[], Awaitable[int]]) -> None:
 
 
 def envelope(event_id: str, **event: Any) -> dict[str, Any]:
-    """An event of the workspace that the bot is installed in."""
+    """Return an event of the workspace that the bot is installed in."""
     authorization = {"enterprise_id": None, "team_id": TEAM, "user_id": BOT, "is_bot": True}
     return {
         "type": "event_callback",

@@ -60,7 +60,7 @@ class Teams:
         return web.json_response({"id": name}, status=201)
 
     def _takes(self, info: dict[str, Any], stream: str) -> bool:
-        """Whether a stream begins, goes on or ends by this."""
+        """True if a stream begins, goes on or ends by this."""
         if stream in self.ended or (self.streaming and "streamId" not in info):
             return False
         self.streaming = stream
@@ -70,7 +70,7 @@ class Teams:
         return True
 
     async def open_chat(self, request: web.Request) -> web.Response:
-        """The bot's chat with one person."""
+        """Return the bot's chat with one person."""
         asked = await request.json()
         if self.refusal:
             return web.json_response({"error": {"code": "Refused"}}, status=self.refusal)
@@ -94,7 +94,7 @@ class Teams:
 
 @asynccontextmanager
 async def running_teams() -> AsyncIterator[Teams]:
-    """The connector and the token endpoint on loopback."""
+    """Yield the connector and the token endpoint on loopback."""
     teams, app = Teams(), web.Application()
     teams.gate.set()
     conversations = "/connector/v3/conversations"

@@ -43,7 +43,7 @@ def write_cross_encoder(folder: Path, words: Sequence[str], *, classes: int = 1)
 
 
 def _model(classes: int) -> bytes:
-    """Each question word counts once when it equals a word of the passage; padding never counts."""
+    """Return each question word counts once when it equals a word of the passage; padding never counts."""
     nodes = [
         node("Cast", ["attention_mask"], "seen", to=FLOAT),
         node("Cast", ["token_type_ids"], "second"),

@@ -37,7 +37,7 @@ def write_embedder(folder: Path, meanings: Sequence[str]) -> Path:
 
 
 def _model(rows: Sequence[int]) -> bytes:
-    """Each piece's state is the vector of its meaning; an unknown word adds a little of its own."""
+    """Return each piece's state is the vector of its meaning; an unknown word adds a little of its own."""
     states = np.eye(DIMENSIONS, dtype=np.float32)[list(rows)]
     states[0] *= 0.1
     nodes = [

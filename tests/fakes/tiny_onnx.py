@@ -57,12 +57,12 @@ def _value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
 
 
 def _number(field: int, value: int) -> bytes:
-    """A field of a protocol buffer that holds a whole number."""
+    """Return a field of a protocol buffer that holds a whole number."""
     return _varint(field << 3) + _varint(value)
 
 
 def _part(field: int, data: bytes) -> bytes:
-    """A field of a protocol buffer that holds bytes."""
+    """Return a field of a protocol buffer that holds bytes."""
     return _varint(field << 3 | 2) + _varint(len(data)) + data
 
 

@@ -64,12 +64,12 @@ DONE = {"generation": "test", "rung": "full", "state": "done"}
 
 
 def console_of(client: TestClient) -> str:
-    """The address that opens the console in a browser, as ``serve`` prints it."""
+    """Return the address that opens the console in a browser, as ``serve`` prints it."""
     return console_address(str(client.make_url("")).rstrip("/"), CONSOLE_SECRET)
 
 
 def make_pdf(pages: Sequence[Sequence[str]], labels: str = "") -> bytes:
-    """A PDF whose lines of Courier stand at known places: from LEFT, TOP downwards, LEADING apart."""
+    """Return a PDF whose lines of Courier stand at known places: from LEFT, TOP downwards, LEADING apart."""
     objects = [f"<</Type/Catalog/Pages 2 0 R{labels}>>", "", "<</Type/Font/Subtype/Type1/BaseFont/Courier>>"]
     for lines in pages:
         shown = " ".join(f"({line}) Tj 0 -{LEADING} Td" for line in lines)
@@ -134,7 +134,7 @@ class ScriptedAnswering:
         self.may_end.set()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The scripted answer, or "not found" for a question that nobody wrote one for."""
+        """Return the scripted answer, or "not found" for a question that nobody wrote one for."""
         self.asked.append(question)
         scripted = self.answers.get(
             question.text, Answer(AnswerState.NOT_FOUND, "That is not in your documents.")
@@ -149,7 +149,7 @@ class ScriptedAnswering:
         return scripted
 
     async def trace(self, question: Question) -> QuestionRecord:
-        """The scripted answer, of which nothing else is known."""
+        """Return the scripted answer, of which nothing else is known."""
         return QuestionRecord(question, await self.answer(question), Trace(8))
 
 
@@ -209,7 +209,7 @@ class House:
         return PageImages(self.blobs, self.renderer, megabytes * 1024 * 1024)
 
     async def channel(self, name: str) -> Channel:
-        """A local channel."""
+        """Return a local channel."""
         return await self.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def shelve(
@@ -258,7 +258,7 @@ class House:
         return record
 
     def answer(self, text: str, *cited: tuple[Channel, CitationRecord, str, str]) -> Answer:
-        """A grounded answer; each cited: (channel, citation, title, file)."""
+        """Return a grounded answer; each cited: (channel, citation, title, file)."""
         citations = tuple(
             Citation(
                 number,

@@ -178,7 +178,7 @@ LAYOUTS: tuple[Callable[[Text], str], ...] = (
 
 
 def whole_page(layout: Callable[[Text], str], text: Text) -> str:
-    """A page as a server sends it."""
+    """Return a page as a server sends it."""
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{text.title} - Example Council</title></head>"
         f"<body>{layout(text)}</body></html>"

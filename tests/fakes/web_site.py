@@ -34,7 +34,7 @@ class WebSite:
         return f"http://{host}:{self.port}{path}"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """The page of a path."""
+        """Return the page of a path."""
         self.asked.append(request)
         self._running += 1
         self.at_once = max(self.at_once, self._running)
@@ -53,13 +53,13 @@ class WebSite:
 
 
 def html(text: str, **options: Any) -> web.Response:
-    """A page of HTML."""
+    """Return a page of HTML."""
     return web.Response(text=text, content_type="text/html", **options)
 
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[WebSite]:
-    """A site on a free port of this machine."""
+    """Yield a site on a free port of this machine."""
     site = WebSite()
     runner = web.ServerRunner(web.Server(site.answer), access_log=None, shutdown_timeout=0.1)
     await runner.setup()

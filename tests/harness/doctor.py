@@ -31,7 +31,7 @@ class Doctor:
     patch: pytest.MonkeyPatch
 
     async def look(self, *lines: str, **settings: str) -> list[CheckResult]:
-        """The lines of these names, with more settings."""
+        """Return the lines of these names, with more settings."""
         for name, value in settings.items():
             self.patch.setenv(name, value)
         results = list(await examine_installation(lines))
@@ -39,7 +39,7 @@ class Doctor:
         return results
 
     async def fault(self, line: str, **settings: str) -> CheckResult:
-        """The one line of this name, which is not well."""
+        """Return the one line of this name, which is not well."""
         (result,) = [one for one in await self.look(line, **settings) if one.name == line]
         assert result.state is not CheckState.OK, result
         assert result.mend

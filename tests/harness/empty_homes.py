@@ -30,7 +30,7 @@ def make_sqlite(home: Path) -> str:
 
 @cache
 def _migrated() -> bytes:
-    """The file that this process's homes begin with."""
+    """Return the file that this process's homes begin with."""
     with tempfile.TemporaryDirectory() as folder:
         migrate(f"sqlite:///{folder}/footnote.db")
         return (Path(folder) / "footnote.db").read_bytes()

@@ -81,7 +81,7 @@ def _run_and_tell(connection: socket.socket) -> None:
 
 
 def _run(job: dict[str, Any], files: Sequence[int]) -> int:
-    """The program in a session of its own, with its environment and its standard files."""
+    """Return the program in a session of its own, with its environment and its standard files."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, file in enumerate(files):
@@ -115,7 +115,7 @@ def _standard_streams() -> tuple[TextIO, TextIO, TextIO]:
 
 
 def _run_life(name: str, arguments: list[str]) -> int:
-    """A program of the soak tests; what it imports, only they need."""
+    """Return a program of the soak tests; what it imports, only they need."""
     status: int = getattr(importlib.import_module("tools.soak.rounds.life"), name)(arguments)
     return status
 

@@ -98,7 +98,7 @@ class Fork:
         self._stdin = None
 
     def _line(self) -> bytes:
-        """The server tells two: the process's number and, later, how it ended."""
+        """Return the server tells two: the process's number and, later, how it ended."""
         line = b""
         while not line.endswith(b"\n"):
             letter = self._connection.recv(1)

@@ -140,7 +140,7 @@ class Siege:
         await self.home.until_found(CHANNEL, f"{word} ground", name, seconds=PATIENCE)
 
     async def _ended(self, files: int) -> dict[int, DocumentStatus]:
-        """The documents by the number in their names, once all have ended somehow, or patience has."""
+        """Return the documents by the number in their names, once all have ended somehow, or patience has."""
         ended, end = -1, time.monotonic()
         while True:
             listed = await self.home.documents(CHANNEL)

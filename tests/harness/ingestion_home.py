@@ -115,7 +115,7 @@ class Home:
         return made
 
     async def serve(self, **settings: Any) -> Ingestion:
-        """An ingestion that watches the inbox."""
+        """Return an ingestion that watches the inbox."""
         started = self.ingestion(**settings)
         await started.start(self.inbox)
         return started
@@ -140,7 +140,7 @@ class Home:
         await arrivals.store(folder, [Arrival(file, look, sha256, len(data), keep)], None)
 
     async def channel(self, name: str) -> Channel:
-        """A local channel."""
+        """Return a local channel."""
         return await self.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def ingest(
@@ -165,7 +165,7 @@ class Home:
         return {one.file: one for one in await self.catalog.documents(where.id)}
 
     async def rows(self, table: Any) -> list[Any]:
-        """All rows of a table."""
+        """Return all rows of a table."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(table)))
 
@@ -203,7 +203,7 @@ class Home:
 
 @asynccontextmanager
 async def open_home(path: Path, embedder: Embedder, index: Index) -> AsyncIterator[Home]:
-    """A fresh home on SQLite and an open index, which is closed with it."""
+    """Yield a fresh home on SQLite and an open index, which is closed with it."""
     faulty = FaultyIndex(index)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(faulty))

@@ -83,11 +83,11 @@ class LastingPdf(PdfProcess):
 
 @cache
 def lasting_side() -> LastingSide:
-    """The one of this test process."""
+    """Return the one of this test process."""
     return LastingSide()
 
 
 @cache
 def lasting_forks(kind: str) -> LastingForks:
-    """The one of a kind of this test process."""
+    """Return the one of a kind of this test process."""
     return LastingForks(kind)

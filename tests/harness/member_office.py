@@ -79,7 +79,7 @@ class Room:
         return pdf(text)
 
     def is_in(self, said: str) -> bool:
-        """Whether something shows any of its secrets."""
+        """True if something shows any of its secrets."""
         return any(one.casefold() in said.casefold() for one in self.secrets)
 
 
@@ -238,7 +238,7 @@ class MemberOffice:
 
 
 def _block_of(blocks: list[dict[str, Any]], action: str) -> dict[str, Any]:
-    """The block that holds a button."""
+    """Return the block that holds a button."""
     return next(
         block for block in blocks if any(one.get("action_id") == action for one in block.get("elements", ()))
     )
@@ -253,7 +253,7 @@ async def make_home(path: Path) -> None:
 
 @asynccontextmanager
 async def open_office(path: Path) -> AsyncIterator[MemberOffice]:
-    """An office on the home at ``path``."""
+    """Yield an office on the home at ``path``."""
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(
             serve_members(MemberSlack({}, {one.id: one.name for one in ROOMS}))

@@ -56,7 +56,7 @@ class Answers:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer."""
+        """Return the answer."""
         await self.gate.wait()
         return Answer(AnswerState.GROUNDED, f"For {question.channel.tenant}.")
 
@@ -158,7 +158,7 @@ class House(Outside):
         return [(row.state, row.reason) for row in rows]
 
     async def until_ended(self, count: int) -> list[tuple[str, str | None]]:
-        """The same, once so many questions are done or given up."""
+        """Return the same, once so many questions are done or given up."""
 
         async def look() -> list[tuple[str, str | None]] | None:
             states = await self.states()
@@ -193,7 +193,7 @@ def oauth_settings(api_url: str, url: str, **others: Any) -> BotSettings:
 
 @asynccontextmanager
 async def open_house(slack: OAuthSlack, home: Path) -> AsyncIterator[House]:
-    """The app on a fresh home, while it runs."""
+    """Yield the app on a fresh home, while it runs."""
     make_sqlite(home)
     async with AsyncExitStack() as stack:
         stores = await stack.enter_async_context(open_stores(StorageSettings(home=home)))

@@ -17,14 +17,14 @@ def children(pid: int | None, *words: str) -> list[int]:
 
 
 def descendants(pid: int | None) -> Iterator[int]:
-    """Every process below one, the deepest first."""
+    """Yield every process below one, the deepest first."""
     for child in children(pid):
         yield from descendants(child)
         yield child
 
 
 def command(pid: int) -> list[str]:
-    """The words that a process was started with; none when it ended."""
+    """Return the words that a process was started with; none when it ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
     return []
@@ -41,7 +41,7 @@ def status(pid: int | str) -> dict[str, str]:
 
 
 def is_running(pid: int | None) -> bool:
-    """Whether it is there, and does not only wait to be counted."""
+    """True if it is there, and does not only wait to be counted."""
     try:
         return not status(str(pid))["State"].startswith("Z")
     except OSError:

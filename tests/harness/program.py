@@ -50,7 +50,7 @@ class Program:
 
     @property
     def has_greeted(self) -> bool:
-        """Whether ``serve`` has printed where to ask, and the last line of its first words."""
+        """True if ``serve`` has printed where to ask, and the last line of its first words."""
         return "\nEngines " in self.log
 
     @property

@@ -46,7 +46,7 @@ class StubbornReader:
 
 
 def generations(home: Home) -> Generations:
-    """The generations that this home's ingestions want."""
+    """Return the generations that this home's ingestions want."""
     return home.ingestion(stop_at="quick").generations
 
 

@@ -110,7 +110,7 @@ async def visit_refusals(page: Page, source: str, pictures: Path) -> None:
 
 
 async def source_of(program: Program) -> str:
-    """The link of an answer's first source."""
+    """Return the link of an answer's first source."""
     answered = json.loads(await program.ask_console("it", QUESTION))
     return f"{program.url}{answered['citations'][0]['view']}"
 

@@ -205,13 +205,13 @@ def document(program: Program, file: str) -> dict[str, Any]:
 
 
 async def has_status(session: aiohttp.ClientSession, url: str, status: int) -> bool:
-    """Whether a link is answered so."""
+    """True if a link is answered so."""
     async with session.get(url) as page:
         return page.status == status
 
 
 async def until_changed(program: Program, before: dict[str, Any]) -> dict[str, Any]:
-    """The document once another version of it answers."""
+    """Return the document once another version of it answers."""
 
     async def changed() -> dict[str, Any] | None:
         now = await asyncio.to_thread(document, program, before["file"])

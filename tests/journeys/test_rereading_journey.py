@@ -50,7 +50,7 @@ def choose(program: Program, url: str, model: str, dimensions: int, key: str = "
 
 
 async def live_spaces(program: Program) -> list[str | None]:
-    """The space of each publication that answers."""
+    """Return the space of each publication that answers."""
     query = (
         select(col(ReadingRow.space))
         .join(PublicationRow, col(PublicationRow.reading_id) == ReadingRow.id)
@@ -70,7 +70,7 @@ async def kept_vectors(program: Program) -> int:
 
 
 async def ask(program: Program) -> dict[str, Any]:
-    """The question, asked by another command; it must be answered rightly whatever goes on."""
+    """Return the question, asked by another command; it must be answered rightly whatever goes on."""
     answer = await asyncio.to_thread(program.ask, QUESTION, "it")
     assert answer["state"] == "passages", answer
     assert "2:00 AM" in answer["text"]
@@ -88,7 +88,7 @@ async def asking_until(program: Program, is_so: Callable[[], Awaitable[bool]]) -
 
 
 async def begin(program: Program, sop: Path) -> str:
-    """A home that answers in the bundled embedder's space; returns that space."""
+    """Return a home that answers in the bundled embedder's space; returns that space."""
     program.drop("it", sop)
     for number, manual in enumerate(MANUALS):
         program.drop("it", manual, f"manual-{number}.pdf")

@@ -84,7 +84,7 @@ def program(with_page: Callable[[str, str, str], Program]) -> Program:
 
 
 async def ask(program: Program, *questions: str) -> list[dict[str, Any]]:
-    """The answers of the channel to several questions."""
+    """Return the answers of the channel to several questions."""
     file = program.home / "questions.jsonl"
     file.write_text("".join(json.dumps({"question": one, "channel": "hr"}) + "\n" for one in questions))
     asked = await asyncio.to_thread(program.run, "ask", "--questions", str(file), "--json")

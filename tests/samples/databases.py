@@ -18,7 +18,7 @@ async def keep(database: Database, name: str, value: str = "", *, exclusive: boo
 
 
 async def names_in(database: Database) -> set[str]:
-    """The names of all rows."""
+    """Return the names of all rows."""
     async with database.snapshot() as session:
         return set((await session.scalars(select(FactRow.name))).all())
 
@@ -45,7 +45,7 @@ print(*[os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(int(count))], fil
 
 
 async def run_at_once(count: int, program: str, *arguments: str) -> list[str]:
-    """The lines, each of one ``os.write``, of processes that begin at the same moment.
+    """Return the lines, each of one ``os.write``, of processes that begin at the same moment.
 
     Each is a fork of one that has imported what they need, and is told its number as the last argument.
     """

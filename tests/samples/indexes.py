@@ -14,7 +14,7 @@ SPACE = "onnx_0123456789abcdef"
 
 
 def new_tenant() -> TenantName:
-    """A tenant that no other test uses."""
+    """Return a tenant that no other test uses."""
     return ChannelKey(Platform.LOCAL, "", str(uuid4())).tenant
 
 
@@ -44,7 +44,7 @@ def chunk(
 
 
 def axis(direction: int, dimensions: int = 8) -> list[float]:
-    """A unit vector along one axis."""
+    """Return a unit vector along one axis."""
     return [float(place == direction) for place in range(dimensions)]
 
 

@@ -201,7 +201,7 @@ def make_foreign(folder: Path) -> None:
 
 
 def raw_pdf(objects: list[bytes]) -> bytes:
-    """A PDF of these objects, the first of which is the catalog; readers mend its missing table."""
+    """Return a PDF of these objects, the first of which is the catalog; readers mend its missing table."""
     body = b"".join(b"%d 0 obj\n%b\nendobj\n" % (number, one) for number, one in enumerate(objects, start=1))
     return b"%PDF-1.7\n" + body + b"trailer\n<</Root 1 0 R>>\n%%EOF\n"
 

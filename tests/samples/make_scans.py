@@ -53,7 +53,7 @@ def scan(folder: Path, name: str, source: pymupdf.Page, angle: float) -> list[li
 
 
 def two_columns() -> pymupdf.Page:
-    """A title over two columns of the same length."""
+    """Return a title over two columns of the same length."""
     document = pymupdf.open()
     page = document.new_page(width=595, height=842)
     page.insert_text((60, 70), "Rules for restores and for those who make them", fontsize=18)

@@ -10,7 +10,7 @@ DPI = 150
 
 
 def picture_pdf(*pages: str) -> bytes:
-    """A PDF of pictures of these texts, each under a black bar; not a letter of them is text."""
+    """Return a PDF of pictures of these texts, each under a black bar; not a letter of them is text."""
     font = ImageFont.load_default(size=32)
     pictures = []
     for text in pages:

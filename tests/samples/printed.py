@@ -14,7 +14,7 @@ Row = tuple[str, float, bool]
 
 
 def read_pdf(pages: Sequence[Sequence[Row]], title: str = "") -> ReadPdf:
-    """A reading of these lines, each on a baseline of its own."""
+    """Return a reading of these lines, each on a baseline of its own."""
     made = [make_page(number, rows) for number, rows in enumerate(pages, start=1)]
     return ReadPdf(title, tuple(page for page, _ in made), tuple(lines for _, lines in made), 0, False)
 

@@ -51,7 +51,7 @@ class World:
         self.echo = Echo()
 
     def worker(self, lease_seconds: float = LEASE) -> Conversation:
-        """A worker that is not running yet."""
+        """Return a worker that is not running yet."""
         messengers: dict[Platform, Any] = {Platform.SLACK: self.chat}
         return Conversation(
             self.inbox,
@@ -64,7 +64,7 @@ class World:
         )
 
     async def is_answered(self) -> bool:
-        """Whether the question is done."""
+        """True if the question is done."""
         async with self.database.snapshot() as session:
             return (await session.scalars(select(InboxRow.state))).all() == ["done"]
 
@@ -78,7 +78,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 def message() -> IncomingMessage:
-    """A question in a channel."""
+    """Return a question in a channel."""
     key = ChannelKey(Platform.SLACK, "T1ABC", "C1ABC")
     return IncomingMessage(key, "general", "e1", "m1", "17.1", "When?", {"event": "e1"})
 

@@ -61,7 +61,7 @@ async def test_half_sent_requests_stop_nobody(tmp_path: Path) -> None:
 
 
 async def all_ended(readers: list[asyncio.StreamReader]) -> bool:
-    """Whether the server has closed every one of them."""
+    """True if the server has closed every one of them."""
     return all(one.at_eof() or one.exception() for one in readers)
 
 

@@ -73,7 +73,7 @@ class Office:
             return response.status
 
     async def send_all(self) -> list[int]:
-        """All questions at once."""
+        """Return all questions at once."""
         return await asyncio.gather(*map(self.send, range(QUESTIONS)))
 
     @contextmanager
@@ -93,12 +93,12 @@ class Office:
             return [row.state for row in await session.scalars(select(InboxRow))]
 
     async def all_are_answered(self) -> bool:
-        """Whether each was kept, and has its answer."""
+        """True if each was kept, and has its answer."""
         return await self.states() == ["done"] * QUESTIONS
 
 
 def slack_event(number: int) -> Json:
-    """A mention in a channel."""
+    """Return a mention in a channel."""
     authorization = {"team_id": "T0ACME001", "user_id": "U0FOOT001", "is_enterprise_install": False}
     text = f"<@U0FOOT001> question {number}?"
     said = {"type": "app_mention", "channel": "C0ITOPS01", "user": "U0ALICE01", "text": text}
@@ -112,14 +112,14 @@ def slack_event(number: int) -> Json:
 
 
 def teams_activity(number: int) -> Json:
-    """A message in a personal chat."""
+    """Return a message in a personal chat."""
     conversation = {"id": "a:1", "conversationType": "personal", "tenantId": "t"}
     said = {"type": "message", "id": str(number), "text": f"question {number}?", "from": {"id": "29:ann"}}
     return said | {"conversation": conversation, "serviceUrl": "http://127.0.0.1:9/", "channelId": "msteams"}
 
 
 def signature(body: bytes) -> dict[str, str]:
-    """The headers by which Slack proves that it sent a body."""
+    """Return the headers by which Slack proves that it sent a body."""
     stamp = str(int(time.time()))
     digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}

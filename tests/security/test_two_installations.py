@@ -218,7 +218,7 @@ async def library_is_asked(world: World, place: Place) -> str:
 
 
 async def library_is_offered(world: World, place: Place) -> str:
-    """The questions that a direct chat begins with; Slack alone shows some."""
+    """Return the questions that a direct chat begins with; Slack alone shows some."""
     if place.direct.platform is not Platform.SLACK:
         return ""
     return str(await world.overviews.direct_questions(place.direct.platform, place.direct.installation))
@@ -254,12 +254,12 @@ async def tried(world: World, place: Place) -> str:
 
 
 async def domains(world: World, place: Place) -> str:
-    """The approved sites that a question may open."""
+    """Return the approved sites that a question may open."""
     return str((await world.sources.current()).of(place.channel))
 
 
 async def cited_page(world: World, place: Place) -> str:
-    """A page, where it may be cited."""
+    """Return a page, where it may be cited."""
     search = WebSearch(world.sources, world.pages, WebPageIndex(world.pages, "space"))
     return PAGE if await search.approves(place.channel, [PAGE]) else ""
 
@@ -284,7 +284,7 @@ async def gaps(world: World, place: Place) -> str:
 
 
 async def quality(world: World, place: Place) -> str:
-    """The canary, where its question counts."""
+    """Return the canary, where its question counts."""
     return CANARY if (await channel_quality(world.records, place.channel.id)).questions else ""
 
 
@@ -301,7 +301,7 @@ async def recalled(world: World, place: Place) -> str:
 
 
 async def asked_last(world: World, place: Place) -> str:
-    """The last questions of a person of this id, among the channels that their platform names."""
+    """Return the last questions of a person of this id, among the channels that their platform names."""
     return str(await Inbox(world.database).recent_of(PERSON, {place.channel.tenant}, 9))
 
 
@@ -311,7 +311,7 @@ async def folders_in_channel(world: World, place: Place) -> str:
 
 
 async def folders_in_direct_chat(world: World, place: Place) -> str:
-    """The same in the admin's direct chat."""
+    """Return the same in the admin's direct chat."""
     return await world.say(place, place.direct, "status of the folders", place.asker)
 
 
@@ -322,7 +322,7 @@ async def admin_of_the_first(world: World, place: Place) -> str:
 
 
 async def uploads(world: World, place: Place) -> str:
-    """The files that people uploaded in a channel, which commands there find by name."""
+    """Return the files that people uploaded in a channel, which commands there find by name."""
     return str(await world.uploads.of_channel(place.channel.id))
 
 

@@ -20,7 +20,7 @@ class Sites(BaseModel):
 
 
 def read_sites(data: bytes) -> list[str]:
-    """The addresses in a file; none when it is not there."""
+    """Return the addresses in a file; none when it is not there."""
     return read_file("sites.toml", data, Sites)[0].urls if data else []
 
 

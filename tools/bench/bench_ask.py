@@ -44,7 +44,7 @@ Row = Callable[[], Coroutine[Any, Any, list[Figure]]]
 
 
 def rows(scale: int) -> dict[str, Row]:
-    """Every part of the benchmark by its name."""
+    """Return every part of the benchmark by its name."""
     return {
         "embedded": partial(bench_channel, "embedded index", None, CHUNKS // scale),
         "weaviate": partial(bench_channel, "Weaviate", "embedded", CHUNKS // scale),
@@ -58,13 +58,13 @@ def rows(scale: int) -> dict[str, Row]:
 
 
 async def bench_page_views(pages: int) -> list[Figure]:
-    """A document's pages, searched and turned."""
+    """Return a document's pages, searched and turned."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         return await bench_viewer(Path(work), pages)
 
 
 async def bench_page_store(pages: int) -> list[Figure]:
-    """A document's pages, on machines that share a store."""
+    """Return a document's pages, on machines that share a store."""
     with tempfile.TemporaryDirectory(prefix="footnote-bench-ask-", dir=CACHE) as work:
         return await bench_stored_pages(Path(work), pages)
 

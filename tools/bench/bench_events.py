@@ -64,7 +64,7 @@ ANSWER_SECONDS = 1800
 
 @asynccontextmanager
 async def served(routes: list[web.RouteDef]) -> AsyncIterator[str]:
-    """An application on a free port; gives its URL."""
+    """Yield an application on a free port; gives its URL."""
     app = web.Application()
     app.add_routes(routes)
     runner, port = web.AppRunner(app, access_log=None), free_port()
@@ -141,12 +141,12 @@ def spread(number: int) -> tuple[str, str]:
 
 
 def flooded_channel(number: int) -> tuple[str, str]:
-    """The channel that floods, with fifty people in it."""
+    """Return the channel that floods, with fifty people in it."""
     return FLOODED, f"U{number % 50}ASKER01"
 
 
 def other_channel(number: int) -> tuple[str, str]:
-    """The channel that asks meanwhile."""
+    """Return the channel that asks meanwhile."""
     return OTHER, "U0OTHER01"
 
 

@@ -29,7 +29,7 @@ QUICK_SCALE = 10
 
 
 def rows(scale: int) -> dict[str, Callable[[Path], list[Figure]]]:
-    """Every part of the benchmark by its name."""
+    """Return every part of the benchmark by its name."""
     return {
         "scan": bench_scan,
         "read": bench_read,

@@ -67,7 +67,7 @@ def _measure(corpus: Path, work: Path, shown: str | None) -> list[bool]:
 
 
 def _words(labels: Labels, files: Files) -> Words:
-    """The words of the pages whose text is labelled: that of the others may lie in pictures."""
+    """Return the words of the pages whose text is labelled: that of the others may lie in pictures."""
     kinds = (*((name, kinds["headings"]) for name, kinds in labels.headings.items()), *labels.order.items())
     numbers: dict[str, set[int]] = {}
     for name, pages in kinds:

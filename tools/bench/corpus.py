@@ -42,7 +42,7 @@ class Prose:
         self._word = "the"
 
     def sentence(self, least: int = 8, most: int = 26) -> str:
-        """A sentence; every fourth one names a code, an amount or a clause."""
+        """Return a sentence; every fourth one names a code, an amount or a clause."""
         chance = self._chance
         words = [self._next() for _ in range(chance.randint(least, most))]
         if chance.random() < 0.25:
@@ -54,11 +54,11 @@ class Prose:
         return " ".join(self.sentence() for _ in range(self._chance.randint(3, 6)))
 
     def heading(self) -> str:
-        """A few words without a full stop."""
+        """Return a few words without a full stop."""
         return self.sentence(2, 5).rstrip(".")
 
     def cells(self) -> str:
-        """A row of a table."""
+        """Return a row of a table."""
         chance = self._chance
         return f"{self._next()} {self._next()}   {chance.randint(1, 9999):,}   {chance.random() * 100:.1f} %"
 
@@ -98,7 +98,7 @@ def _followers() -> dict[str, tuple[list[str], list[int]]]:
 
 
 def make_pdf(seed: int, pages: int) -> bytes:
-    """A PDF of so many pages; the same numbers always give the same bytes."""
+    """Return a PDF of so many pages; the same numbers always give the same bytes."""
     prose = Prose(seed)
     lines = _lines(prose)
     return _file([_content(_page(lines, prose, number)) for number in range(1, pages + 1)])
@@ -117,7 +117,7 @@ def _page(lines: Iterator[Line], prose: Prose, number: int) -> list[Line]:
 
 
 def _lines(prose: Prose) -> Iterator[Line]:
-    """The running text: numbered sections, paragraphs, lists and tables."""
+    """Yield the running text: numbered sections, paragraphs, lists and tables."""
     section = 0
     while True:
         kind = prose.kind()
@@ -146,7 +146,7 @@ def _wrapped(text: str, indent: int) -> Iterator[Line]:
 
 
 def _content(lines: list[Line]) -> bytes:
-    """The page's drawing commands."""
+    """Return the page's drawing commands."""
     drawn, y = [], 800.0
     for line in lines:
         y -= line.size * 1.42

@@ -26,7 +26,7 @@ VERDICTS = {True: "pass", False: "FAIL", None: ""}
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """The figures as lines of a Markdown table."""
+    """Return the figures as lines of a Markdown table."""
     return markdown([HEAD, *((*astuple(figure)[:-1], VERDICTS[figure.is_met]) for figure in figures)])
 
 

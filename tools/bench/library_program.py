@@ -65,7 +65,7 @@ def read_layout(path: str, pages: Sequence[int]) -> dict[str, Any]:
 
 
 def _text(box: Any) -> str:
-    """The text of a box, a table's row by row."""
+    """Return the text of a box, a table's row by row."""
     if box.table:
         return "\n".join(_spaced(row) for row in box.table["extract"])
     return "\n".join(_line(line["spans"]) for line in box.textlines or ())
@@ -85,7 +85,7 @@ def _spaced(cells: Iterable[str | None]) -> str:
 
 
 def read_words(path: str, pages: Sequence[int]) -> dict[str, Any]:
-    """The words of each page with their boxes as displayed.
+    """Return the words of each page with their boxes as displayed.
 
     /ActualText is not asked: an empty one in the file takes words away that anybody can see.
     """
@@ -104,7 +104,7 @@ def read_words(path: str, pages: Sequence[int]) -> dict[str, Any]:
 
 
 def _fractions(page: Any, box: Sequence[float]) -> list[float]:
-    """A box as fractions of the displayed page."""
+    """Return a box as fractions of the displayed page."""
     width, height = page.rect.width, page.rect.height
     return [box[0] / width, box[1] / height, box[2] / width, box[3] / height]
 

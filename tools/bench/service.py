@@ -96,7 +96,7 @@ class Service:
 
 @contextmanager
 def serving(home: Path, **settings: str) -> Iterator[Service]:
-    """A service that is ready, with these settings."""
+    """Yield a service that is ready, with these settings."""
     weaviate = {name: value for name, value in os.environ.items() if name == "WEAVIATE_URL" and value}
     program = Program(home, {"FOOTNOTE_CONSOLE": "true", **weaviate, **settings})
     process = program.start()

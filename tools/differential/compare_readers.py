@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def page_table(pages: Sequence[ComparedPage]) -> str:
-    """A line for each page that differs in a number or a word, and one of sums."""
+    """Return a line for each page that differs in a number or a word, and one of sums."""
     differing = [one for one in pages if one.found.numbers or one.found.words]
     rows = [(one.name, str(one.page.number), *_figures([one])) for one in differing]
     return markdown([HEAD, *rows, ("all", str(len(pages)), *_figures(pages))])

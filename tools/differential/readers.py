@@ -53,7 +53,7 @@ async def compare_files(files: Mapping[str, Path]) -> list[ComparedPage]:
 
 
 def _read_others(path: Path) -> list[list[str]]:
-    """The pages' texts by each of the other readers that can read this file."""
+    """Return the pages' texts by each of the other readers that can read this file."""
     readings = []
     for read in (read_pdfium, *([read_poppler] if has_poppler() else [])):
         try:

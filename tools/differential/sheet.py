@@ -74,7 +74,7 @@ class PagePicture:
         self._page = page
 
     def crop(self, difference: Difference) -> Image.Image | None:
-        """The surroundings of a token, best where only one side has it; None if it is not found."""
+        """Return the surroundings of a token, best where only one side has it; None if it is not found."""
         own, theirs = self._own_places(difference.token), self._their_places(difference.token)
         here, there = (own, theirs) if difference.kind is Kind.ALONE else (theirs, own)
         lonely = [box for box in here if not any(_overlap(box, other) for other in there)]

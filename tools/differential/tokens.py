@@ -58,7 +58,7 @@ def printed(text: str) -> str:
 
 
 def flat(text: str) -> str:
-    """The same with raised characters level: ``10^5`` and ``10⁵`` are ``105``."""
+    """Return the same with raised characters level: ``10^5`` and ``10⁵`` are ``105``."""
     level = DASH.sub("-", unicodedata.normalize("NFKC", text))
     return level.replace("^", "").replace("\u2044", "/")
 

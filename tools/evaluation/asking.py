@@ -33,7 +33,7 @@ class Asked:
 
 
 def in_collections(questions: Iterable[Golden]) -> list[Asked]:
-    """Every question where its whole collection is."""
+    """Return every question where its whole collection is."""
     return [Asked(one, one.collection, one.needs) for one in questions]
 
 
@@ -79,7 +79,7 @@ class Home:
         self._run("ingest", str(self._folder / "root"), "--wait", "full", output=sys.stderr.fileno())
 
     def ask(self, asked: Sequence[Asked], **settings: str) -> list[Reply]:
-        """The reply to each question, in order; ``settings`` override those of the home.
+        """Return the reply to each question, in order; ``settings`` override those of the home.
 
         Raises:
             RuntimeError: a question ended in a failure: nothing would be measured.
@@ -123,7 +123,7 @@ class Home:
 
 
 def _lines(asked: Asked) -> list[dict[str, Any]]:
-    """A question after the turns before it, all of one thread that no earlier run has spoken in."""
+    """Return a question after the turns before it, all of one thread that no earlier run has spoken in."""
     place = {"channel": asked.channel, "thread": uuid4().hex}
     earlier = [{"id": None, "question": turn, **place} for turn, _ in asked.golden.history]
     return [*earlier, {"id": asked.golden.id, "question": asked.golden.text, **place}]

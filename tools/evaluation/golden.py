@@ -64,17 +64,17 @@ class Golden:
 
     @property
     def is_answerable(self) -> bool:
-        """Whether a document says it."""
+        """True if a document says it."""
         return bool(self.needs)
 
     def within(self, document: str) -> tuple[frozenset[Page], ...]:
-        """The needs as far as one document answers them; empty unless it answers all."""
+        """Return the needs as far as one document answers them; empty unless it answers all."""
         needs = tuple(frozenset(page for page in need if page[0] == document) for need in self.needs)
         return needs if all(needs) else ()
 
 
 def load_questions(folder: Path = QUESTIONS) -> list[Golden]:
-    """Every question, in the files' order."""
+    """Return every question, in the files' order."""
     return read_questions(sorted(folder.glob("*.jsonl")))
 
 

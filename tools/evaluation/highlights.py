@@ -59,7 +59,7 @@ def count_highlights(marks: Iterable[Mark], files: Mapping[str, Path]) -> Highli
 
 @cache
 def page_words(file: Path, page: int) -> tuple[WordBox, ...]:
-    """The words printed on a page."""
+    """Return the words printed on a page."""
     with pymupdf.open(file) as document:
         return tuple(_words(document[page - 1]))
 

@@ -98,7 +98,7 @@ def right_shown(results: Sequence[Result]) -> float:
 
 
 def right_linked(results: Sequence[Result]) -> float:
-    """The same, where the page that a plain no links counts, too."""
+    """Return the same, where the page that a plain no links counts, too."""
     return share(not one.acceptable.isdisjoint(one.reply.offered) for one in answerable(results))
 
 

@@ -78,7 +78,7 @@ async def outcome_of(row: Row, *, is_borne_out: bool) -> str:
 
 
 def _evidence(one: Row) -> Evidence:
-    """A passage as a model was given it, without its page markers."""
+    """Return a passage as a model was given it, without its page markers."""
     text, starts = "", list[tuple[int, int]]()
     found = list(_MARKER.finditer(one["text"]))
     for marker, following in zip_longest(found, found[1:]):

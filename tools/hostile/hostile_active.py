@@ -99,7 +99,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def locked(user: bytes, owner: bytes, *, permissions: int = -4) -> bytes:
-    """A page under the standard lock of PDF 1.1 (40 bits): PDF 32000-1, 7.6.3, algorithms 1 to 4."""
+    """Return a page under the standard lock of PDF 1.1 (40 bits): PDF 32000-1, 7.6.3, algorithms 1 to 4."""
     name = b"0123456789abcdef"
     kept = _scrambled(_digest((owner + PAD)[:32])[:5], (user + PAD)[:32])
     limits = (permissions & 0xFFFFFFFF).to_bytes(4, "little")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def bases() -> tuple[bytes, ...]:
-    """The files, always the same bytes in the same order."""
+    """Return the files, always the same bytes in the same order."""
     real = [
         *sorted((ROOT / "bot" / "cli" / "setup" / "samples").glob("*.pdf")),
         *sorted((ROOT / "tests" / "pdfs").glob("*.pdf")),

@@ -53,7 +53,7 @@ def _spaces(head: bytes, megabytes: int) -> bytes:
 
 
 def _packed(data: bytes, times: int) -> bytes:
-    """A file whose content was deflated so often."""
+    """Return a file whose content was deflated so often."""
     draft = Draft()
     head = b"<</Length %d/Filter[%b]>>" % (len(data), b"/FlateDecode" * times)
     content = draft.add(head + b"\nstream\n" + data + b"\nendstream")
@@ -82,13 +82,13 @@ def _objects(rng: Random) -> bytes:
 
 
 def _claimed_objects(rng: Random) -> bytes:
-    """A table that claims more objects than there are numbers."""
+    """Return a table that claims more objects than there are numbers."""
     claimed = str(rng.choice([2**31 - 1, 2**31, 10**12, 8_388_607, 8_388_609])).encode()
     return one_page(text("Claims")).replace(b"/Size ", b"/Size " + claimed + b"%\n ")
 
 
 def _object_stream(rng: Random) -> bytes:
-    """A million objects inside one compressed one."""
+    """Return a million objects inside one compressed one."""
     many = rng.randint(900_000, 1_100_000)
     head = b" ".join(b"%d %d" % (1000 + index, 2 * index) for index in range(many)) + b" "
     draft = Draft()
@@ -144,7 +144,7 @@ def _pattern(rng: Random) -> bytes:
 
 
 def _glyph_in_itself(rng: Random) -> bytes:
-    """A Type 3 font whose letters are written in the font itself."""
+    """Return a Type 3 font whose letters are written in the font itself."""
     draft = Draft()
     font = draft.reserve()
     proc = draft.add(stream(b"500 0 d0 BT /F 1 Tf (%b) Tj ET" % (b"a" * rng.randint(1, 9))))
@@ -159,7 +159,7 @@ def _glyph_in_itself(rng: Random) -> bytes:
 
 
 def _unicode(rng: Random) -> bytes:
-    """A font each letter of which stands for hundreds."""
+    """Return a font each letter of which stands for hundreds."""
     draft, many = Draft(), rng.randint(200, 250)
     spelled = b"0061" * many
     rows = b"\n".join(b"<%02x> <%b>" % (code, spelled) for code in range(97, 123))

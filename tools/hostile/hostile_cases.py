@@ -71,7 +71,7 @@ class Case:
 
 
 def case(seed: int, number: int) -> Case:
-    """The file of this number: first one of each kind, then by weight."""
+    """Return the file of this number: first one of each kind, then by weight."""
     rng = Random(f"{seed} {number}")
     names = list(KINDS)
     if number < len(names):

@@ -82,7 +82,7 @@ def _lose(rng: Random, data: bytearray) -> bytearray:
 
 
 def _blank(rng: Random, data: bytearray) -> bytearray:
-    """A block of zeros, as a disk gives that lost one."""
+    """Return a block of zeros, as a disk gives that lost one."""
     at = _place(rng, data) // 512 * 512
     size = min(rng.choice([512, 4096]), len(data) - at)
     data[at : at + size] = bytes(size)
@@ -90,7 +90,7 @@ def _blank(rng: Random, data: bytearray) -> bytearray:
 
 
 def _splice(rng: Random, data: bytearray) -> bytes:
-    """The head of one file and the tail of another."""
+    """Return the head of one file and the tail of another."""
     other = rng.choice(bases())
     return bytes(data[: _place(rng, data)]) + other[rng.randrange(len(other)) :]
 
@@ -111,7 +111,7 @@ def _renumber(rng: Random, data: bytearray) -> bytes:
 
 
 def _table(rng: Random, data: bytearray) -> bytes:
-    """The table of objects leads elsewhere, or the way to it does."""
+    """Return the table of objects leads elsewhere, or the way to it does."""
     far = str(rng.choice([0, 9, 10**9, 2**63, -5, rng.randrange(len(data))])).encode()
     changes: list[Callable[[bytes], bytes]] = [
         lambda whole: re.sub(rb"startxref\s+\d+", b"startxref\n" + far, whole),

@@ -21,7 +21,7 @@ class Draft:
         return len(self.objects)
 
     def reserve(self) -> int:
-        """A number whose object comes later."""
+        """Return a number whose object comes later."""
         return self.add(b"null")
 
     def put(self, number: int, body: bytes) -> None:
@@ -29,7 +29,7 @@ class Draft:
         self.objects[number - 1] = body
 
     def write(self, root: int, trailer: bytes = b"", *, whole: bool = True) -> bytes:
-        """The file; without its table and end when it is not to be ``whole``."""
+        """Return the file; without its table and end when it is not to be ``whole``."""
         parts, places, position = [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"], [], 15
         for number, body in enumerate(self.objects, start=1):
             piece = b"%d 0 obj\n%b\nendobj\n" % (number, body)
@@ -46,14 +46,14 @@ class Draft:
 
 
 def stream(data: bytes, entries: bytes = b"", *, packed: bool = True) -> bytes:
-    """A stream object, deflated unless told otherwise."""
+    """Return a stream object, deflated unless told otherwise."""
     body = zlib.compress(data, 6) if packed else data
     filters = b"/Filter/FlateDecode" if packed else b""
     return b"<</Length %d%b%b>>\nstream\n%b\nendstream" % (len(body), filters, entries, body)
 
 
 def written(draft: Draft, pages: Iterable[bytes], *, catalog: bytes = b"", trailer: bytes = b"") -> bytes:
-    """The file with these pages, each the entries of its dictionary."""
+    """Return the file with these pages, each the entries of its dictionary."""
     tree = draft.reserve()
     kids = [draft.add(b"<</Type/Page/Parent %d 0 R%b>>" % (tree, page)) for page in pages]
     listed = b" ".join(b"%d 0 R" % kid for kid in kids)
@@ -62,18 +62,18 @@ def written(draft: Draft, pages: Iterable[bytes], *, catalog: bytes = b"", trail
 
 
 def page(draft: Draft, content: bytes, *, resources: bytes = FONT, entries: bytes = A4) -> bytes:
-    """The entries of a page with this content."""
+    """Return the entries of a page with this content."""
     return b"%b/Resources<<%b>>/Contents %d 0 R" % (entries, resources, draft.add(stream(content)))
 
 
 def text(*lines: str, size: float = 11, before: bytes = b"") -> bytes:
-    """The content of a page with these lines."""
+    """Return the content of a page with these lines."""
     shown = b" ".join(b"(%b) Tj T*" % escaped(line) for line in lines)
     return b"%b BT /F %g Tf %g TL 60 780 Td %b ET" % (before, size, size * 1.3, shown)
 
 
 def escaped(line: str) -> bytes:
-    """A line as the inside of a string in brackets."""
+    """Return a line as the inside of a string in brackets."""
     data = line.encode("latin-1", "replace")
     for char in (b"\\", b"(", b")"):
         data = data.replace(char, b"\\" + char)
@@ -81,7 +81,7 @@ def escaped(line: str) -> bytes:
 
 
 def one_page(content: bytes, *, resources: bytes = FONT, entries: bytes = A4, catalog: bytes = b"") -> bytes:
-    """A file of one page."""
+    """Return a file of one page."""
     draft = Draft()
     only = page(draft, content, resources=resources, entries=entries)
     return written(draft, [only], catalog=catalog)

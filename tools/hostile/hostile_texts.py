@@ -48,7 +48,7 @@ def _garbled(rng: Random) -> bytes:
 
 
 def _mapped(rng: Random) -> bytes:
-    """A font that maps its letters to what must not come through."""
+    """Return a font that maps its letters to what must not come through."""
     draft = Draft()
     targets = [
         "D800",
@@ -70,7 +70,7 @@ def _mapped(rng: Random) -> bytes:
 
 
 def _embedded_font(rng: Random) -> bytes:
-    """A font file that is none."""
+    """Return a font file that is none."""
     draft = Draft()
     file = draft.add(stream(rng.randbytes(rng.randint(1, 9_000)), b"/Length1 9000"))
     key = rng.choice([b"/FontFile", b"/FontFile2", b"/FontFile3"])
@@ -80,7 +80,7 @@ def _embedded_font(rng: Random) -> bytes:
 
 
 def _title(rng: Random) -> bytes:
-    """A title that no database and no chat should get as it is."""
+    """Return a title that no database and no chat should get as it is."""
     titles = [
         b"(Backup\0plan\0)",
         b"(\xfe\xff\x00B\x20\x2e\x00a\x00c\x00k\x20\x66)",
@@ -126,7 +126,7 @@ def _headings(rng: Random) -> bytes:
 
 
 def _accents(rng: Random) -> bytes:
-    """Every sign that one byte can be."""
+    """Return every sign that one byte can be."""
     signs = bytes(rng.sample([code for code in range(256) if code not in b"()\\\r"], 120))
     return one_page(b"BT /F 9 Tf 9 700 Td (" + escaped(signs.decode("latin-1")) + b") Tj ET " + text(SEEN))
 

@@ -10,7 +10,7 @@ HUGE = (2_000_000_000, 2**31 - 1, 2**31, 2**32, 10**15, -1, -(2**31), 0)
 
 
 def _deep(rng: Random) -> bytes:
-    """A tree of pages as deep as other files are long."""
+    """Return a tree of pages as deep as other files are long."""
     draft, depth = Draft(), rng.choice([500, 5_000, 50_000])
     below = draft.reserve()
     leaf = draft.add(b"<</Type/Page/Parent %d 0 R%b>>" % (below, page(draft, text("A deep page"))))
@@ -111,7 +111,7 @@ def _too_many_pages(rng: Random) -> bytes:
 
 
 def _box(rng: Random) -> bytes:
-    """A page without a size, or with one that nobody could print."""
+    """Return a page without a size, or with one that nobody could print."""
     far = b"%d" % rng.choice([10**6, 10**9, 2**31, 10**38, 14_400])
     boxes = [
         b"/MediaBox[0 0 %b %b]" % (far, far),

@@ -65,7 +65,7 @@ def _room_lines(room: type[FootnoteSettings]) -> Iterator[str]:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """The allowed range in words, empty when there is none."""
+    """Return the allowed range in words, empty when there is none."""
     words = [
         f"{word} {getattr(rule, sign)}"
         for rule in field.metadata

@@ -44,7 +44,7 @@ class DocumentNames:
         return names_among([*publications, *namesakes], publications)
 
     async def names_of_versions(self, channel_id: int, versions: Collection[int]) -> dict[int, str]:
-        """The same for those of these versions that answer right now.
+        """Return the same for those of these versions that answer right now.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -101,7 +101,7 @@ class CitationService:
         figure: KnownFigure,
         number: int = 0,
     ) -> AnswerFigure:
-        """A figure with a link that opens its page and marks it, and one to its picture.
+        """Return a figure with a link that opens its page and marks it, and one to its picture.
 
         ``number``: the [n] of the sentence that speaks of it.
 
@@ -123,7 +123,7 @@ class CitationService:
         )
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
-        """The first page of a passage as the page that came nearest; it marks nothing.
+        """Return the first page of a passage as the page that came nearest; it marks nothing.
 
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept, or the document not be named.
@@ -135,7 +135,7 @@ class CitationService:
         return NearestPage(publication.file, page, url, names[publication.version_id])
 
     async def open_page(self, channel: Channel, version_id: int, page: int) -> str:
-        """A link to one page of a version of this channel; it marks nothing.
+        """Return a link to one page of a version of this channel; it marks nothing.
 
         Raises:
             storage.errors.InfrastructureError: citations cannot be kept.
@@ -175,7 +175,7 @@ class CitationService:
         return tuple(found)
 
     async def renew(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
-        """The same, with the versions that the citations themselves are of.
+        """Return the same, with the versions that the citations themselves are of.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.

@@ -100,7 +100,7 @@ def moved(shown: Shown, version_id: int, place: Place) -> Shown:
 
 
 def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:
-    """The first chunk that holds all parts of a quote; its page is that of the last part."""
+    """Return the first chunk that holds all parts of a quote; its page is that of the last part."""
     if (chunk := _chunk_of(quote, chunks)) is None:
         return None
     spans = [find_spans(part, chunk.text)[0] for part in _parts(quote)]

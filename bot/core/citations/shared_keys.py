@@ -40,7 +40,7 @@ class SharedKeyRing:
         return cls(store, await store.keys() or await store.begin(secrets.token_bytes(KEY_BYTES)))
 
     def keys(self) -> tuple[LinkKey, ...]:
-        """The active keys, newest first."""
+        """Return the active keys, newest first."""
         return tuple(LinkKey(one.number, one.secret) for one in self._held[:ACTIVE_KEYS])
 
     async def refresh(self) -> None:

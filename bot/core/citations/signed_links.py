@@ -44,7 +44,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
 
 
 def is_token(text: str) -> bool:
-    """Whether a text has the form of a token, whoever made it."""
+    """True if a text has the form of a token, whoever made it."""
     return _TOKEN.fullmatch(text) is not None
 
 
@@ -59,7 +59,7 @@ class KeySource(Protocol):
     """Active keys, wherever they are kept."""
 
     def keys(self) -> tuple[LinkKey, ...]:
-        """The one that signs, then those that only verify."""
+        """Return the one that signs, then those that only verify."""
 
     async def refresh(self) -> None:
         """Notice what other processes changed."""
@@ -81,11 +81,11 @@ class KeyRing:
 
     @property
     def is_made(self) -> bool:
-        """Whether the file is there."""
+        """True if the file is there."""
         return self._path.exists()
 
     def keys(self) -> tuple[LinkKey, ...]:
-        """The active keys, newest first: one before the first rotation, then two.
+        """Return the active keys, newest first: one before the first rotation, then two.
 
         Raises:
             OSError: the file can be neither read nor made.
@@ -119,7 +119,7 @@ class KeyRing:
             temporary.unlink()
 
     def _temporary(self, keys: tuple[LinkKey, ...]) -> Path:
-        """A complete ring under a name of its own, on disk before it is put in place."""
+        """Return a complete ring under a name of its own, on disk before it is put in place."""
         path = self._path.with_name(f".{self._path.name}.{uuid4().hex}")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -196,7 +196,7 @@ class Links:
         self._opens = opens
 
     def has_keys(self) -> bool:
-        """Whether there is a key to sign with.
+        """True if there is a key to sign with.
 
         Raises:
             OSError, ValueError: the file that holds them is away or damaged.
@@ -217,12 +217,12 @@ class Links:
         return f"{self.public_url}/v/{_token(self.keys.keys()[0], Purpose.PAGE, claims)}"
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
-        """A signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
+        """Return a signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
         url = f"{self.public_url}/v/{self._new_token(Purpose.PAGE, channel, citation)}"
         return f"{url}/file.pdf#page={citation.page}" if self._opens == "pdf" else url
 
     def figure_url(self, channel: Channel, citation: CitationRecord) -> str:
-        """A signed, expiring URL of the picture of a figure, which is what ``citation`` marks."""
+        """Return a signed, expiring URL of the picture of a figure, which is what ``citation`` marks."""
         return f"{self.public_url}/f/{self._new_token(Purpose.FIGURE, channel, citation)}"
 
     def token_beside(self, token: str, citation: CitationRecord) -> str:
@@ -253,12 +253,12 @@ class Links:
         return _token(self._verify(token)[0], Purpose.PAGE, replace(claims, expires=expires))
 
     def viewer_path(self, url: str) -> str:
-        """The viewer's path, without host or prefix, of a URL that ``page_url`` made."""
+        """Return the viewer's path, without host or prefix, of a URL that ``page_url`` made."""
         _, _, token = urlsplit(url).path.removesuffix("/file.pdf").rpartition("/v/")
         return f"/v/{token}"
 
     def figure_path(self, url: str) -> str:
-        """The path, without host or prefix, of a URL that ``figure_url`` made."""
+        """Return the path, without host or prefix, of a URL that ``figure_url`` made."""
         return f"/f/{urlsplit(url).path.rpartition('/f/')[2]}"
 
     def read(self, token: str, purpose: Purpose = Purpose.PAGE) -> LinkClaims:

@@ -66,7 +66,7 @@ def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
 
 
 def numbered(page: CitedPage, text: str) -> str:
-    """A page's label or fallback behind its numbers: ``[1][3] p. 4 · Handbook``."""
+    """Return a page's label or fallback behind its numbers: ``[1][3] p. 4 · Handbook``."""
     return f"{marks_of(page.numbers)} {text}" if page.numbers else text
 
 
@@ -129,7 +129,7 @@ def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: in
 
 
 def _common_path(citations: Sequence[Citation]) -> Sequence[str]:
-    """The headings that all quotes of a page stand under."""
+    """Return the headings that all quotes of a page stand under."""
     levels = zip(*(one.section for one in citations), strict=False)
     return [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
 
@@ -178,7 +178,7 @@ def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> st
 
 
 def opened_pages(answer: Answer) -> list[CitedPage]:
-    """The cited pages; where nothing is cited, the page that came nearest."""
+    """Return the cited pages; where nothing is cited, the page that came nearest."""
     near = answer.nearest
     if near is None or answer.citations:
         return cited_pages(answer)
@@ -197,7 +197,7 @@ def _document(citation: Citation) -> _Document:
 
 
 def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
-    """Each is called as in its channel, by title or file where an older answer does not say how."""
+    """Return each is called as in its channel, by title or file where an older answer does not say how."""
     names = distinct_names({_document(one): (one.name or one.title, "", one.file) for one in citations})
     short = {key: shorten_middle(name, NAME_CHARS) for key, name in names.items()}
     return {
@@ -236,7 +236,7 @@ class LinklessAnswering:
         self._answering = answering
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer with its sources in its text."""
+        """Return the answer with its sources in its text."""
         return without_links(await self._answering.answer(question, listener))
 
 
@@ -251,7 +251,7 @@ class LinklessNotes:
         return await self._notes.due(note)
 
     async def write(self, note: Mapping[str, int]) -> Answer:
-        """The note with its page in its text."""
+        """Return the note with its page in its text."""
         return without_links(await self._notes.write(note))
 
 
@@ -278,7 +278,7 @@ class LinklessAnnouncer:
 
 
 def without_links(answer: Answer) -> Answer:
-    """The same words, and below them a sentence and a line for each source that no button opens."""
+    """Return the same words, and below them a sentence and a line for each source that no button opens."""
     on_the_web = tuple(one for one in answer.citations if one.host)
     own = replace(answer, citations=tuple(one for one in answer.citations if not one.host))
     if own.citations or not answer.citations:

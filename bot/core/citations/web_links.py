@@ -50,7 +50,7 @@ def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
 
 
 def text_directive(quote: str) -> str:
-    """The part of a link that marks a quote; '' where there is nothing to mark."""
+    """Return the part of a link that marks a quote; '' where there is nothing to mark."""
     pieces = [words for part in _PIECE.split(quote) if (words := _MARKER.sub("", part, count=1).split())]
     if not pieces:
         return ""
@@ -77,5 +77,5 @@ def _within(page: str, marks: Sequence[str]) -> str:
 
 
 def _encoded(words: list[str]) -> str:
-    """A hyphen would begin a directive's context, a comma end its text."""
+    """Return a hyphen would begin a directive's context, a comma end its text."""
     return percent_encoded(" ".join(words), safe="").replace("-", "%2D")

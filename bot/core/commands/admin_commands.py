@@ -130,7 +130,7 @@ class AdminCommands:
     async def _files_meant(
         self, command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
     ) -> list[_File] | None:
-        """The files of the name that a command says: of those that could not be read, or of all.
+        """Return the files of the name that a command says: of those that could not be read, or of all.
 
         What was deleted can be erased, too. None: the command is none of files.
         """
@@ -185,7 +185,7 @@ class AdminCommands:
 
 
 def _named(name: str, files: Sequence[_File]) -> list[_File]:
-    """The files of this path, else those that are called so."""
+    """Return the files of this path, else those that are called so."""
     wanted = name.casefold()
     exact = [one for one in files if one[1].casefold() == wanted]
     return exact or [

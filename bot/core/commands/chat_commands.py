@@ -77,7 +77,7 @@ class ChatCommands:
         asked: Sequence[tuple[Question, ChannelView]],
         outlines: DocumentOutlines,
     ) -> Answer | None:
-        """The reply to a message that a direct chat may ask of several channels.
+        """Return the reply to a message that a direct chat may ask of several channels.
 
         What is asked of documents is asked of each channel by itself, and the reply says which one says what;
         all else is asked once. Raises and returns as ``reply``.
@@ -94,7 +94,7 @@ class ChatCommands:
     async def reply(
         self, command: ChatCommand, question: Question, view: ChannelView, outlines: DocumentOutlines
     ) -> Answer | None:
-        """The reply, in the language of the message; None for what is to be searched for.
+        """Return the reply, in the language of the message; None for what is to be searched for.
 
         ``outlines`` write what a document is about.
 
@@ -280,7 +280,7 @@ def _joined(replies: Sequence[tuple[Channel, Answer]]) -> Answer | None:
 
 
 def _is_meant(command: ChatCommand, document: DocumentStatus) -> bool:
-    """Whether a document is in the state, or counts from a day, that was asked for."""
+    """True if a document is in the state, or counts from a day, that was asked for."""
     if command.intent in _STATES:
         return document.state in _STATES[command.intent]
     counted, days = document_day(document.metadata, document.arrived_at), read_days(command.name)

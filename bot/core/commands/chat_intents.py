@@ -191,7 +191,7 @@ def _request(message: _Message, language: Language) -> ChatCommand | None:
 
 
 def _naming(message: _Message, language: Language) -> ChatCommand | None:
-    """A date has to be one; whether a file has such a name is for the documents to say."""
+    """Return a date has to be one; whether a file has such a name is for the documents to say."""
     for intent in _NAMING:
         for pattern in _phrases(language).naming[intent]:
             if (match := pattern.fullmatch(message.bare)) is None:
@@ -268,7 +268,7 @@ class _Phrases:
         return start, start + behind.start() if behind else end, is_document
 
     def is_topic_word(self, word: str) -> bool:
-        """Whether a word says that documents are asked, and not for them; "IT" is no "it"."""
+        """True if a word says that documents are asked, and not for them; "IT" is no "it"."""
         return fold(word).casefold() in self.topic_words and not word.isupper()
 
 
@@ -307,7 +307,7 @@ def _phrases(language: Language) -> _Phrases:
 
 
 def _expand(pattern: str, said: Mapping[str, Any]) -> str:
-    """A pattern with what its <...> stand for; of one with a name, the place is a group of its own."""
+    """Return a pattern with what its <...> stand for; of one with a name, the place is a group of its own."""
     parts = {name: f"(?:{said[name]})" for name in ("docs", "here", "when")}
     parts["more"] = f"(?:{said['here']}|{said['when']}|{said['known']})"
     parts["models"], parts["name"] = _MODELS, "(?P<name>.+?)"

@@ -33,7 +33,7 @@ class DocumentList:
         self._files = Counter(PurePosixPath(one.file).name for one in documents)
 
     def write(self) -> str:
-        """All that answer by title, then what is still being read and what could not be read."""
+        """Return all that answer by title, then what is still being read and what could not be read."""
         by_title = sorted(self._live, key=lambda one: (self.name_of(one).casefold(), one.file))
         lead = [self._words.documents_known(len(by_title))] if by_title else []
         return "\n".join([*lead, *self._bullets(by_title), *self._gaps()])

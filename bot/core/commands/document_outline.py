@@ -79,7 +79,7 @@ class DocumentOutlines:
         self._citations = citations
 
     async def write(self, channel: Channel, document: UUID, name: str, words: ReplyWords) -> Answer | None:
-        """The document's purpose and headings; None where it has neither, or does not answer any more.
+        """Return the document's purpose and headings; None where it has neither, or does not answer any more.
 
         ``name`` is what it is called among the documents of the channel.
 
@@ -111,7 +111,7 @@ class DocumentOutlines:
 
 
 def _headings(item: Evidence) -> Iterator[_Heading]:
-    """The headings that a chunk opens with: down to the one it stands under, all blocks are headings.
+    """Yield the headings that a chunk opens with: down to the one it stands under, all blocks are headings.
 
     One with nothing but further headings below it is in no chunk's path.
     """
@@ -131,7 +131,7 @@ def _plain(text: str) -> str:
 
 
 def _top(headings: Sequence[_Heading], title: str) -> list[_Heading]:
-    """The headings of the highest level that has several, and those above it, each once.
+    """Return the headings of the highest level that has several, and those above it, each once.
 
     Where they are numbered, the others stand below. The title and the heading of the contents are left out.
     """
@@ -158,7 +158,7 @@ def _purpose(evidence: Sequence[Evidence]) -> tuple[VerifiedClaim, ...]:
 
 
 def _opening(item: Evidence) -> tuple[VerifiedClaim, ...]:
-    """The first whole sentence of a chunk."""
+    """Return the first whole sentence of a chunk."""
     for unit in quotables(item.passage.text):
         above, gap, text = unit.text.rpartition("\n\n")
         if _SENTENCE.search(above):  # what a sentence points back to; else it is a heading, no part of it

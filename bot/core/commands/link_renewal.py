@@ -18,7 +18,7 @@ QUESTION_CHARS, QUOTE_CHARS = 100, 200
 def renewed_sources(
     citations: Sequence[Citation], words: ReplyWords, lead: str, origin: AnsweredFrom | None = None
 ) -> Answer:
-    """A message of these sources below ``lead``; or that there are none."""
+    """Return a message of these sources below ``lead``; or that there are none."""
     if not citations:
         return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
     quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
@@ -35,7 +35,7 @@ class LinkRenewal:
         self._citations = citations
 
     async def renew(self, channel_id: int, question: str, language: Language) -> Answer:
-        """The sources of the answer to a question of this channel, as long as its record is kept.
+        """Return the sources of the answer to a question of this channel, as long as its record is kept.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.

@@ -33,7 +33,7 @@ class ThreadCommands:
         self._subscriptions = subscriptions
 
     async def sources(self, question: Question, words: ReplyWords) -> Answer:
-        """The sources of the last answer of the thread, with links that begin to live now.
+        """Return the sources of the last answer of the thread, with links that begin to live now.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -78,13 +78,13 @@ class ThreadCommands:
         return explain(kept.record, words)
 
     async def _last_record(self, question: Question) -> tuple[tuple[int, ...], StoredRecord | None]:
-        """The versions that the thread's last answer cites, and the record of its question."""
+        """Return the versions that the thread's last answer cites, and the record of its question."""
         chat = question.asked_in.id
         last = await self._memory.last(chat, question.thread) if question.thread is not None else None
         return (last[1], await self._records.get(chat, last[0])) if last else ((), None)
 
     async def _last_citations(self, question: Question) -> tuple[Question, tuple[Citation, ...]]:
-        """The sources of the thread's last answer, and the question as asked of their channel.
+        """Return the sources of the thread's last answer, and the question as asked of their channel.
 
         Of a channel that is not asked any more, as by somebody who has left it, there are none.
         """

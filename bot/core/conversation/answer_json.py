@@ -28,13 +28,13 @@ Json = dict[str, Any]
 
 
 def answer_to_json(answer: Answer) -> Json:
-    """The answer without its passages, as a value that JSON can hold."""
+    """Return the answer without its passages, as a value that JSON can hold."""
     stored = asdict(replace(answer, passages=()))
     return {**stored, "state": answer.state.value}
 
 
 def answer_from_json(stored: Json) -> Answer:
-    """The answer that ``answer_to_json`` was given, with no passages."""
+    """Return the answer that ``answer_to_json`` was given, with no passages."""
     nearest = stored["nearest"]
     return Answer(
         state=AnswerState(stored["state"]),

@@ -208,7 +208,7 @@ class Conversation:
         return bool(names)
 
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
-        """The answer to the question of a message; None while there is none, or none any more.
+        """Return the answer to the question of a message; None while there is none, or none any more.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.
@@ -267,7 +267,7 @@ class Conversation:
             self._none_unseen.set()
 
     def _is_nobody_free(self) -> bool:
-        """Whether all slots are taken; one whose claim comes soon will take a question itself."""
+        """True if all slots are taken; one whose claim comes soon will take a question itself."""
         since = self._claiming_since
         return self._slots.locked() and (since is None or steady_seconds() - since > FLOOD_SECONDS)
 
@@ -382,7 +382,7 @@ class Conversation:
         )
 
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
-        """The answer that was kept, or a new one that is kept now."""
+        """Return the answer that was kept, or a new one that is kept now."""
         async with live_updates(partial(self._show, item, messenger, message)) as listener:
             began = steady_seconds()
             made = await self._replies.reply(item, listener, is_given_up=item.attempts >= MAX_ATTEMPTS)
@@ -414,7 +414,7 @@ class Conversation:
                 await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
-        """Whether even the failure's sentence cannot be delivered, or nobody waits for it any more."""
+        """True if even the failure's sentence cannot be delivered, or nobody waits for it any more."""
         if isinstance(error, DeliveryError):
             is_late = datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
             return is_late or isinstance(error, WorkspaceLeft)
@@ -448,7 +448,7 @@ def _task_name(question: int) -> str:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it came within this time."""
+    """True if it came within this time."""
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             return await event.wait()

@@ -32,14 +32,14 @@ class MembershipLookup(Protocol):
     """What a platform says, at that very moment, of who is in which channel."""
 
     async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
-        """The channels that whoever asked at this address is in, with what people call them.
+        """Return the channels that whoever asked at this address is in, with what people call them.
 
         Raises:
             bot.core.errors.MembershipsUnknown: it does not say.
         """
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
-        """Whether whoever is answered at this address is in these channels, and in the one that was asked.
+        """True if whoever is answered at this address is in these channels, and in the one that was asked.
 
         What is no channel of this platform, as a library, counts as one that everybody is in.
 
@@ -76,7 +76,7 @@ class DirectChats:
         self._ask_channels = ask_channels
 
     async def question(self, item: InboxItem, chat: Question) -> Question | Answer:
-        """The question as it is asked of documents, or the sentence that says why none are searched.
+        """Return the question as it is asked of documents, or the sentence that says why none are searched.
 
         Args:
             item: as it was received.
@@ -107,7 +107,7 @@ class DirectChats:
         return replace(chat, channel=asked[0], chat=chat.channel, history=histories[0], members=members)
 
     async def may_read(self, item: InboxItem, tenants: Collection[TenantName]) -> bool:
-        """Whether whoever asked may be shown something of these channels, and of the one that was asked.
+        """True if whoever asked may be shown something of these channels, and of the one that was asked.
 
         Raises:
             MembershipsUnknown: their platform does not say; nothing may be shown.
@@ -116,7 +116,7 @@ class DirectChats:
         return memberships is None or await memberships.may_read(item.address, tenants)
 
     async def refusal(self, item: InboxItem, tenants: Collection[TenantName]) -> Answer | None:
-        """The sentence that stands in place of what may not be shown; None: it may."""
+        """Return the sentence that stands in place of what may not be shown; None: it may."""
         words = reply_words(language_of(item.text) or Language.ENGLISH)
         try:
             may_read = await self.may_read(item, tenants)
@@ -133,5 +133,5 @@ class DirectChats:
 
 
 def _named(channel: Channel, name: str) -> Channel:
-    """A channel that nobody has a name for goes by its platform's."""
+    """Return a channel that nobody has a name for goes by its platform's."""
     return replace(channel, name=name) if channel.name == channel.tenant else channel

@@ -20,7 +20,7 @@ NEAR, LESS_NEAR = 0.65, 0.45
 
 
 def explain(record: Json, words: ReplyWords) -> str:
-    """The explanation of a recorded answer, a line for each thing.
+    """Return the explanation of a recorded answer, a line for each thing.
 
     Args:
         record: as ``bot.core.trace.QuestionRecord.as_json`` made it.

@@ -63,7 +63,7 @@ class AnswerFeedback:
     async def question_of(
         self, key: ChannelKey, message_key: str, language: Language
     ) -> AnsweredQuestion | None:
-        """The question that a message of this channel asked; None: it asked none that is still kept.
+        """Return the question that a message of this channel asked; None: it asked none that is still kept.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not work.

@@ -50,12 +50,12 @@ class InboxReplies:
         self._take_upload = take_upload
 
     async def is_due(self, item: InboxItem, note: dict[str, Any]) -> bool:
-        """Whether a note has something to say of its page, to somebody who may read it."""
+        """True if a note has something to say of its page, to somebody who may read it."""
         tenant = await self._notes.due(note) if self._notes else None
         return tenant is not None and await self._direct.may_read(item, [tenant])
 
     async def reply(self, item: InboxItem, listener: AnswerListener, *, is_given_up: bool) -> InboxReply:
-        """The answer that was kept, or a new one; a failure's sentence when it ``is_given_up``.
+        """Return the answer that was kept, or a new one; a failure's sentence when it ``is_given_up``.
 
         One that was kept is shown if whoever asked may still read what it is from.
         """
@@ -76,7 +76,7 @@ class InboxReplies:
         return InboxReply(answer, turn_of(question, item.thread, answer))
 
     async def _tell(self, item: InboxItem) -> Answer | None:
-        """A note on a page, or what became of a file; None: something is asked."""
+        """Return a note on a page, or what became of a file; None: something is asked."""
         if (note := item.address.get(NOTE)) and self._notes:
             return await self._notes.write(note)
         return await self._take_upload(item) if UPLOAD in item.address and self._take_upload else None

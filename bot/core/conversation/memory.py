@@ -55,7 +55,7 @@ async def answer_in_thread(
     thread: str | None,
     listener: AnswerListener | None = None,
 ) -> Answer:
-    """The answer of the console or the command line; chats keep a turn together with its answer.
+    """Return the answer of the console or the command line; chats keep a turn together with its answer.
 
     The question is asked after what its thread said before, and its turn is kept there; without a thread it
     stands alone. An answer is not lost because its turn cannot be kept.
@@ -93,5 +93,5 @@ def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
 
 
 def cited_versions(answer: Answer) -> tuple[int, ...]:
-    """The versions that an answer cites, each once."""
+    """Return the versions that an answer cites, each once."""
     return tuple(sorted({one.version_id for one in answer.citations if not one.host}))

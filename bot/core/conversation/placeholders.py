@@ -27,7 +27,7 @@ POST_SECONDS = 5
 
 @contextlib.asynccontextmanager
 async def delivery_deadline(lease_seconds: float) -> AsyncIterator[None]:
-    """A platform that does not answer while a question is surely ours may have done anything."""
+    """Yield a platform that does not answer while a question is surely ours may have done anything."""
     try:
         async with asyncio.timeout(lease_seconds / 2):
             yield

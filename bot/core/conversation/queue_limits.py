@@ -122,7 +122,7 @@ class PostPace:
         return [channel for channel, at in self._next_at.items() if at > now]
 
     def take(self, channel: int) -> bool:
-        """Whether one more message may be posted in a channel now; if so, it counts as posted."""
+        """True if one more message may be posted in a channel now; if so, it counts as posted."""
         now = steady_seconds()
         if (at := self._next_at.get(channel)) is None:
             return True

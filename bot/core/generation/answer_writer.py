@@ -119,7 +119,7 @@ class Deadline:
         self._due = asyncio.get_running_loop().time() + seconds
 
     def limit(self) -> asyncio.Timeout:
-        """A context that ends with TimeoutError once the answer is due."""
+        """Return a context that ends with TimeoutError once the answer is due."""
         return asyncio.timeout_at(self._due)
 
 
@@ -144,7 +144,7 @@ class AnswerWriter:
         self._judge = judge
 
     async def rank_quotes(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
-        """Everything of the evidence that may be quoted, best first.
+        """Return everything of the evidence that may be quoted, best first.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
@@ -298,7 +298,7 @@ class _Draft:
         return replace(written, state=AnswerState.PARTIAL if is_partial else AnswerState.GROUNDED)
 
     def _missing(self, point: str) -> str:
-        """The sentence that names what has no answer; '' where all has one.
+        """Return the sentence that names what has no answer; '' where all has one.
 
         A model named it, so it is shown only in words of the question.
         """
@@ -317,13 +317,13 @@ class _Draft:
         return WrittenAnswer(AnswerState.NOT_FOUND, note, attempts=tuple(self.attempts))
 
     def with_quotes(self, quotes: Draft, note: str) -> WrittenAnswer:
-        """All of it, and quotes behind it; ``note`` says why."""
+        """Return all of it, and quotes behind it; ``note`` says why."""
         proven = self._proven(quotes)
         documents = {quote.passage.publication.document_id for one in proven for quote in one.quotes}
         return self._with_quotes(proven, note, is_dated=len(documents) > 1)
 
     def with_comparison(self, comparison: Comparison, note: str) -> WrittenAnswer:
-        """The same, of several documents, and that they differ."""
+        """Return the same, of several documents, and that they differ."""
         quotes, words = self._proven(draft_of(comparison.quotes)), self.words
         is_dated = not comparison.is_within_one
         if comparison.is_differing:

@@ -52,7 +52,7 @@ def judge_each(
     passages: Sequence[Passage],
     ranked: Sequence[QuoteCandidate],
 ) -> dict[UUID, Verdict]:
-    """The verdict on each document by itself; arguments as of ``Judge.verdict``.
+    """Return the verdict on each document by itself; arguments as of ``Judge.verdict``.
 
     Titles and headings are left out: they hold the name that the question gives, and are near for that alone.
     """

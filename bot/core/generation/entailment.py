@@ -107,7 +107,7 @@ class _Word:
     terms: tuple[str, ...]
 
     def is_in(self, held: Collection[str], *, is_inflected: bool = False) -> bool:
-        """Whether it, or each of its parts, is among these terms; ``is_inflected``: in some form."""
+        """True if it, or each of its parts, is among these terms; ``is_inflected``: in some form."""
         whole, *parts = self.terms
         if whole in held or (parts and all(part in held or part in _LIGHT for part in parts)):
             return True
@@ -136,7 +136,7 @@ class Entailment:
         self._asked = frozenset(analyze(question.text)) - unknown
 
     def check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
-        """The sentence with what is marked for it, or what is wrong with it.
+        """Return the sentence with what is marked for it, or what is wrong with it.
 
         Args:
             claim: as the model wrote it.
@@ -180,7 +180,7 @@ class Entailment:
         return None if is_about else UNRELATED
 
     def _is_about(self, sentence: _Sentence, marks: Sequence[Mark], held: Collection[str]) -> bool:
-        """Whether the passages speak of what a sentence takes from the question, and it of the question.
+        """True if the passages speak of what a sentence takes from the question, and it of the question.
 
         They speak of each of its names, so that what holds for one plan is not said of its twin; for a bare
         number they speak of what is asked.
@@ -200,7 +200,7 @@ class Entailment:
         )
 
     def _says_all(self, sentence: _Sentence, held: Collection[str]) -> bool:
-        """Whether the marks say what is asked: a yes or no that adds nothing claims it."""
+        """True if the marks say what is asked: a yes or no that adds nothing claims it."""
         if sentence.words:
             return self._share(sentence.words, held) == 1
         return self._share(_content_words(self._question.text), held) >= ANSWERED
@@ -217,7 +217,7 @@ class Entailment:
         return math.fsum(weights[term] for term in known & weights.keys()) / total
 
     def _verified(self, sentence: _Sentence, marks: Sequence[Mark]) -> VerifiedClaim | str:
-        """The sentence with its marks, unless they deny what it says."""
+        """Return the sentence with its marks, unless they deny what it says."""
         quotes = tuple(quote for one in marks for quote in one.located())
         said = sentence.text
         if sentence.answer and not sentence.words:
@@ -267,7 +267,7 @@ class Entailment:
         return sorted(marks, key=lambda one: (one.item.number, one.part.start))
 
     def _is_translated(self, text: str, located: Sequence[LocatedQuote]) -> bool:
-        """Whether a sentence is in the language of the question, and its quotes stand in another one."""
+        """True if a sentence is in the language of the question, and its quotes stand in another one."""
         passages = [quote.passage for quote in located] or [item.passage for item in self._evidence]
         said = read_languages(fold(text).lower())
         printed = read_languages(fold(" ".join(passage.text for passage in passages)).lower())
@@ -313,7 +313,7 @@ class _Sentence:
 
 
 def _content_words(text: str) -> list[_Word]:
-    """The words that name something; those with a digit are codes, which are checked as facts."""
+    """Return the words that name something; those with a digit are codes, which are checked as facts."""
     capitals = {word for word in exact_words(text) if word.isupper()}
     found: dict[str, _Word] = {}
     for word in _WORD.findall(without_facts(text)):
@@ -374,7 +374,7 @@ def _gain(mark: Mark, words: Iterable[_Word], weights: Mapping[str, float]) -> f
 
 
 def _is_close(mark: Mark, sentence: _Sentence, missing: Sequence[str]) -> bool:
-    """Whether a part says more of a sentence than one word, which may be any, or a number of anything."""
+    """True if a part says more of a sentence than one word, which may be any, or a number of anything."""
     words = sum(word.is_in(mark.part.terms) for word in sentence.words)
     return words > 1 or (words > 0 and _facts_held(sentence.text, missing, mark) > 0)
 
@@ -388,5 +388,5 @@ def _facts_held(sentence: str, facts: Sequence[str], mark: Mark) -> int:
 
 
 def _most(parts: Sequence[Mark]) -> float:
-    """The weight of a word that one part holds."""
+    """Return the weight of a word that one part holds."""
     return math.log(len(parts) + 1)

@@ -77,7 +77,7 @@ class ExtractiveAnswerer:
         self._most_made = most_made
 
     async def rank(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
-        """Everything of the evidence that may be quoted, best first.
+        """Return everything of the evidence that may be quoted, best first.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
@@ -184,7 +184,7 @@ def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
 
 
 def _code_of(unit: Quotable) -> str:
-    """The bare code that a row is looked up by, as its first cell; '' where it has none."""
+    """Return the bare code that a row is looked up by, as its first cell; '' where it has none."""
     first, *_ = unit.text.split(maxsplit=1) if unit.is_row else ("",)
     return bare_code(first) if code_words(first.rstrip(":")) else ""
 

@@ -105,7 +105,7 @@ class FigureSelector:
     async def beside(
         self, retrieval: Retrieval, cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]
     ) -> tuple[ChosenFigure, ...]:
-        """The figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
+        """Return the figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
 
         It is the one that the question names, or those that the cited sentences speak of and whose own words
         are the question's; for who asks for a table, those that are quoted.
@@ -153,7 +153,7 @@ class FigureSelector:
         ]
 
     async def _evidence(self, number: int, chosen: ChosenFigure) -> Evidence:
-        """The chunk that holds a figure, with its words' places."""
+        """Return the chunk that holds a figure, with its words' places."""
         figure, publication = chosen.figure, chosen.publication
         if figure.chunk is None:
             ordinal, page = publication.chunks + chosen.number, figure.page
@@ -213,7 +213,7 @@ def _quoted_tables(cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]) 
 
 
 def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
-    """The table that a quote stands in; None where it stands in none, or nothing names it."""
+    """Return the table that a quote stands in; None where it stands in none, or nothing names it."""
     passage = item.passage
     span = find_table(passage.text, quote.start, MAX_ROWS_SHOWN)
     if span is None or not span[0] <= quote.start < span[1]:
@@ -234,7 +234,7 @@ def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
 
 
 def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:
-    """Whether a figure says enough of what it is asked for by: its own words, and all that is about it."""
+    """True if a figure says enough of what it is asked for by: its own words, and all that is about it."""
     if asked.number:
         return about >= MIN_NUMBERED_COVERAGE
     return about >= MIN_COVERAGE and own >= (MIN_OWN_COVERAGE if asked.names_one else MIN_IMPLICIT_COVERAGE)

@@ -163,7 +163,7 @@ def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:
 
 
 def _empty_fields(weights: Mapping[str, float], nearest: Sequence[QuoteCandidate]) -> float:
-    """The highest share of what is asked that the label of an empty field says."""
+    """Return the highest share of what is asked that the label of an empty field says."""
     total = math.fsum(weights.values())
     shares = [
         math.fsum(weights.get(term, 0.0) for term in set(analyze(label))) / total

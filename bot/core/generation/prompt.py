@@ -60,7 +60,7 @@ _DECODER = json.JSONDecoder()
 
 
 def format_passages(evidence: Sequence[Evidence], fence: str) -> str:
-    """The passages as a model reads them.
+    """Return the passages as a model reads them.
 
     Args:
         evidence: what to show, in this order.
@@ -126,7 +126,7 @@ class ReplyFormat(StrEnum):
 
 
 def instructions(reply_format: ReplyFormat, fence: str) -> str:
-    """The system prompt."""
+    """Return the system prompt."""
     return _prompt("answer").format(fence=fence, format=_prompt(f"format-{reply_format}").format())
 
 
@@ -136,7 +136,7 @@ def request(
     fence: str,
     stands: Sequence[str] = (),
 ) -> str:
-    """The user's turn: passages, question, proven sentences, and this reply's language."""
+    """Return the user's turn: passages, question, proven sentences, and this reply's language."""
     parts = [format_passages(evidence, fence), format_question(question)]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
@@ -144,7 +144,7 @@ def request(
 
 
 def format_question(question: AnalyzedQuestion) -> str:
-    """The question as typed; what was searched for in its place is a hint, and may be wrong."""
+    """Return the question as typed; what was searched for in its place is a hint, and may be wrong."""
     typed, searched = question.typed or question.text, question.text
     hint = "" if typed == searched else f"\nSearched for (a hint, it may be wrong): {_line(searched)}"
     return f"Question: {typed}{hint}"
@@ -159,7 +159,7 @@ def _language(question: AnalyzedQuestion) -> str:
 
 
 def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
-    """A model's reply as a draft.
+    """Return a model's reply as a draft.
 
     Raises:
         ReplyMisformatted: it is not what the prompt asked for.
@@ -191,7 +191,7 @@ def _prompt(name: str) -> str:
 
 
 def json_of(reply: str) -> Any:
-    """The value of a reply that is JSON, or JSON in a fence of Markdown.
+    """Return the value of a reply that is JSON, or JSON in a fence of Markdown.
 
     Raises one of ``MISSHAPEN`` when it is neither.
     """
@@ -209,7 +209,7 @@ def read_claim(item: dict[str, Any]) -> Claim:
 
 
 def read_marked_claims(reply: str) -> list[Claim]:
-    """The sentences of a reply in marked lines."""
+    """Return the sentences of a reply in marked lines."""
     claims: list[Claim] = []
     for line in filter(None, map(str.strip, reply.splitlines())):
         if claim := _CLAIM_LINE.match(line):
@@ -254,7 +254,7 @@ def _complete_json(text: str) -> list[Claim]:
 
 
 def _complete_lines(text: str) -> list[Claim]:
-    """All but the last one, to which another quote may belong."""
+    """Return all but the last one, to which another quote may belong."""
     return read_marked_claims(text.rpartition("\n")[0])[:-1]
 
 

@@ -138,7 +138,7 @@ class RankedQuotes:
         return len({one.page for one in said if one.score >= said[0].score - OTHER_VALUE}) > 1
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
-        """The quotes that answer the question; none when there is nothing to quote."""
+        """Return the quotes that answer the question; none when there is nothing to quote."""
         is_list = wants_whole_list(question.text)  # an introduction brings its list along there alone
         whole = map(_with_introduced, self.candidates)
         ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
@@ -159,7 +159,7 @@ class RankedQuotes:
         return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)
 
     def _table(self) -> QuoteCandidate | None:
-        """The whole table that the likeliest parts of the evidence belong to, or stand beside."""
+        """Return the whole table that the likeliest parts of the evidence belong to, or stand beside."""
         for one in self.candidates[:PARTS_BESIDE_TABLE]:
             text = one.item.passage.text
             if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
@@ -203,7 +203,7 @@ def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> lis
 
 
 def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The same, where of documents that say the same the newest comes first."""
+    """Return the same, where of documents that say the same the newest comes first."""
     ordered: list[QuoteCandidate] = []
     for one in chosen:
         day = day_of(one.item.passage.publication) or date.min
@@ -315,5 +315,5 @@ def _is_repeated(candidate: QuoteCandidate, earlier: Iterable[QuoteCandidate]) -
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def terms_of(texts: tuple[str, ...]) -> frozenset[str]:
-    """The analyzer's terms of some texts."""
+    """Return the analyzer's terms of some texts."""
     return frozenset(analyze(" ".join(texts)))

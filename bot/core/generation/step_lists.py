@@ -33,11 +33,11 @@ class _Step:
     end: int
 
     def follows(self, other: _Step) -> bool:
-        """Whether it is the next one of the same list."""
+        """True if it is the next one of the same list."""
         return self.number == (*other.number[:-1], other.number[-1] + 1)
 
     def is_within(self, other: _Step) -> bool:
-        """Whether it is a step of a step of the same list: 7.2.1 beside 7.3."""
+        """True if it is a step of a step of the same list: 7.2.1 beside 7.3."""
         depth = len(other.number)
         return len(self.number) > depth and self.number[: depth - 1] == other.number[:-1]
 
@@ -60,13 +60,13 @@ class StepList:
     left_out: tuple[str, ...] = ()
 
     def introduced(self, item: Evidence, start: int) -> StepList:
-        """The same, from where the sentence before it begins that introduces it."""
+        """Return the same, from where the sentence before it begins that introduces it."""
         first, begin, end = self.parts[0]
         is_before = first is item and start < begin
         return replace(self, parts=((item, start, end), *self.parts[1:])) if is_before else self
 
     def guarded(self) -> StepList:
-        """The same, from the box before its first step, which warns of something."""
+        """Return the same, from the box before its first step, which warns of something."""
         item, begin, end = self.parts[0]
         boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_box(one[0])]
         start = boxes[-1].start() if boxes else begin
@@ -100,7 +100,7 @@ def _quoted(part: Span) -> tuple[str, tuple[Quote, ...]]:
 
 
 def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepList | None:
-    """The list of steps that stands at an offset.
+    """Return the list of steps that stands at an offset.
 
     It is followed through the passages beside it as far as they were read. None where no list of at least two
     steps stands there.
@@ -140,7 +140,7 @@ def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepLi
 def asked_list(
     question: str, item: Evidence, quote: Quotable, evidence: Iterable[Evidence]
 ) -> StepList | None:
-    """The list with its introduction that a quote introduces, or ends with an item of.
+    """Return the list with its introduction that a quote introduces, or ends with an item of.
 
     None where it does neither, or the question asks neither how something is done nor what there is.
 
@@ -162,7 +162,7 @@ def asked_list(
 
 
 def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -> StepList | None:
-    """The list behind the box that a quote stands in."""
+    """Return the list behind the box that a quote stands in."""
     first = _STEP.search(item.passage.text, quote.end)
     steps = whole_steps(item, first.start(1), evidence) if first else None
     guarded = steps.guarded() if steps else None
@@ -185,7 +185,7 @@ def _whole_bullets(item: Evidence, quote: Quotable) -> StepList | None:
 
 
 def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
-    """The passages that follow each other around one, in the order of the document."""
+    """Return the passages that follow each other around one, in the order of the document."""
     places = {
         one.passage.ordinal: one
         for one in evidence
@@ -235,7 +235,7 @@ def _parts(steps: Sequence[_Step]) -> Iterator[Span]:
 
 
 def _on_pages(item: Evidence, start: int, end: int) -> Iterator[Span]:
-    """A stretch of a passage, page by page."""
+    """Yield a stretch of a passage, page by page."""
     turns = [offset for offset, _ in item.page_starts if start < offset < end]
     for begin, stop in zip([start, *turns], [*turns, end], strict=True):
         if text := item.passage.text[begin:stop].strip():

@@ -52,7 +52,7 @@ class ValueDifferences:
     def find(
         self, first: QuoteCandidate, ranked: Sequence[QuoteCandidate], claim: str | None = None
     ) -> Sequence[QuoteCandidate]:
-        """A quote, and those that give other values than it does; none: nothing gives any.
+        """Return a quote, and those that give other values than it does; none: nothing gives any.
 
         Those of other documents come with what agrees with them, the newest first.
 
@@ -137,7 +137,7 @@ class ValueDifferences:
 
 
 def best_of_each(ranked: Sequence[QuoteCandidate]) -> dict[UUID, QuoteCandidate]:
-    """Each document's best quote."""
+    """Return each document's best quote."""
     best: dict[UUID, QuoteCandidate] = {}
     for one in without_labels(ranked):
         best.setdefault(one.document, one)
@@ -145,7 +145,7 @@ def best_of_each(ranked: Sequence[QuoteCandidate]) -> dict[UUID, QuoteCandidate]
 
 
 def _is_beside(one: QuoteCandidate, other: QuoteCandidate) -> bool:
-    """Whether both are sentences under the same heading, on two pages of one document.
+    """True if both are sentences under the same heading, on two pages of one document.
 
     A row or an item of a list has its subject elsewhere.
     """
@@ -167,7 +167,7 @@ class _Statement:
         self._values = values
 
     def contradicts(self, other: _Statement) -> bool:
-        """Whether it gives another value for the same thing.
+        """True if it gives another value for the same thing.
 
         Both have the same words before the value, or one those of the other and few more. Where each has
         names, frequencies or years of its own, they speak of different things.
@@ -181,7 +181,7 @@ class _Statement:
         return is_same and _is_part(mine, others) and all(_is_part(*pair) for pair in scopes)
 
     def _subject(self, unit: str) -> Set[str]:
-        """The terms before its value in a unit."""
+        """Return the terms before its value in a unit."""
         at = min(self._text.find(value.text) for value in self._values[unit])
         return set(analyze(self._text[: max(at, 0)])) - FUNCTION_TERMS
 
@@ -196,7 +196,7 @@ def _is_part(some: Set[object], others: Set[object]) -> bool:
 
 
 def _differ(some: _Values, others: _Values) -> bool:
-    """Whether in some unit both give values, and none in common."""
+    """True if in some unit both give values, and none in common."""
     return any(_differ_in(unit, some, others) for unit in some.keys() & others.keys())
 
 

@@ -148,7 +148,7 @@ class AnswerReviser:
         return False
 
     async def _changes(self, answer: Answer, states: Sequence[SourceState]) -> list[SourceChange]:
-        """A line for each changed document, in the order of the answer's citations."""
+        """Return a line for each changed document, in the order of the answer's citations."""
         order = [one.version_id for one in answer.citations]
         ordered = sorted(states, key=lambda state: order.index(state.version_id))
         return [await self._change(answer, state) for state in ordered[:MAX_DOCUMENTS]]

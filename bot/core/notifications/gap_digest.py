@@ -72,7 +72,7 @@ class GapDigest:
         return self._to == "admin" or channel.platform is not Platform.LOCAL
 
     async def prepare(self, batch: str, notice: Notice, target: Channel) -> Announcement | None:
-        """The message with id ``batch``; None where the documents answered everything.
+        """Return the message with id ``batch``; None where the documents answered everything.
 
         Raises:
             storage.errors.DatabaseUnavailable: nobody knows just now.

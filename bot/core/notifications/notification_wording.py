@@ -150,17 +150,17 @@ def folder_problem(location: str, channel: str, problem: str) -> str:
 
 
 def folder_well(location: str, channel: str) -> str:
-    """The end of a folder's problem."""
+    """Return the end of a folder's problem."""
     return f"Folder {location} of {channel}: all is well again."
 
 
 def outage(part: str, reason: str, since: datetime) -> str:
-    """A part of the service that has not worked for a minute; ``reason`` is a sentence."""
+    """Return a part of the service that has not worked for a minute; ``reason`` is a sentence."""
     return f"Not ready since {_moment(since)}: {PARTS.get(part, part)}. {reason}"
 
 
 def outage_over(part: str, reason: str, since: datetime, until: datetime) -> str:
-    """The end of it; all of it where it could not be announced before."""
+    """Return the end of it; all of it where it could not be announced before."""
     began = f"{since:%H:%M}" if since.date() == until.date() else f"{since:%Y-%m-%d %H:%M}"
     return f"Ready again: {PARTS.get(part, part)}. Not ready from {began} to {_moment(until)}: {reason}"
 
@@ -175,12 +175,12 @@ def more_outages(count: int) -> str:
 
 
 def source_failed(url: str, reason: str) -> str:
-    """An approved web page that could not be renewed for long."""
+    """Return an approved web page that could not be renewed for long."""
     return f"Web page {url} has failed for a week: {reason}"
 
 
 def source_changed(url: str, channel: str, quote: str) -> str:
-    """An approved web page that was quoted, and says something else now."""
+    """Return an approved web page that was quoted, and says something else now."""
     return (
         f'Web page {url} no longer says what {channel} was shown of it: "{quote}" The answer keeps the '
         "quote, and its link marks nothing."

@@ -79,7 +79,7 @@ class Routes:
         return Route(self.admin.id, is_posted=True)
 
     def sort(self, groups: Iterable[NoticeGroup]) -> list[tuple[Route, Sequence[NoticeGroup]]]:
-        """The groups of each route: they share a message."""
+        """Return the groups of each route: they share a message."""
         sorted_groups: dict[Route, list[NoticeGroup]] = {}
         for group in groups:
             sorted_groups.setdefault(self.route(group), []).append(group)
@@ -204,7 +204,7 @@ class Notifier:
         return await self._channels.get((address or {}).get(CHAT, route.channel_id))
 
     def _is_private(self, target: Channel) -> bool:
-        """Whether it is a direct chat, in which nobody waits for files, and not the admins' channel."""
+        """True if it is a direct chat, in which nobody waits for files, and not the admins' channel."""
         return target.is_direct and not (self._routes.admin and self._routes.admin.id == target.id)
 
     async def _announce(self, target: Channel, place: dict[str, Any], groups: Sequence[NoticeGroup]) -> None:

@@ -47,7 +47,7 @@ class PageNotes:
         self._locator = PassageLocator(readings)
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """The channel of a page that its thread follows and of which it was not told what answers now.
+        """Return the channel of a page that its thread follows and of which it was not told what answers now.
 
         ``note``: as the transaction that replaced the version kept it.
         """

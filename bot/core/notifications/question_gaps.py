@@ -41,7 +41,7 @@ class QuestionGap:
 
 
 def find_gaps(asked: Sequence[AskedQuestion]) -> list[QuestionGap]:
-    """The gaps that are open, those asked most often first; ``asked`` is in the order of time."""
+    """Return the gaps that are open, those asked most often first; ``asked`` is in the order of time."""
     gaps = [_gap(open_) for group in _groups(asked) if (open_ := _open(group))]
     return sorted(gaps, key=lambda gap: (gap.count, gap.last_asked), reverse=True)
 

@@ -183,7 +183,7 @@ def _web_page(notice: Notice) -> AnnouncementEntry:
 
 
 def _sentence(reason: str) -> str:
-    """A reason as a sentence of its own."""
+    """Return a reason as a sentence of its own."""
     text = shorten(reason, REASON_CHARS)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
 
@@ -219,7 +219,7 @@ class ReceiptBuilder:
         self._seconds = seconds
 
     async def prepare(self, batch: str, target: Channel) -> Announcement | None:
-        """The announcement of a batch to ``target``; None when nothing of it is true any more.
+        """Return the announcement of a batch to ``target``; None when nothing of it is true any more.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down; nothing was announced.
@@ -266,7 +266,7 @@ class ReceiptBuilder:
         return tried
 
     async def _first_pages(self, channel: Channel, live: Sequence[Notice]) -> dict[int, CitedPage]:
-        """A button by notice, each called as no other document of the channel is."""
+        """Return a button by notice, each called as no other document of the channel is."""
         names = await self._citations.names.names_of_versions(channel.id, [_version(one) for one in live])
         return {one.id: await self._first_page(channel, one, names) for one in live}
 

@@ -21,7 +21,7 @@ class SearchNotes:
         self._known: set[int] = set()
 
     async def write(self, question: Question, retrieval: Retrieval) -> Sequence[str]:
-        """The sentences, in the question's language; most searches have none.
+        """Return the sentences, in the question's language; most searches have none.
 
         Raises:
             storage.errors.DatabaseUnavailable: nobody knows just now.

@@ -89,7 +89,7 @@ class SuggestedQuestions:
         return await self._chunks.chunks_at([(notice.reading_id, ordinal) for ordinal in ordinals])
 
     async def _written(self, chunks: Sequence[Chunk], notice: Notice) -> list[str]:
-        """A model's questions to excerpts of the document; none without one, and when it fails."""
+        """Return a model's questions to excerpts of the document; none without one, and when it fails."""
         if self._model is None or not chunks:
             return []
         fence = secrets.token_hex(8)

@@ -112,7 +112,7 @@ class WelcomeBuilder:
         self._try_questions = try_questions
 
     async def prepare(self, batch: str, target: Channel) -> Announcement:
-        """The message with id ``batch``; a channel that nothing feeds gets its folder now.
+        """Return the message with id ``batch``; a channel that nothing feeds gets its folder now.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down; nothing was announced.

@@ -58,7 +58,7 @@ EXACT_HOLDERS = 6
 
 
 def chunks_of(found: SearchHits, limit: int) -> SearchHits:
-    """The best ``limit`` chunks of each leg."""
+    """Return the best ``limit`` chunks of each leg."""
     words, vectors = (
         [hit for hit in leg if not _is_figure(hit, found)][:limit] for leg in (found.words, found.vectors)
     )
@@ -68,7 +68,7 @@ def chunks_of(found: SearchHits, limit: int) -> SearchHits:
 
 
 def is_short(found: SearchHits, asked: int, limit: int) -> bool:
-    """Whether figures took places of a leg that chunks should have had.
+    """True if figures took places of a leg that chunks should have had.
 
     Args:
         found: what was found.
@@ -82,7 +82,7 @@ def is_short(found: SearchHits, asked: int, limit: int) -> bool:
 
 
 def figures_of(found: SearchHits) -> tuple[FoundFigure, ...]:
-    """Every figure once, the most like the question first; those found by words alone come last."""
+    """Return every figure once, the most like the question first; those found by words alone come last."""
     words, vectors = (
         {(hit.publication, hit.ordinal): hit.score for hit in leg if _is_figure(hit, found)}
         for leg in (found.words, found.vectors)
@@ -116,7 +116,7 @@ class HybridRetriever:
         self._candidates = candidates
 
     async def retrieve(self, question: Question) -> Retrieval:
-        """The best candidates of the question's channel, best first; none in an unknown channel.
+        """Return the best candidates of the question's channel, best first; none in an unknown channel.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
@@ -243,7 +243,7 @@ class QueryExpansionRetriever:
         self._rewords = rewords
 
     async def retrieve(self, question: Question) -> Retrieval:
-        """The candidates of the question and of all its further wordings, best first.
+        """Return the candidates of the question and of all its further wordings, best first.
 
         Misspelt words are corrected, and the question is searched for anew, before anything is judged.
 
@@ -291,7 +291,7 @@ class QueryExpansionRetriever:
         return _merged(question.text, found)
 
     async def _further(self, question: Question) -> Sequence[str]:
-        """A model's wordings; none when it fails, for the question has words of its own."""
+        """Return a model's wordings; none when it fails, for the question has words of its own."""
         is_due = self._rewords is MultiQueryMode.ALWAYS or (
             self._rewords is MultiQueryMode.MISSED and question.is_wide
         )
@@ -305,7 +305,7 @@ class QueryExpansionRetriever:
 
 
 def content_words(text: str) -> str:
-    """A question without the words that only ask or join; one that has no others stays whole."""
+    """Return a question without the words that only ask or join; one that has no others stays whole."""
     kept = [word[0] for word in _WORD.finditer(text) if set(analyze(word[0])) - FUNCTION_TERMS]
     return " ".join(kept) or text
 

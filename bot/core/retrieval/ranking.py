@@ -115,7 +115,7 @@ def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
 def _scaled(
     keys: Iterable[_Key], leg: Mapping[_Key, Hit], min_spread: float, unfound: float | None = None
 ) -> dict[_Key, float]:
-    """The score of every hit in one leg, 0-1.
+    """Return the score of every hit in one leg, 0-1.
 
     ``unfound``: raw score of what the leg did not find; None: that of its last hit.
     """
@@ -136,7 +136,7 @@ def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], b
 
 
 def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
-    """The publications whose procedure another one of these documents describes as it is now.
+    """Return the publications whose procedure another one of these documents describes as it is now.
 
     Editions are known by their SOP id and organisation. Days decide, the effective one before that of the
     last update; where an edition has none, version numbers do, part by part. What is effective only in
@@ -152,7 +152,7 @@ def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[
 
 
 def _is_newer(other: LivePublication, one: LivePublication, today: date) -> bool:
-    """Whether ``other`` replaces ``one``."""
+    """True if ``other`` replaces ``one``."""
     if other.document_id == one.document_id:
         return False
     is_coming, is_other_coming = _is_coming(one, today), _is_coming(other, today)
@@ -203,7 +203,7 @@ class Recency:
         return 2 ** (-max((today - day).days, 0) / self.half_life_days)
 
     def aged(self, relevance: float, freshness: float | None) -> float:
-        """A relevance (0-1) with its share of age; unchanged where the day is unknown."""
+        """Return a relevance (0-1) with its share of age; unchanged where the day is unknown."""
         return relevance if freshness is None else (1 - self.weight) * relevance + self.weight * freshness
 
 
@@ -259,7 +259,7 @@ class Ranking:
         publications: Collection[LivePublication],
         today: date,
     ) -> Ranked:
-        """Every passage once, best first; near-identical ones as their best copy alone.
+        """Return every passage once, best first; near-identical ones as their best copy alone.
 
         Args:
             question: as analyzed in its channel.
@@ -286,7 +286,7 @@ class Ranking:
         old: Collection[UUID],
         today: date,
     ) -> list[Passage]:
-        """The passages with a relevance of 0-1 and their share of age, best first."""
+        """Return the passages with a relevance of 0-1 and their share of age, best first."""
         asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
@@ -325,7 +325,7 @@ def _publications(passages: Iterable[Passage]) -> Iterable[LivePublication]:
 
 
 def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:
-    """The passages so that the documents take turns, each with its best first.
+    """Return the passages so that the documents take turns, each with its best first.
 
     Args:
         passages: best first.
@@ -365,7 +365,7 @@ class _TextFingerprint:
         return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
 
     def is_like(self, other: _TextFingerprint) -> bool:
-        """Whether another text says the same of the same numbers."""
+        """True if another text says the same of the same numbers."""
         if self.numbers != other.numbers:
             return False
         if self.words == other.words:

@@ -144,7 +144,7 @@ class RerankingRetriever:
         self._min_spread = MIN_COSINE_SPREAD if isinstance(reranker, SentenceReranker) else 0.0
 
     async def retrieve(self, question: Question) -> Retrieval:
-        """The candidates in their last order, best first.
+        """Return the candidates in their last order, best first.
 
         Raises:
             storage.errors.InfrastructureError: an engine is down or late.
@@ -187,7 +187,7 @@ class RerankingRetriever:
 
 
 def _interleaved(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Every document keeps its turns; its own passages take them in their new order."""
+    """Return every document keeps its turns; its own passages take them in their new order."""
     queues: dict[UUID, list[Passage]] = {}
     for passage in reversed(ordered):
         queues.setdefault(passage.publication.document_id, []).append(passage)
@@ -195,7 +195,7 @@ def _interleaved(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple
 
 
 def reranker_text(passage: Passage) -> str:
-    """A passage as a reranker reads it: title and headings, then its text."""
+    """Return a passage as a reranker reads it: title and headings, then its text."""
     head = " > ".join(dict.fromkeys(filter(None, (passage.publication.title, *passage.heading_path))))
     return f"{head}\n{passage.text}" if head else passage.text
 
@@ -211,7 +211,7 @@ class Expansion:
         self._tokens = tokens
 
     async def expand(self) -> list[Evidence]:
-        """The evidence, and behind it the chunks beside its passages, those of the best first.
+        """Return the evidence, and behind it the chunks beside its passages, those of the best first.
 
         Raises:
             storage.errors.InfrastructureError: readings cannot be reached.
@@ -233,7 +233,7 @@ class Expansion:
             edge = chunk.text
 
     async def _read(self, passage: Passage, ordinal: int) -> Chunk | None:
-        """The chunk at a place of the passage's reading, when it is new and fits the budget."""
+        """Return the chunk at a place of the passage's reading, when it is new and fits the budget."""
         is_inside = 0 <= ordinal < passage.publication.chunks
         if self._tokens <= 0 or not is_inside or _place(passage, ordinal) in self._places:
             return None
@@ -262,7 +262,7 @@ class Expansion:
 
 
 def evidence_of(number: int, publication: LivePublication, chunk: Chunk, score: float = 0.0) -> Evidence:
-    """A chunk as evidence that no search found: what is asked for by its document or its figure."""
+    """Return a chunk as evidence that no search found: what is asked for by its document or its figure."""
     passage = Passage(
         publication,
         chunk.ordinal,
@@ -286,7 +286,7 @@ def _place(passage: Passage, ordinal: int) -> tuple[object, int]:
 
 
 def _share_a_table(text: str, other: str, step: int) -> bool:
-    """Whether a text ends (or begins, for a step back) in rows that ``other`` goes on with."""
+    """True if a text ends (or begins, for a step back) in rows that ``other`` goes on with."""
     first, second = (text, other) if step > 0 else (other, text)
     return first.rstrip().rpartition("\n")[2].startswith("|") and second.lstrip().startswith("|")
 
@@ -294,7 +294,7 @@ def _share_a_table(text: str, other: str, step: int) -> bool:
 async def gather_evidence(
     passages: Sequence[Passage], chunks: RepairingReadings, *, most: int, tokens: int
 ) -> list[Evidence]:
-    """The first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
+    """Return the first ``most`` passages that fit into ``tokens`` (cl100k_base), numbered from 1.
 
     The best passage is always among them.
 

@@ -94,7 +94,7 @@ class WebSearch:
     async def beside(
         self, question: Question, documents: Retrieval, opened: Sequence[OpenedDomain], *, is_web_first: bool
     ) -> Retrieval:
-        """The candidates of the documents, and among them the best of the opened domains' pages.
+        """Return the candidates of the documents, and among them the best of the opened domains' pages.
 
         ``is_web_first``: of a page and a document that answer equally, the page comes first.
 
@@ -116,7 +116,7 @@ class WebSearch:
         )
 
     async def approves(self, channel: Channel, urls: Collection[str]) -> bool:
-        """Whether all of these pages may be cited in a channel, as the list is now.
+        """True if all of these pages may be cited in a channel, as the list is now.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not answer.
@@ -125,7 +125,7 @@ class WebSearch:
         return set(urls) <= set(await approved_pages(domains, self._store))
 
     async def _pages(self, domain: WebDomain, *, may_wait: bool) -> Sequence[WebPage]:
-        """The pages of a domain as they stand, at the latest when the time for waiting is over."""
+        """Return the pages of a domain as they stand, at the latest when the time for waiting is over."""
         pages = await self._store.pages(await approved_pages([domain], self._store))
         is_short = not pages or any(one.is_missing for one in pages)
         if self._fetch is None or not is_short:
@@ -139,7 +139,7 @@ class WebSearch:
     async def _search(
         self, question: Question, asked: AnalyzedQuestion, pages: Iterable[WebPage]
     ) -> Sequence[Passage]:
-        """The best passages of some pages, ranked among themselves."""
+        """Return the best passages of some pages, ranked among themselves."""
         terms = searched_terms(asked.terms, asked.synonyms)
         found = await self._index.find(question.channel.id, pages, terms, asked.vector, CANDIDATES)
         ranked = self._ranking.order(
@@ -187,7 +187,7 @@ def _place(passage: Passage, *, is_web_first: bool) -> tuple[float, bool, str, i
 
 
 def _less_unknown(question: AnalyzedQuestion, web: Sequence[Passage]) -> AnalyzedQuestion:
-    """The question, of whose words those are known, too, that a page holds."""
+    """Return the question, of whose words those are known, too, that a page holds."""
     unknown = [
         word
         for word in question.unknown
@@ -203,7 +203,7 @@ def _traced(opened: OpenedDomain, pages: Sequence[WebPage]) -> OpenedWeb:
 
 
 def snippet(text: str, weights: Mapping[str, float], words: int) -> str:
-    """The best part of a text: whole sentences that follow one another, of at most so many words.
+    """Return the best part of a text: whole sentences that follow one another, of at most so many words.
 
     The best one holds most of the question's weight, and stands first of equals; a single sentence may be
     longer. ``weights``: term of the question -> idf.

@@ -107,14 +107,14 @@ class FollowUps:
         return (question,) if text == question.text else (question, replace(question, text=text))
 
     async def _is_suggested(self, question: Question) -> bool:
-        """Whether it is one that a document was seen to answer, and that people are offered."""
+        """True if it is one that a document was seen to answer, and that people are offered."""
         if self._notices is None:
             return False
         tried = await self._notices.tried_questions(question.channel.id, MAX_VERSIONS)
         return any(text.split() == question.text.split() for _, text in tried)
 
     async def _about_another(self, question: Question, view: ChannelView) -> str | None:
-        """The last question about another document or noun; None where no more than that is said."""
+        """Return the last question about another document or noun; None where no more than that is said."""
         last = question.history[-1]
         documents = await view.documents() if opens_contrast(question.text) else []
         if sibling := name_sibling(question.text, last, names_of(documents)):
@@ -144,7 +144,7 @@ class FollowUps:
         return replace_noun(base, spans[nearest], noun)
 
     async def _by_model(self, question: Question) -> str | None:
-        """A model's wording; None without one, and for one that repeats half a question."""
+        """Return a model's wording; None without one, and for one that repeats half a question."""
         if self._rewriter is None:
             return None
         try:
@@ -164,7 +164,7 @@ class ModelRewriter:
         self._instructions = files("bot.core").joinpath("prompts", "rewrite.md").read_text(encoding="utf-8")
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
-        """The question as one would ask it alone; itself when it needs nothing of the thread.
+        """Return the question as one would ask it alone; itself when it needs nothing of the thread.
 
         Raises:
             bot.core.errors.ModelError: the model failed, was late, or wrote what the thread does not say.
@@ -180,7 +180,7 @@ class ModelRewriter:
 
 
 def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
-    """The question that a model wrote.
+    """Return the question that a model wrote.
 
     Raises:
         ModelReplyUnusable: it wrote none, or one that is not the thread's.
@@ -195,7 +195,7 @@ def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
 
 
 def format_history(history: Sequence[Turn]) -> str:
-    """The thread as a model reads it: as many of the last turns as fit, at least one, oldest first."""
+    """Return the thread as a model reads it: as many of the last turns as fit, at least one, oldest first."""
     shown: list[str] = []
     left = MAX_HISTORY_CHARS
     for turn in reversed(history):
@@ -208,7 +208,7 @@ def format_history(history: Sequence[Turn]) -> str:
 
 
 def is_faithful(text: str, question: str, history: Sequence[Turn]) -> bool:
-    """Whether a rewriting holds no number, code or name that neither the question nor its thread holds."""
+    """True if a rewriting holds no number, code or name that neither the question nor its thread holds."""
     sources = [
         question,
         *(said for turn in history for said in (turn.question, turn.standalone, turn.answer)),

@@ -32,7 +32,7 @@ class QuestionTranslator:
         self._translations: RecentItems[tuple[str, Language], str] = RecentItems(MAX_CACHED)
 
     async def reading(self, question: Question, view: ChannelView) -> Question | None:
-        """The question as its channel's documents would ask it; None where it is in their language.
+        """Return the question as its channel's documents would ask it; None where it is in their language.
 
         None, too, where the documents have no language in common, and where the model fails.
         """

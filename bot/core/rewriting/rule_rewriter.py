@@ -60,12 +60,12 @@ _CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
 
 
 def opens_contrast(text: str) -> re.Match[str] | None:
-    """The opener of a question that says only what is different from the one before it."""
+    """Return the opener of a question that says only what is different from the one before it."""
     return _CONTRAST.match(fold(text))
 
 
 def may_lean_on_thread(text: str) -> bool:
-    """Whether a question of a thread may need it to be understood."""
+    """True if a question of a thread may need it to be understood."""
     if opens_contrast(text):
         return True
     words = _words_of(text)
@@ -77,7 +77,7 @@ def may_lean_on_thread(text: str) -> bool:
 
 
 def is_no_question_alone(text: str) -> bool:
-    """Whether a question says next to nothing but a pronoun: "who approves it?"."""
+    """True if a question says next to nothing but a pronoun: "who approves it?"."""
     words = _words_of(text)
     return bool(_pronouns(words)) and len(_naming(words)) < ENOUGH_WORDS
 
@@ -92,7 +92,7 @@ def _pronouns(words: Sequence[str]) -> list[int]:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that name something, as written."""
+    """Return the words that name something, as written."""
     return _naming(_words_of(text))
 
 
@@ -175,7 +175,7 @@ class NameSwap:
 
 
 def names_of(documents: Collection[DocumentStatus]) -> list[Name]:
-    """Every name of the documents that answer."""
+    """Return every name of the documents that answer."""
     live = [document for document in documents if document.state == "live"]
     return [
         Name(document.document, words)
@@ -220,7 +220,7 @@ def _name_swaps(asked: Sequence[Name], names: Sequence[Name]) -> Iterator[NameSw
 
 
 def _replaced(text: str, exchange: NameSwap) -> str | None:
-    """The text with the sibling's words; None when its own are not next to each other."""
+    """Return the text with the sibling's words; None when its own are not next to each other."""
     own = re.compile(r"\W+".join(map(re.escape, exchange.own)), re.IGNORECASE)
     replaced = own.sub(" ".join(exchange.others), text, count=1)
     return f"{replaced}?" if replaced != text else None
@@ -236,7 +236,7 @@ def _low(text: str | Sequence[str]) -> frozenset[str]:
 
 
 def name_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
-    """The last question about the other document that a follow-up means; None when it means none.
+    """Return the last question about the other document that a follow-up means; None when it means none.
 
     ``names``: what the channel's documents are called, for "and the other plan?".
     """
@@ -246,13 +246,13 @@ def name_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
 
 
 def replace_noun(base: str, span: tuple[int, int], noun: str) -> str:
-    """A question with another noun in the place of one of its ``noun_phrases``."""
+    """Return a question with another noun in the place of one of its ``noun_phrases``."""
     start, end = span
     return f"{base[:start]}{noun}{base[end:]}?"
 
 
 def add_subject(text: str, last: Turn) -> str:
-    """A follow-up with the subject of the last question behind it, unless it says it all itself."""
+    """Return a follow-up with the subject of the last question behind it, unless it says it all itself."""
     asked, subject = _asked(text), topic(last)
     known = set(analyze(asked))
     is_known = all(set(analyze(word)) <= known for word in content_words(subject))
@@ -260,12 +260,12 @@ def add_subject(text: str, last: Turn) -> str:
 
 
 def last_question(last: Turn) -> str:
-    """The question of the last turn, as it was understood, without its question mark."""
+    """Return the question of the last turn, as it was understood, without its question mark."""
     return last.standalone.strip().rstrip("?!. ")
 
 
 def _asked(text: str) -> str:
-    """A follow-up without its opener."""
+    """Return a follow-up without its opener."""
     contrast = opens_contrast(text)
     return (text[contrast.end() :] if contrast else text).strip(" ¿?!.,;:") or text
 

@@ -260,7 +260,7 @@ class RequiredAnswer:
         return bool(self._kinds)
 
     def is_held_by(self, *texts: str) -> bool:
-        """Whether each kind stands in one of these texts; of none that is required none is missing."""
+        """True if each kind stands in one of these texts; of none that is required none is missing."""
         others = [self._without_own_numbers(text) for text in texts] if self._kinds else []
         return all(any(kind.search(text) for text in others) for kind in self._kinds)
 
@@ -287,7 +287,7 @@ def _word_end(text: str, at: int) -> int:
 
 
 def _counted(noun: str) -> re.Pattern[str]:
-    """A number near what is counted, before or behind it, or a list of such things."""
+    """Return a number near what is counted, before or behind it, or a list of such things."""
     if noun == "times":
         return re.compile(_COUNT, _FLAGS)
     stem = noun.removesuffix("ies") if noun.endswith("ies") else noun.removesuffix("s")
@@ -300,7 +300,7 @@ def _counted(noun: str) -> re.Pattern[str]:
 
 
 def wants_steps(question: str) -> bool:
-    """Whether the words ask how something is done, and for no number, date or the like.
+    """True if the words ask how something is done, and for no number, date or the like.
 
     So "How many days do I get (steps to request leave)?", with what it follows up, asks for none.
     """
@@ -308,28 +308,28 @@ def wants_steps(question: str) -> bool:
 
 
 def wants_list(question: str) -> bool:
-    """Whether the words ask for all there is of something: "what are the values?"."""
+    """True if the words ask for all there is of something: "what are the values?"."""
     return _LIST.search(question) is not None and not RequiredAnswer(question)
 
 
 def wants_whole_list(question: str) -> bool:
-    """Whether all of a list is asked for: of its steps, or of what there is."""
+    """True if all of a list is asked for: of its steps, or of what there is."""
     return wants_steps(question) or wants_list(question)
 
 
 def wants_table(question: str) -> bool:
-    """Whether the words ask for a table, and for no number, date or the like that one of its rows holds."""
+    """True if the words ask for a table, and for no number, date or the like that one of its rows holds."""
     return _TABLE.search(question) is not None and not RequiredAnswer(question)
 
 
 def asks_whether(question: str) -> bool:
-    """Whether a question opens with its verb, in any language: yes or no answers it."""
+    """True if a question opens with its verb, in any language: yes or no answers it."""
     opening = re.search(r"[^\W_]+", fold(question).lower())
     return opening is not None and any(opening[0] in words.verbs for words in NEGATIONS.values())
 
 
 def spans_documents(question: str) -> bool:
-    """Whether the words ask for several documents: comparisons, "which of", "each of"."""
+    """True if the words ask for several documents: comparisons, "which of", "each of"."""
     return _SPANS.search(question) is not None
 
 
@@ -339,7 +339,7 @@ def asks_across_documents(question: str) -> bool:
 
 
 def compares(question: str) -> bool:
-    """Whether the words ask how things differ."""
+    """True if the words ask how things differ."""
     return _COMPARES.search(question) is not None
 
 
@@ -370,14 +370,14 @@ class FigureQuestion:
         return bool(len(self.subject) >= enough or self.number or self.kind)
 
     def fits(self, caption: str, kind: FigureKind) -> bool:
-        """Whether a figure can be meant: neither another number nor surely another kind."""
+        """True if a figure can be meant: neither another number nor surely another kind."""
         numbered = _CAPTION.match(caption)
         is_number = not self.number or (numbered is not None and numbered[1].lower() == self.number)
         return is_number and (self.kind is None or kind in {self.kind, FigureKind.UNKNOWN})
 
 
 def speaks_of(quote: str, caption: str) -> bool:
-    """Whether a sentence is a figure's caption, or a part of it, or names the figure by its number."""
+    """True if a sentence is a figure's caption, or a part of it, or names the figure by its number."""
     said, known = (" ".join(text.split()).casefold() for text in (quote, caption))
     if said and known and (said in known or known in said):
         return 2 * len(said.split()) >= len(known.split())
@@ -389,7 +389,7 @@ def speaks_of(quote: str, caption: str) -> bool:
 
 
 def wants_figure(text: str) -> bool:
-    """Whether nothing but a figure answers the question."""
+    """True if nothing but a figure answers the question."""
     asked = figure_question(text)
     return asked is not None and asked.wants_it
 

@@ -81,7 +81,7 @@ class ChannelView:
         self._documents: Sequence[DocumentStatus] | None = None
 
     async def documents(self) -> Sequence[DocumentStatus]:
-        """All documents that are not deleted, whatever their state, by file name.
+        """Return all documents that are not deleted, whatever their state, by file name.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -111,7 +111,7 @@ class ChannelView:
         return usual if 2 * count > len(documents) else None
 
     async def narrow(self, question: Question) -> Question:
-        """The question, kept to the documents that it asks in; as it is where it says nothing of them.
+        """Return the question, kept to the documents that it asks in; as it is where it says nothing of them.
 
         Where none is of the kind or the time that it asks for, all may answer, and its filter says so.
 
@@ -181,7 +181,7 @@ def _named_in(text: str, documents: Sequence[DocumentStatus]) -> _Named:
 
 
 def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:
-    """The documents that a question asks in by name; none when it names no place, or all of them."""
+    """Return the documents that a question asks in by name; none when it names no place, or all of them."""
     return frozenset(one.document for one in _named_in(text, documents).documents)
 
 
@@ -220,7 +220,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _is_code(sop_id: str) -> bool:
-    """Whether it can be nothing else in a question: SOP-IT-04, not 7."""
+    """True if it can be nothing else in a question: SOP-IT-04, not 7."""
     return any(map(str.isalpha, sop_id)) and any(map(str.isdigit, sop_id)) and len(sop_id) > MIN_CODE_CHARS
 
 
@@ -233,7 +233,7 @@ def _name_terms(name: str) -> tuple[str, ...]:
 def _place_of(
     name: Sequence[str], said: Sequence[tuple[int, frozenset[str]]], weights: Mapping[str, float]
 ) -> int:
-    """The offset at which a name stands in a row, small words aside; -1: it stands nowhere.
+    """Return the offset at which a name stands in a row, small words aside; -1: it stands nowhere.
 
     More than half of its weight is enough, and half of it with its first word: MilliQ, of MilliQ water.
     """
@@ -308,7 +308,7 @@ def _exact_names(document: DocumentStatus) -> set[str]:
 
 
 def _identity(document: DocumentStatus) -> frozenset[str]:
-    """All terms that a document is called by: title, file, metadata, the years of its dates."""
+    """Return all terms that a document is called by: title, file, metadata, the years of its dates."""
     values = [one.day or one.value for one in document.metadata.values()]
     file = re.sub(r"[_\W]+", " ", PurePosixPath(document.file).stem)
     years = re.findall(r"\b(?:19|20)\d\d\b", " ".join(values))
@@ -344,7 +344,7 @@ def document_labels(document: LivePublication | DocumentStatus) -> tuple[str, st
 
 @lru_cache(maxsize=10_000)
 def _terms(name: str) -> frozenset[str]:
-    """The terms of a name; memoised, because every question compares all names that it finds."""
+    """Return the terms of a name; memoised, because every question compares all names that it finds."""
     return frozenset(analyze(name))
 
 
@@ -391,7 +391,7 @@ def document_day(metadata: Mapping[str, MetadataField], arrived_at: datetime | N
 
 
 def field_day(field: MetadataField | None) -> date | None:
-    """The first day that a field of metadata may mean; None where it is no date."""
+    """Return the first day that a field of metadata may mean; None where it is no date."""
     if field is None:
         return None
     if field.day:

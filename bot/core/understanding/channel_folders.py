@@ -23,7 +23,7 @@ class ChannelFolders:
         self._inbox = inbox
 
     async def location(self, channel: Channel) -> str:
-        """The path or URL of the folder that feeds the channel, or would once it is there.
+        """Return the path or URL of the folder that feeds the channel, or would once it is there.
 
         Raises:
             storage.errors.DatabaseUnavailable: nobody knows just now.
@@ -32,7 +32,7 @@ class ChannelFolders:
         return watched[0] if watched else str(self._inbox / folder_name(channel))
 
     async def make(self, channel: Channel) -> str:
-        """The same; a channel that nothing feeds gets its folder in the inbox, if the inbox is there.
+        """Return the same; a channel that nothing feeds gets its folder in the inbox, if the inbox is there.
 
         Raises:
             storage.errors.DatabaseUnavailable: nobody knows just now.

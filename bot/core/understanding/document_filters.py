@@ -126,7 +126,7 @@ class DaySpan:
     last: date | None = None
 
     def __contains__(self, day: date | None) -> bool:
-        """Whether a day lies in it; no day does not."""
+        """True if a day lies in it; no day does not."""
         return day is not None and (self.first or day) <= day <= (self.last or day)
 
 
@@ -145,7 +145,7 @@ class DocumentFilter:
     is_excluded: bool = False
 
     def fits(self, document: DocumentStatus, day: date | None) -> bool:
-        """Whether a document that counts as of a day may answer."""
+        """True if a document that counts as of a day may answer."""
         if self.is_excluded:
             return not is_of_kind(document, self.word)
         if self.version:
@@ -172,7 +172,7 @@ def read_filters(text: str) -> list[DocumentFilter]:
 
 
 def without_filters(text: str, filters: Iterable[DocumentFilter]) -> str:
-    """A question without what only says where to search; a version stays, it may belong to a name."""
+    """Return a question without what only says where to search; a version stays, it may belong to a name."""
     left = " ".join(_blanked(text, [one for one in filters if not one.version]).split())
     left = re.sub(r"\s+(?=[,;:.?!])|[,;:–-]\s*(?=[,;:.?!]|$)|^[\s,;:.–-]+", "", left)
     left = re.sub(r"([.?!])\s*[,;:.]+", r"\1", left).strip()
@@ -180,7 +180,7 @@ def without_filters(text: str, filters: Iterable[DocumentFilter]) -> str:
 
 
 def _blanked(text: str, filters: Iterable[DocumentFilter]) -> str:
-    """The text with spaces in place of what was read already."""
+    """Return the text with spaces in place of what was read already."""
     for one in filters:
         start, end = one.place
         text = text[:start] + " " * (end - start) + text[end:]
@@ -188,13 +188,13 @@ def _blanked(text: str, filters: Iterable[DocumentFilter]) -> str:
 
 
 def is_of_kind(document: DocumentStatus, word: str) -> bool:
-    """Whether a document is what a word names; every one is a document."""
+    """True if a document is what a word names; every one is a document."""
     kinds = [kind for kind, names in _NAMES.items() if names.fullmatch(word)]
     return not kinds or any(_is_kind(document, kind) for kind in kinds)
 
 
 def names_kind(word: str) -> bool:
-    """Whether a word names a kind of documents."""
+    """True if a word names a kind of documents."""
     return any(names.fullmatch(word) for names in _NAMES.values())
 
 
@@ -226,12 +226,12 @@ def _scopes(text: str) -> Iterator[DocumentFilter]:
 
 
 def _is_several(word: str) -> bool:
-    """Whether a word for documents stands in the plural, and names a kind of them; "report" may be a verb."""
+    """True if a word for documents stands in the plural, and names a kind of them; "report" may be a verb."""
     return _IS_PLURAL.search(word) is not None and names_kind(word)
 
 
 def _span(found: re.Match[str]) -> DaySpan | None:
-    """The days that a range means; None where there is none."""
+    """Return the days that a range means; None where there is none."""
     said = {name: read_days(found[name]) for name in _BOUNDS if found[name]}
     first = last = None
     for name, days in said.items():

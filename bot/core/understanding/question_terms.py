@@ -79,7 +79,7 @@ _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
 
 
 def exact_words(question: str) -> list[str]:
-    """The codes, numbers, acronyms and names of a question, as written.
+    """Return the codes, numbers, acronyms and names of a question, as written.
 
     A name is a capitalised word that does not open a sentence.
     """
@@ -91,7 +91,7 @@ def exact_words(question: str) -> list[str]:
 
 
 def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
-    """The exact words of a question whose idf is above ``rarity``: the others single nothing out."""
+    """Return the exact words of a question whose idf is above ``rarity``: the others single nothing out."""
     idf = question.idf
     return [
         word
@@ -108,7 +108,7 @@ def code_words(question: str) -> list[str]:
 
 
 def lookup_terms(question: str) -> frozenset[str]:
-    """The terms of a question that names something and asks no more, as "What is NPRM?"; else none.
+    """Return the terms of a question that names something and asks no more, as "What is NPRM?"; else none.
 
     A word counts as a name when it is written as one, or is no frequent word.
     """
@@ -161,12 +161,12 @@ def _verbs(tokens: Sequence[str], small: Container[str], language: Language) -> 
 
 
 def bare_code(text: str) -> str:
-    """The letters and digits of a text, folded: how a code is compared whatever parts it."""
+    """Return the letters and digits of a text, folded: how a code is compared whatever parts it."""
     return re.sub(r"[\W_]+", "", fold(text)).casefold()
 
 
 def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
-    """A test whether a passage holds one of these words whole."""
+    """Return a test whether a passage holds one of these words whole."""
     if not words:
         return lambda _: False
     found = re.compile(
@@ -218,7 +218,7 @@ def find_synonyms(
 
 
 def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[str, ...]:
-    """The terms to search for: the question's own, which weigh more, and those of its synonyms."""
+    """Return the terms to search for: the question's own, which weigh more, and those of its synonyms."""
     if not synonyms:
         return tuple(terms)
     others = dict.fromkeys(term for synonym in synonyms for term in synonym.said)
@@ -226,12 +226,12 @@ def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[s
 
 
 def embedded_text(question: str, synonyms: Sequence[Synonym]) -> str:
-    """The text whose meaning is searched for."""
+    """Return the text whose meaning is searched for."""
     return f"{question} ({', '.join(synonym.text for synonym in synonyms)})" if synonyms else question
 
 
 def synonym_matches(held: Container[str], synonyms: Sequence[Synonym]) -> frozenset[str]:
-    """The question's terms that a text with the terms ``held`` says in other words."""
+    """Return the question's terms that a text with the terms ``held`` says in other words."""
     if not synonyms:
         return frozenset()
     said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
@@ -261,7 +261,7 @@ FUNCTION_TERMS = frozenset(analyze(fold(" ".join((_ENGLISH, _OTHERS, *CONTRACTIO
 
 
 def weighted_terms(text: str) -> set[str]:
-    """The terms of a question that weigh something; those of function words take the longest to count.
+    """Return the terms of a question that weigh something; those of function words take the longest to count.
 
     They weigh in a question that has nothing else; and where they are written as a name is, as in "IT".
     """
@@ -322,12 +322,12 @@ class QuestionTerms:
         return asked | {term: share * idf for term, idf in known.items()}
 
     def contradicts(self, text: str) -> bool:
-        """The text speaks of years, and of none that the question names."""
+        """Return the text speaks of years, and of none that the question names."""
         named = set(_YEAR.findall(text))
         return bool(self._years and named and not self._years & named)
 
     def _share(self, weights: Mapping[str, float], terms: Container[str]) -> float:
-        """A term counts as covered by its synonyms, too."""
+        """Return a term counts as covered by its synonyms, too."""
         otherwise = synonym_matches(terms, self._synonyms)
         total = sum(weights.values())
         held = sum(weight for term, weight in weights.items() if term in terms or term in otherwise)
@@ -356,7 +356,7 @@ def _owners_of(word: str) -> Sequence[Language]:
 
 
 def language_of(text: str) -> Language | None:
-    """The language of a text; None for one that does not show it, or is in none of ours."""
+    """Return the language of a text; None for one that does not show it, or is in none of ours."""
     words = _words(text)
     counts = Counter(owner for word in words for owner in _OWNERS.get(word, ()))
     counts.update(Language.SPANISH for _ in _SPANISH_MARK.finditer(text))
@@ -369,7 +369,7 @@ def language_of(text: str) -> Language | None:
 
 
 def _words(text: str) -> list[str]:
-    """The words, folded, without codes; capitals alone are an abbreviation: 'IT' is not 'it'."""
+    """Return the words, folded, without codes; capitals alone are an abbreviation: 'IT' is not 'it'."""
     tokens = [re.split("[-/]", token) for token in _TOKEN.findall(fold(text))]
     is_shouted = text.isupper() and len(tokens) > MIN_UPPERCASE_WORDS
     return [

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 def unknown_words(
     text: str, frequencies: Mapping[str, int], explained: Collection[str] = frozenset()
 ) -> tuple[str, ...]:
-    """The content words of a question, as typed, of which no form stands in the channel.
+    """Return the content words of a question, as typed, of which no form stands in the channel.
 
     Args:
         text: the question.
@@ -187,7 +187,7 @@ def _may_mean(typed: str, word: str) -> bool:
 
 
 def _denial(word: str) -> str:
-    """The prefix by which a word may deny another one: "undated" is not "updated"."""
+    """Return the prefix by which a word may deny another one: "undated" is not "updated"."""
     return next((prefix for prefix in _DENYING_PREFIXES if word.startswith(prefix)), "")
 
 
@@ -196,7 +196,7 @@ def _in_case(typed: str, word: str) -> str:
 
 
 def correct_text(text: str, corrections: Iterable[Correction]) -> str:
-    """A question with each misspelt word replaced by the best word for it."""
+    """Return a question with each misspelt word replaced by the best word for it."""
     best = {one.typed: one.word for one in reversed(tuple(corrections))}
     if not best:
         return text
@@ -205,7 +205,7 @@ def correct_text(text: str, corrections: Iterable[Correction]) -> str:
 
 
 def alternatives(corrections: Sequence[Correction]) -> Iterator[Synonym]:
-    """The second words for what was misspelt, as synonyms of the best ones."""
+    """Yield the second words for what was misspelt, as synonyms of the best ones."""
     best: dict[str, str] = {}
     for one in corrections:
         first = best.setdefault(one.typed, one.word)

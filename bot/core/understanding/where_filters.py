@@ -49,7 +49,7 @@ def _of_kind(name: str, value: str) -> Callable[[DocumentStatus], bool]:
 
 
 def _in_days(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    """Whether a date lies in a range, in a year or month, or is as printed."""
+    """True if a date lies in a range, in a year or month, or is as printed."""
     first, dots, last = map(str.strip, value.partition(".."))
     days = [read_days(one) if one else None for one in ((first, last) if dots else (first, first))]
     if (first and not days[0]) or (last and not days[1]) or not (first or last):

@@ -56,6 +56,6 @@ class FileChecks:
 
 
 def shown_name(name: str, media_type: str = MEDIA_TYPE) -> str:
-    """A file's name in a reply: a PDF's as it would be called here, any other's as it is."""
+    """Return a file's name in a reply: a PDF's as it would be called here, any other's as it is."""
     shown = inert(safe_file_name(name))
     return shown if is_named_pdf(name, media_type) else shown.removesuffix(SUFFIX)

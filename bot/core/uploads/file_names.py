@@ -25,7 +25,7 @@ _LEADING = " .~$#"
 
 
 def safe_file_name(name: str) -> str:
-    """A name for an uploaded file; any text gets one, and what is one already stays as it is."""
+    """Return a name for an uploaded file; any text gets one, and what is one already stays as it is."""
     bare = re.split(r"[/\\]", name)[-1]
     visible = "".join(c for c in bare if unicodedata.category(c) not in _INVISIBLE)
     text = " ".join(unicodedata.normalize("NFC", _REFUSED.sub("_", visible)).split())
@@ -37,7 +37,7 @@ def safe_file_name(name: str) -> str:
 
 
 def free_file_name(name: str, taken: Collection[str]) -> str:
-    """A safe name that no other file has, also where case or composition of letters do not count.
+    """Return a safe name that no other file has, also where case or composition of letters do not count.
 
     The second one is called ``Name (2).pdf``.
     """
@@ -50,12 +50,12 @@ def free_file_name(name: str, taken: Collection[str]) -> str:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Whether two names are one where case or composition of letters do not count."""
+    """True if two names are one where case or composition of letters do not count."""
     return _folded(one) == _folded(other)
 
 
 def is_named_pdf(name: str, media_type: str) -> bool:
-    """Whether a file is a PDF by its name, or by what its platform says of it."""
+    """True if a file is a PDF by its name, or by what its platform says of it."""
     return name.lower().endswith(SUFFIX) or media_type.partition(";")[0].strip() == MEDIA_TYPE
 
 

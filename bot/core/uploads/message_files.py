@@ -33,7 +33,7 @@ class MessageFile:
 def split_message(
     said: IncomingMessage, asked: IncomingMessage | None, files: Sequence[MessageFile], *, is_taken: bool
 ) -> list[IncomingMessage]:
-    """The question of a message, and a message for each of its files that something is to be said of.
+    """Return the question of a message, and a message for each of its files that something is to be said of.
 
     Where nobody names us, that is a PDF where files are taken: people show pictures all day. The words
     beside a PDF that is taken go with it: they are asked when it is read, and not before.

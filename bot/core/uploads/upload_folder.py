@@ -45,7 +45,7 @@ class UploadFolder:
         self._inside = inside
 
     def begin(self, key: str) -> PartialFile:
-        """A new file for the upload of this key; what an earlier try left of it is gone.
+        """Return a new file for the upload of this key; what an earlier try left of it is gone.
 
         Raises:
             OSError: the folder cannot be written to, or is a link.
@@ -59,7 +59,7 @@ class UploadFolder:
             return PartialFile(os.open(name, _NEW_FILE, 0o644, dir_fd=folder), name)
 
     def names(self) -> list[str]:
-        """The files that are there, hidden ones too; none where there is no folder.
+        """Return the files that are there, hidden ones too; none where there is no folder.
 
         Raises:
             OSError: the folder cannot be listed.
@@ -80,7 +80,7 @@ class UploadFolder:
             self.discard(file)
 
     def keep(self, file: PartialFile, name: str, *, replaces: bool = False) -> bool:
-        """The same, or write over a file that has the name; False: one has it, and this one waits.
+        """Return the same, or write over a file that has the name; False: one has it, and this one waits.
 
         Raises:
             OSError: the disk does not work.
@@ -179,7 +179,7 @@ class PartialFile:
 
     @property
     def is_pdf(self) -> bool:
-        """Whether it begins as a PDF does."""
+        """True if it begins as a PDF does."""
         return PDF_MARK in self._head
 
     def write(self, data: bytes) -> None:

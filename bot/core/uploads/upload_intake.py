@@ -55,20 +55,20 @@ class UploadPolicy:
 
     @property
     def is_off(self) -> bool:
-        """Whether no channel takes any."""
+        """True if no channel takes any."""
         return self._names <= {"off"}
 
     @property
     def takes_library(self) -> bool:
-        """Whether direct chats take files for the library that they ask, and that everybody reads there."""
+        """True if direct chats take files for the library that they ask, and that everybody reads there."""
         return LIBRARY in self._names
 
     def allows(self, tenant: TenantName) -> bool:
-        """Whether this channel takes files."""
+        """True if this channel takes files."""
         return "all" in self._names or tenant in self._names
 
     def takes(self, said: IncomingMessage) -> bool:
-        """Whether a file of this message may become a document."""
+        """True if a file of this message may become a document."""
         return self.takes_library if said.is_direct else self.allows(said.key.tenant)
 
 

@@ -46,7 +46,7 @@ class UploadPlaces:
         self._inbox = inbox
 
     async def all(self) -> list[UploadPlace]:
-        """All of them, by their channels' names.
+        """Return all of them, by their channels' names.
 
         Raises:
             storage.errors.DatabaseUnavailable: nobody knows just now.
@@ -54,7 +54,7 @@ class UploadPlaces:
         return list(await asyncio.gather(*(_looked_at(one) for one in await self._known())))
 
     async def get(self, key: str) -> UploadPlace | None:
-        """The place that a form names; raises as ``all``.
+        """Return the place that a form names; raises as ``all``.
 
         A form that was sent for before its channel had a folder is for the one that it has now.
         """
@@ -64,7 +64,7 @@ class UploadPlaces:
         return await _looked_at(found[0]) if found else None
 
     async def of_channel(self, channel_id: int) -> UploadPlace | None:
-        """The first place that can be uploaded into, or the first one; raises as ``all``."""
+        """Return the first place that can be uploaded into, or the first one; raises as ``all``."""
         known = [one for one in await self._known() if channel_id in {each.id for each in one.channels}]
         places = [await _looked_at(one) for one in known]
         return next((one for one in places if one.problem is None), places[0] if places else None)

@@ -133,7 +133,7 @@ def number_quotes(
 
 
 def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
-    """The [n] of a quote among what is cited, quote by quote or page by page."""
+    """Return the [n] of a quote among what is cited, quote by quote or page by page."""
     quote = next(iter(quote.parts), quote)
     said = reduce_text(quote.quote).text
     return next(
@@ -144,7 +144,7 @@ def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
 
 
 def join_sentences(lines: Sequence[str], *, is_open: bool = False) -> str:
-    """The lines of ``number_quotes`` as running text; steps and items of a list have a line each.
+    """Return the lines of ``number_quotes`` as running text; steps and items of a list have a line each.
 
     Sentences in a row that rest on the same pages have the numbers once, behind the last of them: ``is_open``
     leaves them out behind the last one, which further sentences may follow.
@@ -166,7 +166,7 @@ def _split_marks(line: str) -> tuple[str, str]:
 
 
 def _on_pages(claim: VerifiedClaim) -> Iterator[LocatedQuote]:
-    """A claim's quotes, of one that runs over a page's end what stands on each page."""
+    """Yield a claim's quotes, of one that runs over a page's end what stands on each page."""
     for quote in claim.quotes:
         yield from quote.parts or (quote,)
 
@@ -176,7 +176,7 @@ def _page(quote: LocatedQuote) -> tuple[int, int]:
 
 
 def _joined(quotes: Sequence[LocatedQuote]) -> LocatedQuote:
-    """All quotes of one page as one citation, in their order on it."""
+    """Return all quotes of one page as one citation, in their order on it."""
     first, *more = ordered = sorted(quotes, key=lambda one: (one.passage.ordinal, one.start))
     if not more:
         return first
@@ -192,7 +192,7 @@ def _joined(quotes: Sequence[LocatedQuote]) -> LocatedQuote:
 
 
 def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
-    """A claim that is a quote, as it stands in its passage."""
+    """Return a claim that is a quote, as it stands in its passage."""
     if not located:
         return UNFOUND
     if claim.is_reference:
@@ -211,19 +211,19 @@ def _on_one_page(located: Sequence[LocatedQuote]) -> Iterator[LocatedQuote]:
 
 
 def _introduced(item: LocatedQuote, leads: Iterable[LocatedQuote]) -> LocatedQuote:
-    """An item, or its part on a page, with what introduces it on the same page."""
+    """Return an item, or its part on a page, with what introduces it on the same page."""
     parts = (*(one for one in leads if one.page == item.page), item)
     boxes = tuple(box for one in parts for box in one.boxes)
     return replace(item, quote=" … ".join(one.quote for one in parts), boxes=boxes)
 
 
 def plain_sentence(text: str) -> str:
-    """A model's sentence as plain text: without [n] of its own, links or images; [2024] stays."""
+    """Return a model's sentence as plain text: without [n] of its own, links or images; [2024] stays."""
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
 
 
 def distinct(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
-    """Each place once, in order of first use."""
+    """Return each place once, in order of first use."""
     unique: dict[tuple[int, int, str], LocatedQuote] = {}
     for quote in filter(None, quotes):
         unique.setdefault(_place(quote), quote)
@@ -231,7 +231,7 @@ def distinct(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
 
 
 def _place(quote: LocatedQuote) -> tuple[int, int, str]:
-    """The same words of one page are one place, though two overlapping passages hold them."""
+    """Return the same words of one page are one place, though two overlapping passages hold them."""
     return (quote.passage.publication.version_id, quote.page, reduce_text(quote.quote).text)
 
 
@@ -245,7 +245,7 @@ class Reduced:
 
 @lru_cache(maxsize=256)
 def reduce_text(text: str) -> Reduced:
-    """The comparable form of a text with its offset map."""
+    """Return the comparable form of a text with its offset map."""
     chars = list(_folded(text))
     kept = [
         (char, origin)
@@ -256,12 +256,12 @@ def reduce_text(text: str) -> Reduced:
 
 
 def plain_quote(quote: LocatedQuote) -> str:
-    """A quote as it is printed, in one line, without bars between cells."""
+    """Return a quote as it is printed, in one line, without bars between cells."""
     return " ".join(cells_of(quote.quote) if _is_row(quote) else quote.quote.split())
 
 
 def readable(quote: LocatedQuote) -> str:
-    """A quote as a person reads it: rows of a table with their columns' names, a list line by line."""
+    """Return a quote as a person reads it: rows of a table with their columns' names, a list line by line."""
     if _is_row(quote):
         return readable_rows(quote.passage.text, quote.start, quote.end)
     return "\n".join(" ".join(part.split()) for part in _ITEM_START.split(quote.quote))
@@ -290,7 +290,7 @@ def _spans(quote: str, text: str) -> list[tuple[int, int]]:
 
 
 def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
-    """The one best place of a quote in the evidence, or None.
+    """Return the one best place of a quote in the evidence, or None.
 
     The passage that the answerer named is searched first, then all others in their order: the words
     decide, not the number.
@@ -331,7 +331,7 @@ def _page_spans(item: Evidence, start: int, end: int) -> Iterator[tuple[int, int
 
 
 def page_at(item: Evidence, offset: int) -> int:
-    """The page that a passage's text is on at an offset."""
+    """Return the page that a passage's text is on at an offset."""
     return [page for start, page in item.page_starts if start <= offset][-1]
 
 
@@ -357,7 +357,7 @@ def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
 
 
 def _is_seen(char: str) -> bool:
-    """Whether it makes a difference at the end of a quote."""
+    """True if it makes a difference at the end of a quote."""
     return any(part != "-" for part, _ in _folded(char))
 
 
@@ -391,5 +391,5 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _joins(left: str, right: str) -> bool:
-    """Whether two neighbouring characters belong to one word."""
+    """True if two neighbouring characters belong to one word."""
     return left.isalnum() and right.isalnum() and not _ONE_WORD_A_CHAR.match(left + right)

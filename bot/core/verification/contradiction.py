@@ -103,12 +103,12 @@ def split_answer(sentence: str) -> tuple[str, str]:
 
 
 def denies(text: str) -> bool:
-    """Whether a text denies or excludes something; "not limited to" and "non-exempt" do not."""
+    """True if a text denies or excludes something; "not limited to" and "non-exempt" do not."""
     return not _DENIALS.isdisjoint(re.findall(r"[^\W_]+", re.sub(r"\bnon-", "", prepare(text))))
 
 
 def may_deny(text: str) -> bool:
-    """Whether a text holds what a sentence may put as a denial: a limit, a condition, an opposite."""
+    """True if a text holds what a sentence may put as a denial: a limit, a condition, an opposite."""
     tokens = re.findall(r"[^\W_]+", prepare(text))
     return not (_DENIALS | _LIMITS).isdisjoint(tokens) or any(map(_OPPOSITE.match, tokens))
 
@@ -122,7 +122,7 @@ def read_languages(text: str) -> list[str]:
 
 
 def split_clauses(text: str, words: NegationWords) -> list[Clause]:
-    """The statements of a text; questions state nothing."""
+    """Return the statements of a text; questions state nothing."""
     parts: list[list[str]] = [[]]
     for sign in map(str.strip, _TOKEN.findall(text)):
         if sign in _BREAKS or sign in words.turns:
@@ -205,7 +205,7 @@ def find_lead(text: str, unit: TextUnit) -> tuple[int, int] | None:
 
 
 def is_excluded(quote: LocatedQuote) -> bool:
-    """Whether its lead leaves a quote's last part out of something, or the heading of what is no sentence."""
+    """True if its lead leaves a quote's last part out of something, or the heading of what is no sentence."""
     text = quote.passage.text
     cited = [unit for unit in split_units(text) if unit.start < quote.end and quote.start < unit.end]
     part = text[cited[-1].start : cited[-1].end] if cited else ""
@@ -256,13 +256,13 @@ class _ClauseComparison:
         return bool(said.denials) == bool(quoted.denials)
 
     def _is_unclear(self, said: Clause, quoted: Clause) -> bool:
-        """Whether something besides a denial may distinguish the meanings, or turn them round."""
+        """True if something besides a denial may distinguish the meanings, or turn them round."""
         one, other = (said, quoted) if said.denials else (quoted, said)
         is_spared = one.owes and other.is_allowed
         return one.is_double or is_spared or said.limits != quoted.limits or _have_opposites(said, quoted)
 
     def _is_said(self, said: Clause, quoted: Clause, at: int) -> bool:
-        """Whether the sentence says what is denied behind the first ``at`` words, or ends there."""
+        """True if the sentence says what is denied behind the first ``at`` words, or ends there."""
         after = quoted.words[at : at + 2] or quoted.words[-1:]
         if sum(self._same(after[0], word) for word in quoted.words) > 1:
             return False
@@ -303,7 +303,7 @@ class _Unit:
         return prepare(f"{lead} {said}".replace("\n", " "))
 
     def stands_below_denial(self, words: NegationWords) -> bool:
-        """Whether a heading, or the text before what is no whole sentence, may deny it."""
+        """True if a heading, or the text before what is no whole sentence, may deny it."""
         passage = self.quote.passage
         above = " ".join(self.quote.section)
         if not _CLOSED.search(passage.text[: self.place.end]):
@@ -317,13 +317,13 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def have_same_beginning(one: str, other: str) -> bool:
-    """Whether two words differ in their last letters only, as far as an inflection goes."""
+    """True if two words differ in their last letters only, as far as an inflection goes."""
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return one == other or shared >= max(5, min(len(one), len(other)) - 2)
 
 
 def _have_opposites(one: Clause, other: Clause) -> bool:
-    """Whether a word here is the opposite of one there: "paid" and "unpaid"."""
+    """True if a word here is the opposite of one there: "paid" and "unpaid"."""
     pairs = [(one.tokens, set(map(stem, other.tokens))), (other.tokens, set(map(stem, one.tokens)))]
     return any(
         stem(word) in there

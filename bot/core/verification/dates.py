@@ -57,11 +57,11 @@ class Mention:
     days: frozenset[tuple[int, int, int | None]]
 
     def agrees(self, other: Mention) -> bool:
-        """Whether both may mean the same; a month without a day agrees with each of its days."""
+        """True if both may mean the same; a month without a day agrees with each of its days."""
         return any(_agree(one, another) for one in self.days for another in other.days)
 
     def contradicts(self, others: Sequence[Mention]) -> bool:
-        """Whether other days of its month are said, or day and month exchanged, and never its own."""
+        """True if other days of its month are said, or day and month exchanged, and never its own."""
         if not self.days or any(self.agrees(other) for other in others):
             return False
         said = {day for other in others for day in other.days}
@@ -119,13 +119,13 @@ class Time:
     minutes: frozenset[int]
 
     def contradicts(self, others: Sequence[Time]) -> bool:
-        """Whether the other half of the day is said, and never its own."""
+        """True if the other half of the day is said, and never its own."""
         said = frozenset(minute for other in others for minute in other.minutes)
         return not self.minutes & said and any((minute + 720) % 1440 in said for minute in self.minutes)
 
 
 def find_times(text: str) -> list[Time]:
-    """Every time of day in a text."""
+    """Return every time of day in a text."""
     found = [Time(one[0].strip(), frozenset(_minutes(one))) for one in _CLOCK.finditer(text)]
     military = (Time(one[0], frozenset({60 * int(one[1]) + int(one[2])})) for one in _MILITARY.finditer(text))
     return [*found, *military]
@@ -151,7 +151,7 @@ class Frequency:
 
 
 def find_frequencies(text: str, *, is_source: bool = False) -> list[Frequency]:
-    """Every frequency of a folded text; in a source also what may be one: "5 EUR a day", "a year"."""
+    """Return every frequency of a folded text; in a source also what may be one: "5 EUR a day", "a year"."""
     low = text.lower()
     found = [Frequency(one[0], "1", _period(one[0])) for one in _ADVERB.finditer(low)]
     for one in _EACH.finditer(low):

@@ -78,7 +78,7 @@ _JOINTS = frozenset(analyze("and or own"))
 
 
 def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
-    """The facts of a claim that none of its sources states, as the claim writes them."""
+    """Return the facts of a claim that none of its sources states, as the claim writes them."""
     claim, source = _folded(_LIST_MARK.sub("", claim)), _folded("\n".join(sources))
     missing = [url for url in _URL.findall(claim) if url.casefold() not in source.casefold()]
     bare = _URL.sub(" ", claim)
@@ -124,7 +124,7 @@ class _Source:
         self._undated = StatedNumbers(text)
 
     def recurs(self, count: str, unit: str) -> bool:
-        """Whether something happens once in so many units of time."""
+        """True if something happens once in so many units of time."""
         return (count, unit) in self._frequencies
 
     def moments_denied(self, claim: str) -> Iterator[str]:
@@ -145,7 +145,7 @@ class _Source:
         yield from (one.text for one in find_dates(claim) if not self._has_month(one))
 
     def _has_month(self, one: Mention) -> bool:
-        """Whether its month is one of a day that is said, or of a number that belongs to none: "08"."""
+        """True if its month is one of a day that is said, or of a number that belongs to none: "08"."""
         months = {month for month, _, _ in one.days}
         said = {month for other in self._dates for month, _, _ in other.days}
         return not months or bool(months & said) or self._undated.has_any({str(month) for month in months})
@@ -166,12 +166,12 @@ def _as_decimal(fraction: re.Match[str]) -> str:
 
 
 def _without_codes(text: str) -> str:
-    """The '04' of 'SOP-IT-04' is no number."""
+    """Return the '04' of 'SOP-IT-04' is no number."""
     return _CODE.sub(lambda code: " " if _is_code(code[0]) else code[0], text)
 
 
 def _holds_code(source: str, code: str) -> bool:
-    """Whether a code occurs there, its parts separated in any way: 'SOP IT 04' is 'SOP-IT-04'."""
+    """True if a code occurs there, its parts separated in any way: 'SOP IT 04' is 'SOP-IT-04'."""
     parts = r"[\W_]{0,3}".join(map(re.escape, _CODE_PART.findall(code)))
     return re.search(rf"(?<![^\W_]){parts}(?![^\W_])", source, re.IGNORECASE) is not None
 
@@ -206,7 +206,7 @@ class Quantity:
 
 
 def find_quantities(text: str) -> list[Quantity]:
-    """Every number in digits."""
+    """Return every number in digits."""
     found = []
     for match in _NUMBER.finditer(text):
         number = match[0]
@@ -219,7 +219,7 @@ def find_quantities(text: str) -> list[Quantity]:
 
 
 def find_spelled(text: str, *, is_source: bool = False) -> list[Quantity]:
-    """Every number in words; in a source also those that may be none: "first", "a year"."""
+    """Return every number in words; in a source also those that may be none: "first", "a year"."""
     words = SPELLED if is_source else CARDINALS
     found = [
         _in_words(text, match, words)
@@ -258,7 +258,7 @@ class StatedNumbers:
         self._amounts |= {("time", Decimal(span * FACTORS["day"][1])) for span in spans}
 
     def holds(self, one: Quantity) -> bool:
-        """Whether the source states a number of a claim, in its unit and with its sign."""
+        """True if the source states a number of a claim, in its unit and with its sign."""
         same = [other for other in self._found if one.values & other.values]
         has_sign = not one.is_negative or any(other.is_negative for other in same)
         return has_sign and ((self._has_value(one) and self._has_unit(one)) or self._follows(one))
@@ -279,7 +279,7 @@ class StatedNumbers:
             yield from (amount for other in known for amount in (one + other, abs(one - other)))
 
     def has_any(self, values: Collection[str]) -> bool:
-        """Whether it states one of these numbers, or none is asked for."""
+        """True if it states one of these numbers, or none is asked for."""
         return not values or not self._values.isdisjoint(values)
 
     def _has_value(self, one: Quantity) -> bool:
@@ -289,7 +289,7 @@ class StatedNumbers:
         return is_there and one.magnitude in self._magnitudes
 
     def _has_unit(self, one: Quantity) -> bool:
-        """Whether the number occurs somewhere in the claim's unit, or in none that we know."""
+        """True if the number occurs somewhere in the claim's unit, or in none that we know."""
         same = [other.unit for other in self._found if one.values & (other.values | other.parts)]
         return one.unit is None or not same or one.unit in same or None in same
 
@@ -324,7 +324,7 @@ def _quantity(
 
 
 def _unit_behind(after: re.Match[str] | None) -> str | None:
-    """The unit behind a number, if there is one."""
+    """Return the unit behind a number, if there is one."""
     if after is None:
         return None
     first, second = after["first"].replace(" ", "").lower(), (after["second"] or "").lower()

@@ -53,13 +53,13 @@ class Mark:
         return _terms_of((self.item.passage.publication.title, *self.section))
 
     def sources(self) -> list[str]:
-        """All that may carry the facts of a sentence; the number of a section is none."""
+        """Return all that may carry the facts of a sentence; the number of a section is none."""
         source = self.item.passage.publication
         headings = [_SECTION_NUMBER.sub("", heading) for heading in self.section]
         return [self.part.text, source.title, source.file_name, self_description(source.metadata), *headings]
 
     def source(self) -> QuotedPart:
-        """The same as the judge of meaning reads it."""
+        """Return the same as the judge of meaning reads it."""
         publication = self.item.passage.publication
         names = (publication.title, publication.file_name, *self.section[-2:])
         return QuotedPart(names, self.part.text)
@@ -92,7 +92,7 @@ def quoted_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) 
 
 
 def find_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) -> list[Mark]:
-    """Everything of the evidence that may be marked; ``located``: what a model quoted of it."""
+    """Return everything of the evidence that may be marked; ``located``: what a model quoted of it."""
     found = []
     for item in evidence:
         passage = item.passage
@@ -121,7 +121,7 @@ def _parts_of(text: str) -> tuple[_Part, ...]:
 
 @lru_cache(maxsize=256)
 def _units_of(text: str) -> tuple[_Part, ...]:
-    """The sentences, items and rows of a passage, with what they point back to."""
+    """Return the sentences, items and rows of a passage, with what they point back to."""
     found = []
     for unit in split_units(text):
         above = find_lead(text, unit) or (find_header(text, unit.start) if unit.is_row else None)

@@ -26,7 +26,7 @@ _ESCAPED = re.compile(rf"\\(?={_DASH})")
 
 
 def with_page_markers(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
-    """The text with its page markers.
+    """Return the text with its page markers.
 
     A line of the document that looks like a marker is escaped, whole or not, so that it can never move a
     page number.

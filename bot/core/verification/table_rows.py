@@ -39,7 +39,7 @@ def readable_rows(text: str, start: int, end: int) -> str:
 
 
 def find_caption(text: str, at: int) -> str:
-    """The numbered caption right above the table that holds a row; empty where there is none."""
+    """Return the numbered caption right above the table that holds a row; empty where there is none."""
     above = text[:at].split("\n")[:-1]
     outside = dropwhile(lambda line: line.startswith("|") or not line.strip(), reversed(above))
     line = " ".join(next(outside, "").split())
@@ -47,7 +47,7 @@ def find_caption(text: str, at: int) -> str:
 
 
 def is_caption(line: str) -> bool:
-    """Whether a line is a table's numbered caption."""
+    """True if a line is a table's numbered caption."""
     return _CAPTION.fullmatch(line) is not None
 
 
@@ -89,7 +89,7 @@ def _cells_in_a_line(row: str) -> str:
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
-    """The cells without labels that no value follows."""
+    """Return the cells without labels that no value follows."""
     return [
         cell
         for cell, after in pairwise([*cells, ""])
@@ -103,12 +103,12 @@ def _all_cells(row: str) -> list[str]:
 
 
 def _row_at(text: str, at: int) -> str:
-    """The whole line that an offset stands in."""
+    """Return the whole line that an offset stands in."""
     return text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
 
 
 def _table_above(text: str, at: int) -> list[str]:
-    """The rows of a table above the one at an offset, the nearest first."""
+    """Return the rows of a table above the one at an offset, the nearest first."""
     return list(takewhile(lambda line: line.startswith("|"), reversed(text[:at].split("\n")[:-1])))
 
 

@@ -33,7 +33,7 @@ class Tokens:
 
 
 def open_token_seal(settings: BotSettings, stored: StorageSettings) -> TokenSeal:
-    """The seal whose keys the settings name, else that of the home.
+    """Return the seal whose keys the settings name, else that of the home.
 
     Raises:
         SettingsError: as ``TokenSeal``; or machines share a store, and each would make its own keys.
@@ -70,7 +70,7 @@ class TokenSeal:
             ) from None
 
     def seal(self, installation: str, tokens: Tokens) -> bytes:
-        """The tokens of an installation, encrypted."""
+        """Return the tokens of an installation, encrypted."""
         held = {"installation": installation, "bot": tokens.bot, "refresh": tokens.refresh}
         return self._keys()[0].encrypt(json.dumps(held).encode())
 
@@ -89,7 +89,7 @@ class TokenSeal:
         return Tokens(held["bot"], held["refresh"])
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether the newest key sealed it."""
+        """True if the newest key sealed it."""
         try:
             self._keys()[0].decrypt(sealed)
         except InvalidToken:

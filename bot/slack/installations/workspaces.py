@@ -50,7 +50,7 @@ class InstalledWorkspaces:
         self._renewals: set[asyncio.Task[None]] = set()
 
     async def of(self, installation: str) -> AsyncWebClient:
-        """A client with the token of this installation and no other.
+        """Return a client with the token of this installation and no other.
 
         Raises:
             NotInstalled: the app is not installed there, or not any more.
@@ -99,7 +99,7 @@ class InstalledWorkspaces:
         return held
 
     async def _renewed(self, held: SlackInstallation) -> SlackInstallation:
-        """The installation with a token that holds: a new one, or while that is not there the old one.
+        """Return the installation with a token that holds: a new one, or while that is not there the old one.
 
         Raises:
             TokenUnavailable: the old one has ended, and no other can be had.

@@ -113,7 +113,7 @@ class AgentSessions:
     async def _decorate(
         self, method: Callable[..., Awaitable[Any]], installation: str, **arguments: Any
     ) -> bool:
-        """Whether Slack did it, or may have."""
+        """True if Slack did it, or may have."""
         try:
             async with asyncio.timeout(self._decoration_seconds):
                 await method(**arguments)
@@ -125,7 +125,7 @@ class AgentSessions:
 
 
 def is_typed_to_us_alone(address: Json) -> bool:
-    """Whether a question was typed in a direct chat."""
+    """True if a question was typed in a direct chat."""
     return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD not in address
 
 
@@ -135,7 +135,7 @@ def thread_of(address: Json) -> str:
 
 
 def title_of(asked: str) -> str:
-    """A question as a title, on one line; '' where nothing was asked in words."""
+    """Return a question as a title, on one line; '' where nothing was asked in words."""
     return shorten(tame(asked), MAX_TITLE_CHARS)
 
 

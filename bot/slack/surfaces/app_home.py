@@ -121,12 +121,12 @@ class AppHome:
 
 
 def _named(overview: ChannelOverview, name: str) -> ChannelOverview:
-    """A channel that nobody has a name for goes by Slack's."""
+    """Return a channel that nobody has a name for goes by Slack's."""
     return replace(overview, name=name) if overview.name == overview.tenant else overview
 
 
 def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str] = ()) -> dict[str, Any]:
-    """The view, within Slack's limits.
+    """Return the view, within Slack's limits.
 
     Args:
         overviews: of the person's channels; None: nobody could say which may be shown.

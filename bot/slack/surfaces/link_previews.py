@@ -91,7 +91,7 @@ class LinkPreviews:
 
 
 def preview_blocks(preview: LinkPreview) -> list[Block]:
-    """The page that a link opens, and the passage that is marked on it."""
+    """Return the page that a link opens, and the passage that is marked on it."""
     label = {"type": "plain_text", "text": tame(preview.label), "emoji": False}
     blocks: list[Block] = [{"type": "context", "elements": [label]}]
     if preview.quote:

@@ -58,7 +58,7 @@ class LinkRenewals:
         await self._messenger.whisper(click.key.installation, click.place, shown.text, shown.blocks, url)
 
     async def _may_open(self, click: FeedbackClick) -> bool:
-        """Whether the person may read what the answer is from, as far as Slack says so in time."""
+        """True if the person may read what the answer is from, as far as Slack says so in time."""
         given = await self._intake.given(Platform.SLACK, click.message_key)
         if given is None:
             return False

@@ -67,7 +67,7 @@ SCOPES = tuple(
 
 
 def manifest(public_url: str = "") -> Json:
-    """The manifest of the app.
+    """Return the manifest of the app.
 
     Args:
         public_url: of events over HTTP, where this installation is reached: its links get previews, too.
@@ -94,7 +94,7 @@ def manifest(public_url: str = "") -> Json:
 
 
 def _features(request_url: str) -> Json:
-    """Everything that people see of the app."""
+    """Return everything that people see of the app."""
     command: Json = {
         "command": "/footnote",
         "description": "Ask privately, list the documents, or get help",

@@ -36,7 +36,7 @@ class Memberships:
         self._clients = clients
 
     async def channels_of(self, installation: str, user: str) -> dict[TenantName, str]:
-        """The channels that this person is in, with their names there.
+        """Return the channels that this person is in, with their names there.
 
         Raises:
             SlackClientError: Slack refused.
@@ -59,7 +59,7 @@ class Memberships:
         return found
 
     async def of_asker(self, address: Mapping[str, Any]) -> dict[TenantName, str]:
-        """The channels that whoever asked at an address is in, with their names there.
+        """Return the channels that whoever asked at an address is in, with their names there.
 
         Raises:
             MembershipsUnknown: Slack does not say it, or not in time.
@@ -77,7 +77,7 @@ class Memberships:
             raise MembershipsUnknown(f"Slack does not say it: {type(error).__name__}") from error
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
-        """Whether whoever is answered at an address is in these channels, and in the one that was asked.
+        """True if whoever is answered at an address is in these channels, and in the one that was asked.
 
         Slack is asked where that is not the very channel in which the answer stands.
 
@@ -89,7 +89,7 @@ class Memberships:
         return not others or others <= (await self.of_asker(address)).keys()
 
     async def has(self, key: ChannelKey, user: str) -> bool:
-        """Whether Slack says in time for a click that a person is in a channel; False where it does not.
+        """True if Slack says in time for a click that a person is in a channel; False where it does not.
 
         The two people of a direct conversation never change: whoever clicks in one is one of them.
         """
@@ -103,7 +103,7 @@ class Memberships:
             return False
 
     async def may_see(self, given: GivenAnswer) -> bool:
-        """Whether Slack says in time for a click that whoever asked may read what the answer is from."""
+        """True if Slack says in time for a click that whoever asked may read what the answer is from."""
         shown = given.answer.answered_from
         try:
             async with asyncio.timeout(CLICK_SECONDS):

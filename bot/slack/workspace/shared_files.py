@@ -45,7 +45,7 @@ def read_messages(
 
 
 def _may_be_pdf(file: Json) -> bool:
-    """Whether it is a PDF as far as Slack says; of a file of another organisation it says nothing."""
+    """True if it is a PDF as far as Slack says; of a file of another organisation it says nothing."""
     name, media_type = str(file.get("name") or ""), str(file.get("mimetype") or "")
     return is_named_pdf(name, media_type) or file.get("file_access") == "check_file_info"
 
@@ -86,7 +86,7 @@ async def _info(client: AsyncWebClient, file: str) -> Json:
 
 
 def is_slacks(url: str, api_url: str) -> bool:
-    """Whether the bot token may be sent there."""
+    """True if the bot token may be sent there."""
     api = urlsplit(api_url)
     try:
         there = urlsplit(url)

@@ -31,11 +31,11 @@ class AdminPages:
         self._templates = templates
 
     async def channels(self) -> Sequence[Channel]:
-        """Every channel by name."""
+        """Return every channel by name."""
         return [one for one in await self._channels.all() if not one.is_direct]
 
     async def channel(self, request: web.Request) -> tuple[Channel, Sequence[Channel]]:
-        """The channel that a request is about, and all there are.
+        """Return the channel that a request is about, and all there are.
 
         Raises:
             web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
@@ -50,7 +50,7 @@ class AdminPages:
         raise web.HTTPNotFound
 
     def show(self, request: web.Request, template: str, **values: object) -> web.Response:
-        """A page of the room."""
+        """Return a page of the room."""
         root = "../" * (request.path.count("/") - 1) or "./"
         visitor = require_visitor(request)
         values |= {"signed_in_as": visitor.name, "may_change": visitor.role >= Role.ADMIN}
@@ -58,13 +58,13 @@ class AdminPages:
 
 
 def chosen_channel(request: web.Request) -> int | None:
-    """The id of the channel that the query names; None: it names none."""
+    """Return the id of the channel that the query names; None: it names none."""
     named = request.query.get("channel", "")
     return int(named) if named.isdecimal() and len(named) <= MAX_ID_DIGITS else None
 
 
 def wants_json(request: web.Request) -> bool:
-    """Whether a request asks for JSON: by its path, its query, or what it accepts."""
+    """True if a request asks for JSON: by its path, its query, or what it accepts."""
     return (
         request.match_info.get("ending") == ".json"
         or request.query.get("format") == "json"

@@ -26,7 +26,7 @@ class ConversationsPage:
         self._records = records
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the page."""
+        """Return the routes of the page."""
         place = "/console/conversations"
         return [
             web.get(place, self.begin, name="admin_conversations"),
@@ -36,7 +36,7 @@ class ConversationsPage:
         ]
 
     async def begin(self, request: web.Request) -> web.Response:
-        """The channel that the form chose, or all of them to choose from."""
+        """Return the channel that the form chose, or all of them to choose from."""
         require_visitor(request)
         if number := chosen_channel(request):
             raise web.HTTPFound(f"conversations/{number}")
@@ -83,7 +83,7 @@ def _moment(request: web.Request) -> datetime | None:
 
 
 def _turn(kept: StoredRecord) -> dict[str, Any]:
-    """A question with the answer that was shown, word for word."""
+    """Return a question with the answer that was shown, word for word."""
     record = kept.record
     return {
         "id": kept.key,

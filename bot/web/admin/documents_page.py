@@ -48,7 +48,7 @@ class DocumentsPage:
         self._database = database
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the page."""
+        """Return the routes of the page."""
         document = r"/console/documents/{channel:\d{1,9}}/{document:[0-9a-f-]{36}}"
         return [
             web.get("/console/documents" + JSON_ENDING, self.show, name="admin_documents"),
@@ -129,7 +129,7 @@ class DocumentsPage:
         return self._pages.show(request, "document.html", chars=MAX_VALUE_CHARS, **values)
 
     async def _document(self, request: web.Request) -> tuple[Channel, ListedDocument]:
-        """The document that a path names, and its channel.
+        """Return the document that a path names, and its channel.
 
         Raises:
             web.HTTPNotFound: there is none.

@@ -49,7 +49,7 @@ class PageBrowser:
         self._search = search
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the browser."""
+        """Return the routes of the browser."""
         return [
             web.get(_BASE + r"{page:(?:/\d{1,6})?}", self.show, name="admin_page"),
             web.get(_BASE + PICTURE_PATH, self.send_image, name="admin_page_image"),
@@ -59,7 +59,7 @@ class PageBrowser:
         ]
 
     async def show(self, request: web.Request) -> web.Response:
-        """The page that a path names, else the one on which the chunk begins, else the first."""
+        """Return the page that a path names, else the one on which the chunk begins, else the first."""
         source = await self._source(request)
         chunk = await self._chunk(request)
         home = chunk.page if chunk else 1
@@ -111,7 +111,7 @@ class PageBrowser:
         raise way_to_page(request, (await self._source(request)).pages)
 
     async def send_image(self, request: web.Request) -> web.Response:
-        """The picture of a page."""
+        """Return the picture of a page."""
         source = await self._source(request)
         number, (dpi, part) = int(request.match_info["page"]), PICTURES[request.match_info["picture"]]
         try:
@@ -121,7 +121,7 @@ class PageBrowser:
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
-        """The PDF itself."""
+        """Return the PDF itself."""
         source = await self._source(request)
         blob = await self._stores.blobs.fetch(source.sha256)
         if not await asyncio.to_thread(blob.is_file):
@@ -140,7 +140,7 @@ class PageBrowser:
         return (await self._stores.channels.get(channel_id)).is_direct
 
     async def _chunk(self, request: web.Request) -> MarkedChunk | None:
-        """The chunk that a path names; None: it names none, or its reading is gone."""
+        """Return the chunk that a path names; None: it names none, or its reading is gone."""
         reading, _, ordinal = request.match_info["chunk"].removeprefix("/").partition("-")
         if not reading:
             return None

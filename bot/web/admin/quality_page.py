@@ -51,7 +51,7 @@ def _height(value: float, high: float) -> float:
 
 
 def shown(value: float | None, unit: str) -> str:
-    """A figure for people."""
+    """Return a figure for people."""
     if value is None:
         return "–"
     if unit == "share":
@@ -69,7 +69,7 @@ class QualityPage:
         self._records = records
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the page."""
+        """Return the routes of the page."""
         return [
             web.get("/console/quality" + JSON_ENDING, self.overview, name="admin_quality"),
             web.get(
@@ -78,7 +78,7 @@ class QualityPage:
         ]
 
     async def overview(self, request: web.Request) -> web.Response:
-        """All channels."""
+        """Return all channels."""
         require_visitor(request)
         channels = await self._pages.channels()
         found = [(one, await channel_quality(self._records, one.id)) for one in channels]

@@ -66,7 +66,7 @@ class SearchDebugger:
         self._question_chars = question_chars
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the debugger."""
+        """Return the routes of the debugger."""
         channel = r"/console/search/{channel:\d{1,9}}"
         return [
             web.get("/console/search", self.begin, name="admin_search"),
@@ -76,7 +76,7 @@ class SearchDebugger:
         ]
 
     async def begin(self, request: web.Request) -> web.Response:
-        """The channel that the form chose, or all of them to choose from."""
+        """Return the channel that the form chose, or all of them to choose from."""
         require_visitor(request)
         if number := chosen_channel(request):
             raise web.HTTPFound(f"search/{number}")
@@ -84,7 +84,7 @@ class SearchDebugger:
         return self._pages.show(request, "search.html", channels=channels, channel=None, kept=(), chars=1)
 
     async def list(self, request: web.Request) -> web.Response:
-        """A channel's last records, and a field to ask in."""
+        """Return a channel's last records, and a field to ask in."""
         channel, channels = await self._pages.channel(request)
         kept = await self._records.latest(channel.id)
         return self._pages.show(
@@ -172,7 +172,7 @@ def _moved(places: Json, before: str | None, after: str) -> int:
 
 
 def prompt_views(record: Json) -> Iterator[Json]:
-    """Every prompt that a model was sent, in order, with what it was for."""
+    """Yield every prompt that a model was sent, in order, with what it was for."""
     helps = [(f"helps: {one['purpose']}", one) for one in record["helps"]]
     for purpose, one in [*helps, *((f"draft of the {draft['author']}", draft) for draft in record["drafts"])]:
         for prompt in one["prompts"]:

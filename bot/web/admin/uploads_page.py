@@ -49,7 +49,7 @@ class UploadsPage:
         self._audit = audit
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of uploads."""
+        """Return the routes of uploads."""
         return [
             web.post("/console/uploads", self.take, name="admin_uploads"),
             web.post(r"/console/uploads/held/{token:[0-9a-f]{32}}", self.decide, name="admin_upload_held"),

@@ -72,7 +72,7 @@ class Console:
         self._question_chars = question_chars
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the console."""
+        """Return the routes of the console."""
         return [
             web.get("/", self.show, name="console"),
             web.get(r"/console/channels/{id:\d{1,9}}", self.send_channel, name="console_channel"),
@@ -82,7 +82,7 @@ class Console:
         ]
 
     async def show(self, request: web.Request) -> web.Response:
-        """The page."""
+        """Return the page."""
         visitor = require_visitor(request)
         may_change = visitor.role >= Role.ADMIN
         channels = await self._local_channels()
@@ -98,7 +98,7 @@ class Console:
         )
 
     async def send_channels(self, request: web.Request) -> web.Response:
-        """The local channels."""
+        """Return the local channels."""
         require_visitor(request)
         rows = [{"id": channel.id, "name": channel.name} for channel in await self._local_channels()]
         return _json({"channels": rows})
@@ -207,7 +207,7 @@ class Console:
         return await self._stores.channels.all(Platform.LOCAL)
 
     async def _channel(self, channel_id: int) -> Channel:
-        """A local channel; others do not exist here.
+        """Return a local channel; others do not exist here.
 
         Raises:
             web.HTTPNotFound: there is none of this id.
@@ -285,7 +285,7 @@ class Console:
 
 
 def _place_view(place: UploadPlace | None) -> dict[str, str | None] | None:
-    """The folder that a channel's PDFs are dropped into."""
+    """Return the folder that a channel's PDFs are dropped into."""
     if place is None:
         return None
     return {"place": place.key, "folder": place.location, "problem": place.problem}

@@ -27,7 +27,7 @@ class FeedbackPanel:
         self._feedback = AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the panel."""
+        """Return the routes of the panel."""
         return [
             web.post("/console/feedback", self.take, name="console_feedback"),
             web.post("/console/why", self.explain, name="console_why"),
@@ -67,7 +67,7 @@ class FeedbackPanel:
         )
 
     async def _channel(self, said: dict[str, Any]) -> Channel:
-        """The local channel that is spoken of.
+        """Return the local channel that is spoken of.
 
         Raises:
             web.HTTPNotFound: there is none.

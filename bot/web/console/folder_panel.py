@@ -29,14 +29,14 @@ class FolderPanel:
         self._stores = stores
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the panel."""
+        """Return the routes of the panel."""
         return [
             web.get("/console/folders", self.send, name="console_folders"),
             web.post(r"/console/folders/{id:\d{1,9}}/approve", self.approve, name="console_approve"),
         ]
 
     async def send(self, request: web.Request) -> web.Response:
-        """Every folder that is watched or asks something."""
+        """Return every folder that is watched or asks something."""
         may_approve = require_visitor(request).role >= Role.ADMIN
         local = await self._local_channels()
         folders = [
@@ -67,7 +67,7 @@ class FolderPanel:
 
 
 async def _read_shown(request: web.Request) -> list[UUID]:
-    """The documents that the page showed.
+    """Return the documents that the page showed.
 
     Raises:
         web.HTTPBadRequest: it is not a list of ids as our own script sends it.

@@ -149,7 +149,7 @@ class OpenIdProvider:
         return {}
 
     async def _verify(self, token: object, access_token: object, nonce: str) -> Claims:
-        """The claims of an ID token of this sign-in.
+        """Return the claims of an ID token of this sign-in.
 
         Raises:
             ProviderUnavailable: the keys cannot be had.
@@ -192,7 +192,7 @@ class OpenIdProvider:
             return metadata
 
     async def _current_keys(self, *, is_unknown: bool = False) -> KeySet:
-        """The provider's keys; fetched again, but not too often, when one of them is unknown."""
+        """Return the provider's keys; fetched again, but not too often, when one of them is unknown."""
         metadata = await self._current_metadata()
         async with self._fetching:
             now = self._clock()
@@ -215,7 +215,7 @@ class OpenIdProvider:
             raise ProviderUnavailable(str(error)) from error
 
     async def _fetch(self, method: str, url: str, **request: Any) -> Claims:
-        """A JSON object of the provider's; along no redirect, and no more than ``MAX_BYTES`` of it.
+        """Return a JSON object of the provider's; along no redirect, and no more than ``MAX_BYTES`` of it.
 
         Raises:
             ProviderUnavailable: it did not come.
@@ -243,7 +243,7 @@ class OpenIdProvider:
         return value
 
     def _is_fit(self, url: object) -> bool:
-        """Whether secrets may be sent to an address: by TLS, or on this machine where the issuer is."""
+        """True if secrets may be sent to an address: by TLS, or on this machine where the issuer is."""
         try:
             parts = urlsplit(url) if isinstance(url, str) else None
             is_here = parts is not None and is_loopback_host(parts.hostname)

@@ -66,7 +66,7 @@ class Sessions:
         self._domain = _DOMAIN + json.dumps([settings.oidc_issuer, settings.oidc_client_id]).encode()
 
     def begin(self, claims: Mapping[str, Any]) -> Session:
-        """A new session of the person whom verified claims are about."""
+        """Return a new session of the person whom verified claims are about."""
         known = plain_address(claims.get("email")) if claims.get("email_verified") is True else ""
         listed = claims.get(self._settings.oidc_groups_claim)
         listed = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
@@ -91,7 +91,7 @@ class Sessions:
         return f"oidc:{urlsplit(self._settings.oidc_issuer or '').netloc}:{name}"
 
     def seal(self, session: Session) -> str:
-        """The session as a cookie carries it.
+        """Return the session as a cookie carries it.
 
         Raises:
             OSError, ValueError: as ``KeyRing.keys``.
@@ -100,7 +100,7 @@ class Sessions:
         return f"{_encode(body)}.{_encode(self._mac(self._keys.keys()[0].secret, body))}"
 
     async def open(self, cookie: str) -> Session | None:
-        """The session of a cookie; None: it is not ours, is over, or was ended.
+        """Return the session of a cookie; None: it is not ours, is over, or was ended.
 
         Raises:
             DatabaseUnavailable: nobody knows just now.

@@ -79,12 +79,12 @@ class BegunSignIn:
         return self.derived("verifier", self.id.encode())
 
     def derived(self, purpose: str, of: bytes) -> str:
-        """A MAC by the browser's key, 43 characters."""
+        """Return a MAC by the browser's key, 43 characters."""
         return _encode(hmac.digest(self.browser_key.encode(), f"{purpose}\0".encode() + of, hashlib.sha256))
 
     @classmethod
     def read(cls, browser_key: str, state: str, now: float) -> BegunSignIn | None:
-        """The sign-in that this browser began with this state; None: it did not, or too long ago."""
+        """Return the sign-in that this browser began with this state; None: it did not, or too long ago."""
         try:
             id_, path, until = json.loads(base64.urlsafe_b64decode(state.partition(".")[0] + "==="))
             begun = cls(browser_key, id_, path, until)
@@ -150,7 +150,7 @@ class SignIn:
         self._cookie = "__Host-footnote_{}" if self._is_secure else f"footnote_{{}}_{parts.port or 80}"
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of sign-in and sign-out."""
+        """Return the routes of sign-in and sign-out."""
         return [
             web.get(CALLBACK, self.finish, name="sign_in_callback", allow_head=False),
             web.get(SIGN_OUT, self.ask_to_sign_out, name="sign_out_page"),
@@ -240,7 +240,7 @@ class SignIn:
         return response
 
     async def ask_to_sign_out(self, request: web.Request) -> web.Response:
-        """The page with the button."""
+        """Return the page with the button."""
         return self._page(200, "sign out?", name=require_visitor(request).name)
 
     async def sign_out(self, request: web.Request) -> web.Response:
@@ -263,7 +263,7 @@ class SignIn:
 
 
 def _is_page_load(request: web.Request) -> bool:
-    """Whether somebody opens a page, as no script and no part of a page does."""
+    """True if somebody opens a page, as no script and no part of a page does."""
     is_navigation = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
     return request.method == "GET" and is_navigation and "text/html" in request.headers.get("Accept", "")
 

@@ -90,11 +90,11 @@ class SearchResult:
         return sum(self.counts.values())
 
     def page_before(self, page: int) -> int | None:
-        """The nearest earlier page with a place."""
+        """Return the nearest earlier page with a place."""
         return max((one for one in self.counts if one < page), default=None)
 
     def page_after(self, page: int) -> int | None:
-        """The nearest later page with a place."""
+        """Return the nearest later page with a place."""
         return min((one for one in self.counts if one > page), default=None)
 
 
@@ -136,7 +136,7 @@ class DocumentSearch:
         return result
 
     async def outline(self, reading_id: UUID, *, holder: Hashable) -> Sequence[OutlineHeading]:
-        """The document's headings, where each of them begins; raises as ``find``."""
+        """Return the document's headings, where each of them begins; raises as ``find``."""
         if (outline := self._outlines.get(reading_id)) is None:
             async with self._turns.turn(holder):
                 if (outline := self._outlines.get(reading_id)) is None:

@@ -115,7 +115,7 @@ def make_page_view(
     quotes: Sequence[AnswerQuote],
     found: SearchResult | None = None,
 ) -> PageView:
-    """The page ``number`` of the link's version; ``page`` is None when it was never read."""
+    """Return the page ``number`` of the link's version; ``page`` is None when it was never read."""
     here = [
         one for one in quotes if (one.record.version_id, one.record.page) == (link.claims.version_id, number)
     ]
@@ -142,7 +142,7 @@ def make_chunk_view(
     *,
     found: SearchResult | None = None,
 ) -> PageView:
-    """The page ``number`` of a version with these boxes drawn on it, which begin on ``cited_page``."""
+    """Return the page ``number`` of a version with these boxes drawn on it, which begin on ``cited_page``."""
     marks = tuple(MarkedBox(box, is_current=True) for box in boxes)
     return _view(source, number, cited_page, page, marks=marks, margin=(), quotes=(), found=found)
 
@@ -225,7 +225,7 @@ def _lines(page: Page) -> Iterable[TextLine]:
 def _paragraphs(
     page: Page, marks: Sequence[MarkedBox], spans: Sequence[tuple[int, int]]
 ) -> Iterable[tuple[TextRun, ...]]:
-    """The text's paragraphs, whose lines run on as wide as the reader's screen, in runs."""
+    """Yield the text's paragraphs, whose lines run on as wide as the reader's screen, in runs."""
     marked = [*_quoted(page, marks), *((*span, "searched", place) for place, span in enumerate(spans, 1))]
     edges = sorted({edge for start, end, _, _ in marked for edge in (start, end)})
     for paragraph in _PARAGRAPH.finditer(page.text):

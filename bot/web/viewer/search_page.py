@@ -43,7 +43,7 @@ class SearchPage:
     async def show(
         self, request: web.Request, source: VersionSource, holder: Hashable, **values: object
     ) -> web.Response:
-        """The places of the request's ``q`` by page, else the document's headings.
+        """Return the places of the request's ``q`` by page, else the document's headings.
 
         ``values`` are ``root``, ``base``, ``home``, the page to go back to, ``last``, the last page, and
         what the viewer's template wants of a page that is linked.

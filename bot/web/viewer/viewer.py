@@ -76,7 +76,7 @@ class Viewer:
         self._moved: RecentItems[tuple[int, int], CitationRecord] = RecentItems(REMEMBERED)
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes of the viewer; HEAD is answered where GET is."""
+        """Return the routes of the viewer; HEAD is answered where GET is."""
         return [
             web.get("/v/{token}", self.show_cited_page, name="viewer"),
             web.get(r"/v/{token}/{page:\d{1,6}}", self.show_page, name="viewer_page"),
@@ -89,7 +89,7 @@ class Viewer:
         ]
 
     async def show_cited_page(self, request: web.Request) -> web.Response:
-        """The page that was cited."""
+        """Return the page that was cited."""
         link = await self._open(request)
         self.audit.note(request, link)
         self._openings.note(request, link.citation)
@@ -124,7 +124,7 @@ class Viewer:
         raise way_to_page(request, max(link.source.pages, link.claims.page))
 
     async def send_image(self, request: web.Request) -> web.Response:
-        """The picture of a page."""
+        """Return the picture of a page."""
         link = await self._open(request)
         number = _page_number(request, link)
         dpi, part = PICTURES[request.match_info["picture"]]
@@ -135,7 +135,7 @@ class Viewer:
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
-        """The PDF itself, inline, whole or in ranges."""
+        """Return the PDF itself, inline, whole or in ranges."""
         link = await self._open(request)
         blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
@@ -239,7 +239,7 @@ class Viewer:
 
 
 def _page_number(request: web.Request, link: OpenLink) -> int:
-    """The page that a path names.
+    """Return the page that a path names.
 
     Raises:
         web.HTTPNotFound: the version has no such page.

@@ -39,7 +39,7 @@ class ShareAddress:
         return host if self.port is None else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """The URL again, in one spelling."""
+        """Return the URL again, in one spelling."""
         user = f"{self.user}@" if self.user else ""
         return "/".join([f"{self.protocol}://{user}{self.server}", *self.parts])
 

@@ -33,7 +33,7 @@ class FsspecShare:
 
     @classmethod
     def connect(cls, url: str) -> FsspecShare:
-        """The file system of a URL; its package finds the credentials in its own way."""
+        """Return the file system of a URL; its package finds the credentials in its own way."""
         system, root = fsspec.core.url_to_fs(url, skip_instance_cache=True, use_listings_cache=False)
         return cls(system, root)
 
@@ -60,7 +60,7 @@ class FsspecShare:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """The file's bytes."""
+        """Yield the file's bytes."""
         with self._system.open(self._path(file), "rb") as stream:
             stream.seek(start)
             yield stream

@@ -33,7 +33,7 @@ NO_PLACES = frozenset(
 
 
 def open_share(url: str, settings: ShareSettings) -> RemoteSource:
-    """A source behind a URL.
+    """Return a source behind a URL.
 
     Raises:
         SettingsError: as ``open_source``.
@@ -46,7 +46,7 @@ def open_share(url: str, settings: ShareSettings) -> RemoteSource:
 
 
 def _own(address: ShareAddress, settings: ShareSettings) -> Callable[[], Share]:
-    """The connection of a protocol that has a module of ours."""
+    """Return the connection of a protocol that has a module of ours."""
     package, module = OWN[address.protocol]
     if find_spec(package) is None:
         raise SettingsError(
@@ -81,7 +81,7 @@ def _is_here(host: str) -> bool:
 
 
 def _generic(address: ShareAddress) -> Callable[[], Share]:
-    """The connection of any other protocol whose fsspec package is installed."""
+    """Return the connection of any other protocol whose fsspec package is installed."""
     if address.protocol not in known_implementations or address.protocol in NO_PLACES:
         raise SettingsError(
             "The URL of a folder begins with a protocol that we do not know: s3, sftp, smb, webdavs and "

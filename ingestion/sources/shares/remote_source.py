@@ -80,7 +80,7 @@ class Share(Protocol):
         """One file as ``list`` shows it, asked anew."""
 
     def open(self, file: Parts, file_stat: FileStat, start: int) -> AbstractContextManager[Stream]:
-        """The bytes of a file that has this stat, from ``start`` on."""
+        """Return the bytes of a file that has this stat, from ``start`` on."""
 
     def as_share_error(self, error: Exception) -> ShareError:
         """What an error of the methods above means."""
@@ -110,7 +110,7 @@ def share_error_by_type(error: Exception, table: ErrorTable) -> ShareError:
 
 
 def wrong_account(variables: str) -> ShareError:
-    """The sentence for credentials that a server does not take."""
+    """Return the sentence for credentials that a server does not take."""
     return ShareError(f"The server does not let us in: check {variables} (or FOOTNOTE_SHARE_ACCOUNTS).")
 
 
@@ -143,7 +143,7 @@ class RemoteSource:
         return self._ask(partial(self._scan_file, name))
 
     def tail(self, seen: ScannedFile, size: int) -> bytes:
-        """The last bytes of a file."""
+        """Return the last bytes of a file."""
         try:
             return self._watchdog.call(partial(self._tail, seen, size))
         except (ShareTimeout, ShareError):
@@ -254,7 +254,7 @@ class RemoteSource:
 
     @contextmanager
     def _reach(self) -> Iterator[Share]:
-        """The share, connected; whatever goes wrong with it comes out as ``ShareError``."""
+        """Yield the share, connected; whatever goes wrong with it comes out as ``ShareError``."""
         try:
             if self._is_closed:
                 raise ShareError("The folder is not watched any more.")
@@ -280,7 +280,7 @@ class RemoteSource:
 
 
 def _is_path(parts: Parts) -> bool:
-    """Whether a name from the other side leads below the folder, and nowhere else."""
+    """True if a name from the other side leads below the folder, and nowhere else."""
     if len(parts) > MAX_DEPTH:
         return False
     return all(part not in ("", ".", "..") and not set(part) & {"/", "\0"} for part in parts)

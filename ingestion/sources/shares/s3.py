@@ -81,7 +81,7 @@ class S3Share:
         self._prefix = prefix
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """All objects, page by page; keys that end in ``/`` stand for folders and are none."""
+        """Yield all objects, page by page; keys that end in ``/`` stand for folders and are none."""
         more: dict[str, str] = {}
         while True:
             page = self._call("list_objects_v2", Prefix=self._prefix, **more)
@@ -101,7 +101,7 @@ class S3Share:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """The bytes of exactly the object that has this stat."""
+        """Yield the bytes of exactly the object that has this stat."""
         found = self._call("get_object", Key=self._key(file), IfMatch=file_stat.tag, Range=f"bytes={start}-")
         with _Body(self._store, found["Body"]) as body:
             yield body

@@ -52,7 +52,7 @@ class ShareSettings(AwsSettings):
     )
 
     def account(self, address: ShareAddress) -> ShareAccount:
-        """The account meant for this server, or bucket, alone; else the one of its protocol."""
+        """Return the account meant for this server, or bucket, alone; else the one of its protocol."""
         if (own := self.share_accounts.get(address.server)) is not None:
             return own
         if address.protocol == "s3":
@@ -70,5 +70,5 @@ class ShareSettings(AwsSettings):
 
 
 def secret(value: SecretStr | None) -> str | None:
-    """The text of a secret."""
+    """Return the text of a secret."""
     return None if value is None else value.get_secret_value()

@@ -135,7 +135,7 @@ class SftpShare:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """The file's bytes, many requests on their way at a time."""
+        """Yield the file's bytes, many requests on their way at a time."""
         with self._files.open(self._path(file), "rb") as stream:
             if start:
                 stream.seek(start)

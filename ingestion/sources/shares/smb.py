@@ -96,7 +96,7 @@ class SmbShare:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """The file's bytes, opened so that others may still write, rename and delete it."""
+        """Yield the file's bytes, opened so that others may still write, rename and delete it."""
         with smbclient.open_file(self._path(file), "rb", share_access="rwd", **self._session) as stream:
             stream.seek(start)
             yield stream

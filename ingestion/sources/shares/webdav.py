@@ -100,7 +100,7 @@ class WebdavShare:
 
     @contextmanager
     def open(self, file: Parts, file_stat: FileStat, start: int) -> Iterator[Stream]:
-        """The file's bytes, as they are stored."""
+        """Yield the file's bytes, as they are stored."""
         headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={start}-"} if start else {})}
         with self._client.http.stream("GET", f"/{self._path(file)}", headers=headers) as response:
             if response.status_code not in (httpx.codes.OK, httpx.codes.PARTIAL_CONTENT):

@@ -61,7 +61,7 @@ def best(
 
 
 def _proposing(terms: Iterable[str], chunks: int, frequencies: Mapping[str, int]) -> set[str]:
-    """The terms that may propose candidates: very common ones would propose half the tenant."""
+    """Return the terms that may propose candidates: very common ones would propose half the tenant."""
     known = {term for term in terms if frequencies[term]}
     rare = {term for term in known if frequencies[term] <= chunks / 2}
     return known if chunks <= SMALL else rare or known

@@ -58,7 +58,7 @@ class EmbeddedIndex:
         self.outages += 1
 
     async def tenants(self) -> set[TenantName]:
-        """Every tenant there is."""
+        """Return every tenant there is."""
         return await self._in_thread(self._files.tenants)
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
@@ -66,7 +66,7 @@ class EmbeddedIndex:
         await self._in_thread(self._files.create, tenant)
 
     async def has_tenant(self, tenant: TenantName) -> bool:
-        """Whether the tenant exists."""
+        """True if the tenant exists."""
         return await self._in_thread(self._files.exists, tenant)
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
@@ -89,7 +89,7 @@ class EmbeddedIndex:
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[Hit]:
-        """The best chunks by BM25, best first."""
+        """Return the best chunks by BM25, best first."""
 
         def find(connection: sqlite3.Connection) -> list[Hit]:
             counted = self._frequencies.of(tenant, connection, set(terms))
@@ -100,7 +100,7 @@ class EmbeddedIndex:
     async def find_by_vector(
         self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
     ) -> list[Hit]:
-        """The nearest chunks by cosine, nearest first."""
+        """Return the nearest chunks by cosine, nearest first."""
 
         def find(connection: sqlite3.Connection) -> list[Hit]:
             matrix = self._matrices.of(tenant, space, connection, tenant_rows.read_state(connection))
@@ -122,7 +122,7 @@ class EmbeddedIndex:
             pass
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
-        """All publications the tenant holds, with their number of chunks."""
+        """Return all publications the tenant holds, with their number of chunks."""
         return await self._run(self._files.reading, tenant, tenant_rows.publications)
 
     async def drop_tenant(self, tenant: TenantName) -> None:

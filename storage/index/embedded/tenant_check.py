@@ -24,7 +24,7 @@ class TenantCheck:
         self._lost: set[TenantName] = set()
 
     async def has_all(self) -> bool:
-        """Whether every channel that answers has its tenant.
+        """True if every channel that answers has its tenant.
 
         Raises:
             DatabaseUnavailable, IndexUnavailable: nobody can say.

@@ -80,7 +80,7 @@ class DamagedFile(sqlite3.DatabaseError):
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file itself is broken: not locked, full or out of reach, which passes."""
+    """True if the file itself is broken: not locked, full or out of reach, which passes."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return isinstance(error, DamagedFile) or str(error).startswith(_NO_TEXT)
@@ -94,7 +94,7 @@ def checksum(columns: Sequence[Any], vector: bytes | None) -> int:
 
 
 def only_row(connection: sqlite3.Connection, query: str, *values: Any) -> tuple[Any, ...]:
-    """The row that a sound file has.
+    """Return the row that a sound file has.
 
     Raises:
         DamagedFile: it is not there.
@@ -124,15 +124,15 @@ class TenantFiles:
         self._timeout = timeout
 
     def exists(self, tenant: TenantName) -> bool:
-        """Whether the tenant has a file."""
+        """True if the tenant has a file."""
         return self._path(tenant).exists()
 
     def tenants(self) -> set[TenantName]:
-        """Every tenant that has a file."""
+        """Return every tenant that has a file."""
         return self._named("*.sqlite3") | self.damaged()
 
     def damaged(self) -> set[TenantName]:
-        """Every tenant whose file was set aside and not forgotten since."""
+        """Return every tenant whose file was set aside and not forgotten since."""
         return self._named("*.damaged")
 
     def _named(self, pattern: str) -> set[TenantName]:
@@ -260,7 +260,7 @@ class TenantFiles:
             yield
 
     def _path(self, tenant: TenantName) -> Path:
-        """The tenant's file; the name is checked again, because it becomes a path."""
+        """Return the tenant's file; the name is checked again, because it becomes a path."""
         return self._folder / f"{TenantName(str(tenant))}.sqlite3"
 
     def _aside(self, tenant: TenantName) -> Path:

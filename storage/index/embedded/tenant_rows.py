@@ -38,7 +38,7 @@ _INSERT = f"INSERT INTO chunk ({_WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 
 
 def filter_values(filters: Filters) -> dict[str, str]:
-    """The filters as the parameters of ``PASSES``."""
+    """Return the filters as the parameters of ``PASSES``."""
     return {
         "hidden": json.dumps([str(publication) for publication in filters.hidden]),
         "groups": json.dumps([sorted(group) for group in filters.groups]),
@@ -92,7 +92,7 @@ def count(connection: sqlite3.Connection, publication: UUID, space: str | None) 
 
 
 def publications(connection: sqlite3.Connection) -> dict[UUID, int]:
-    """All publications of the tenant, with their number of chunks."""
+    """Return all publications of the tenant, with their number of chunks."""
     rows = connection.execute("SELECT publication, COUNT(*) FROM chunk GROUP BY publication")
     return {UUID(publication): chunks for publication, chunks in rows}
 
@@ -142,13 +142,13 @@ def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.
 
 
 def hits(connection: sqlite3.Connection, scored: Sequence[tuple[int, float]]) -> list[Hit]:
-    """The chunks behind (id, score), in the order given, each of them as it was written."""
+    """Return the chunks behind (id, score), in the order given, each of them as it was written."""
     query = f"SELECT {_WRITTEN} FROM chunk WHERE id = ?"  # noqa: S608 - as above
     return [_hit(_require_sound(only_row(connection, query, row)), score) for row, score in scored]
 
 
 def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row itself."""
+    """Return the row itself."""
     *columns, vector, kept = row
     if kept != checksum(columns, vector):
         raise DamagedFile("a chunk is not what was written")
@@ -162,7 +162,7 @@ def _hit(row: tuple[Any, ...], score: float) -> Hit:
 
 
 def unit(vector: Vector) -> NDArray[np.float32]:
-    """The vector at length 1, so that a dot product is the cosine."""
+    """Return the vector at length 1, so that a dot product is the cosine."""
     values = np.asarray(vector, dtype=np.float32)
     length = float(np.linalg.norm(values))
     return values / np.float32(length) if length else values

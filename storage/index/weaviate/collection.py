@@ -52,7 +52,7 @@ _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
 
 
 def vector_config(name: str) -> Any:
-    """A named vector that we bring ourselves; flat, because a tenant is one channel."""
+    """Return a named vector that we bring ourselves; flat, because a tenant is one channel."""
     return Configure.Vectors.self_provided(
         name=name, vector_index_config=Configure.VectorIndex.flat(distance_metric=VectorDistances.COSINE)
     )
@@ -66,7 +66,7 @@ class VectorSpaces:
         self._known: set[str] = set()
 
     async def has(self, space: str) -> bool:
-        """Whether anything was ever written in this space."""
+        """True if anything was ever written in this space."""
         if space not in self._known:
             config = await self._collection.config.get()
             self._known.update(config.vector_config or ())
@@ -100,7 +100,7 @@ def _address(url: str) -> tuple[str, str, int | None]:
 
 
 def make_client(url: str, api_key: str | None, grpc_port: int, timeout: float) -> WeaviateAsyncClient:
-    """A client that is not connected yet.
+    """Return a client that is not connected yet.
 
     Raises:
         SettingsError: ``url`` is not of the form http(s)://host:port.
@@ -186,7 +186,7 @@ def _only_stored(name: str, kind: DataType) -> Property:
 
 
 def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
-    """A chunk as Weaviate keeps it, its vector under the name of its space."""
+    """Return a chunk as Weaviate keeps it, its vector under the name of its space."""
     vector = None
     if chunk.vector is not None and chunk.space is not None:
         vector = {chunk.space: [float(value) for value in chunk.vector]}
@@ -207,7 +207,7 @@ def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
 
 
 def as_hit(properties: Mapping[str, Any], score: float) -> Hit:
-    """An object as a hit."""
+    """Return an object as a hit."""
     return Hit(
         publication=_as_uuid(properties["publication"]),
         ordinal=int(properties["ordinal"]),
@@ -237,7 +237,7 @@ def as_filter(filters: Filters) -> FilterReturn | None:
 
 
 def of_publication(publication: UUID, ordinals: range | None = None) -> FilterReturn:
-    """The chunks of one publication, or a window of them."""
+    """Return the chunks of one publication, or a window of them."""
     whole: FilterReturn = Filter.by_property("publication").equal(publication)
     if ordinals is None:
         return whole
@@ -246,13 +246,13 @@ def of_publication(publication: UUID, ordinals: range | None = None) -> FilterRe
 
 
 def has_term(term: str) -> FilterReturn:
-    """The chunks that hold a term."""
+    """Return the chunks that hold a term."""
     return Filter.by_property("terms").equal(term)
 
 
 @asynccontextmanager
 async def deadline(seconds: float) -> AsyncIterator[None]:
-    """The edge to Weaviate: end after ``seconds``, and turn the client's errors into ours.
+    """Yield the edge to Weaviate: end after ``seconds``, and turn the client's errors into ours.
 
     The client's own retries against a dead server last a minute.
 

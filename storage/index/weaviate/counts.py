@@ -36,7 +36,7 @@ class TermCounts:
         self._counts: RecentItems[tuple[TenantName, str], tuple[int, int]] = RecentItems(size)
 
     def fresh(self, tenant: TenantName, terms: Collection[str], chunks: int) -> dict[str, int]:
-        """The counts that still hold for a tenant that now has ``chunks`` chunks."""
+        """Return the counts that still hold for a tenant that now has ``chunks`` chunks."""
         kept = {term: self._counts[tenant, term] for term in terms if (tenant, term) in self._counts}
         self._counts.update({(tenant, term): counted for term, counted in kept.items()})
         return {term: count for term, (size, count) in kept.items() if abs(size - chunks) <= DRIFT * chunks}
@@ -47,7 +47,7 @@ class TermCounts:
 
 
 def windows_of(chunks: int) -> list[range]:
-    """The ordinals of a publication in pieces that can be counted; one piece at least."""
+    """Return the ordinals of a publication in pieces that can be counted; one piece at least."""
     return [range(start, start + COUNT_BATCH_SIZE) for start in range(0, max(chunks, 1), COUNT_BATCH_SIZE)]
 
 
@@ -67,7 +67,7 @@ async def count_vectors(shard: Shard, publication: UUID, window: range, name: st
 
 
 async def _any_vector(shard: Shard, publication: UUID, window: range, name: str) -> list[float] | None:
-    """A vector to search with: any of them finds all of them."""
+    """Return a vector to search with: any of them finds all of them."""
     for start in range(0, len(window), PROBE_BATCH_SIZE):
         page = await shard.query.fetch_objects(
             filters=of_publication(publication, window),

@@ -121,7 +121,7 @@ class WeaviateIndex:
         return cls(client, identity, timeout)
 
     async def tenants(self) -> set[TenantName]:
-        """Every tenant of the collection, those of other homes included."""
+        """Return every tenant of the collection, those of other homes included."""
         return {TenantName(name) for name in await self._call(self._collection.tenants.get())}
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
@@ -130,7 +130,7 @@ class WeaviateIndex:
             await self._call(self._collection.tenants.create(Tenant(name=_checked(tenant))))
 
     async def has_tenant(self, tenant: TenantName) -> bool:
-        """Whether the tenant exists."""
+        """True if the tenant exists."""
         return await self._call(self._collection.tenants.exists(_checked(tenant)))
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
@@ -185,7 +185,7 @@ class WeaviateIndex:
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[Hit]:
-        """The best chunks by BM25, best first."""
+        """Return the best chunks by BM25, best first."""
         if not terms or not all(filters.groups):
             return await self._nothing(tenant)
         found = await self._call(
@@ -203,7 +203,7 @@ class WeaviateIndex:
     async def find_by_vector(
         self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
     ) -> list[Hit]:
-        """The nearest chunks by cosine, nearest first."""
+        """Return the nearest chunks by cosine, nearest first."""
         if not all(filters.groups) or not await self._call(self._spaces.has(space)):
             return await self._nothing(tenant)
         found = await self._call(
@@ -259,7 +259,7 @@ class WeaviateIndex:
             await gather_or_cancel(*map(delete, range(start, min(start + DELETE_CONCURRENCY, chunks))))
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
-        """All publications the tenant holds; read through, because grouping stops at 100."""
+        """Return all publications the tenant holds; read through, because grouping stops at 100."""
         found: dict[UUID, int] = {}
         after: UUID | None = FIRST
         while after is not None:
@@ -335,5 +335,5 @@ class WeaviateIndex:
 
 
 def _checked(tenant: TenantName) -> TenantName:
-    """The name checked again: it becomes part of a URL, and None would mean no tenant at all."""
+    """Return the name checked again: it becomes part of a URL, and None would mean no tenant at all."""
     return TenantName(str(tenant))

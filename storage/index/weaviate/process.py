@@ -31,7 +31,7 @@ def default_binary() -> Path:
 
 
 def require_binary(binary: Path | None) -> Path:
-    """The server to run.
+    """Return the server to run.
 
     Raises:
         EngineStartError: there is none; the message says how to get it.
@@ -74,11 +74,11 @@ class ServerIdentity:
         return f"http://{HOST}:{self.ports.rest}"
 
     def of_process(self, pid: int) -> ServerIdentity:
-        """The same server, run by process ``pid`` from now on."""
+        """Return the same server, run by process ``pid`` from now on."""
         return replace(self, pid=pid, born=process_start_time(pid))
 
     def is_alive(self) -> bool:
-        """Whether the process of this identity still runs."""
+        """True if the process of this identity still runs."""
         return self.pid is not None and self.born is not None and process_start_time(self.pid) == self.born
 
 
@@ -88,7 +88,7 @@ def new_identity() -> ServerIdentity:
 
 
 def on_free_ports(identity: ServerIdentity) -> ServerIdentity:
-    """The identity on its own ports, as long as nobody else took one of them."""
+    """Return the identity on its own ports, as long as nobody else took one of them."""
     return identity if are_free(identity.ports) else replace(identity, ports=free_ports())
 
 
@@ -109,7 +109,7 @@ def _hold_neighbours(held: ExitStack) -> tuple[int, int]:
 
 
 def are_free(ports: ServerPorts) -> bool:
-    """Whether all of the ports can be listened on."""
+    """True if all of the ports can be listened on."""
     with ExitStack() as held:
         try:
             for port in asdict(ports).values():
@@ -231,7 +231,7 @@ async def _wait_for_end(identity: ServerIdentity, timeout_seconds: float) -> Non
 
 
 async def is_ready(ports: ServerPorts) -> bool:
-    """Whether the server takes requests on REST and gRPC."""
+    """True if the server takes requests on REST and gRPC."""
     try:
         async with asyncio.timeout(2):
             return await _get_status(ports.rest) == 200 and await _is_open(ports.grpc)

@@ -95,7 +95,7 @@ class WeaviateServer:
 
     @property
     def is_owner(self) -> bool:
-        """Whether the server is our own child."""
+        """True if the server is our own child."""
         return self._lock is not None
 
     async def stop(self) -> None:
@@ -232,7 +232,7 @@ class WeaviateServer:
 
 
 def _message_of(line: str) -> str:
-    """The message of a line of the log, which is JSON unless the server crashed."""
+    """Return the message of a line of the log, which is JSON unless the server crashed."""
     try:
         return str(json.loads(line)["msg"])
     except (ValueError, TypeError, KeyError):
@@ -252,7 +252,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def read_identity(folder: Path) -> ServerIdentity | None:
-    """The identity that a start left in the folder; None when there is none that can be read."""
+    """Return the identity that a start left in the folder; None when there is none that can be read."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads((folder / "server.json").read_text(encoding="utf-8"))
         return ServerIdentity(**{**kept, "ports": ServerPorts(**kept["ports"])})

@@ -31,7 +31,7 @@ class WeaviateStatus:
 
     @property
     def is_old(self) -> bool:
-        """Whether it is older than what we work with."""
+        """True if it is older than what we work with."""
         numbers = [int(part) for part in self.version.split("-")[0].split(".") if part.isdigit()]
         return tuple(numbers) < OLDEST
 

@@ -100,7 +100,7 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
 
 
 def _listed(data: bytes) -> Iterator[str]:
-    """The addresses of a sitemap; none of one that is damaged, or lists sitemaps."""
+    """Yield the addresses of a sitemap; none of one that is damaged, or lists sitemaps."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True)
     root = etree.fromstring(data, parser)
     for element in () if root is None else root.iterfind(".//{*}url/{*}loc"):
@@ -128,7 +128,7 @@ def _read_text(text: str) -> Iterator[Any]:
 
 
 def _read_html(text: str) -> Iterator[Any]:
-    """The page's head, then its blocks."""
+    """Yield the page's head, then its blocks."""
     text = _CONTROL.sub(" ", _REFERENCE.sub(lambda found: escape(unescape(found[0])), text))
     parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True)
     tree = html.document_fromstring(text or "<p></p>", parser=parser, ensure_head_body=True)
@@ -204,12 +204,12 @@ def _hiding_selectors(tree: html.HtmlElement) -> set[str]:
 
 
 def _has_heading(element: html.HtmlElement) -> bool:
-    """Whether it is or holds a heading: those often stand on pictures."""
+    """True if it is or holds a heading: those often stand on pictures."""
     return next(element.iter(*_HEADINGS), None) is not None
 
 
 def _has_colour_of_its_ground(style: str) -> bool:
-    """Whether text is written in the colour that it is written on, or white on what is white by itself."""
+    """True if text is written in the colour that it is written on, or white on what is white by itself."""
     said = {
         name.strip().lower(): value.strip().lower()
         for name, _, value in (one.partition(":") for one in style.split(";"))

@@ -109,7 +109,7 @@ class OcrEngine:
         return [] if boxes is None else [_straightened(np.asarray(box) / scale) for box in boxes]
 
     def _turn(self, picture: Picture, quads: Sequence[Quad]) -> list[Quad]:
-        """The same boxes, each beginning where its text begins; most of it runs across.
+        """Return the same boxes, each beginning where its text begins; most of it runs across.
 
         A box is a label that runs down or up when it is tall and longer than two letters are high,
         else it is a slim letter.
@@ -127,7 +127,7 @@ class OcrEngine:
         return turned
 
     def _are_on_head(self, picture: Picture, quads: Sequence[Quad]) -> bool:
-        """Whether lines that lie together are read with more certainty when they are turned round."""
+        """True if lines that lie together are read with more certainty when they are turned round."""
         as_is = self._certainty(picture, quads)
         return as_is < SURE and self._certainty(picture, [_on_head(quad) for quad in quads]) > as_is
 
@@ -137,7 +137,7 @@ class OcrEngine:
 
 
 def _straightened(quad: Quad) -> Quad:
-    """The same box with equal sides: a box that narrows would be read as if seen from the side."""
+    """Return the same box with equal sides: a box that narrows would be read as if seen from the side."""
     left, right = (quad[0] + quad[3]) / 2, (quad[1] + quad[2]) / 2
     half = (quad[3] - quad[0] + quad[2] - quad[1]) / 4
     return np.array((left - half, right - half, right + half, left + half), np.float32)
@@ -165,7 +165,7 @@ def _sides(quad: Quad) -> tuple[float, float]:
 
 
 def _crop(picture: Picture, quad: Quad) -> Picture:
-    """The piece of the picture in a box, as its reader sees it."""
+    """Return the piece of the picture in a box, as its reader sees it."""
     width, height = (max(1, round(side)) for side in _sides(quad))
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     bend = cv2.getPerspectiveTransform(quad.astype(np.float32), corners)
@@ -176,7 +176,7 @@ def _crop(picture: Picture, quad: Quad) -> Picture:
 
 
 def _words(text: str, about: Any, quad: Quad, crop: Picture) -> list[tuple[str, Quad]]:
-    """A line's words: about where the model saw their letters, exactly where the ink has its gaps."""
+    """Return a line's words: about where the model saw their letters, exactly where the ink has its gaps."""
     words: list[str] = _WORD.findall(text)
     columns = [column for word in about.word_cols for column in word]
     pitch = (columns[-1] - columns[0]) / max(1, len(text.strip()) - 1) or about.line_txt_len / 2
@@ -199,7 +199,7 @@ def _words(text: str, about: Any, quad: Quad, crop: Picture) -> list[tuple[str, 
 
 
 def _part(quad: Quad, left: float, right: float) -> Quad:
-    """The part of a box between two fractions of its width."""
+    """Return the part of a box between two fractions of its width."""
     top, bottom = quad[1] - quad[0], quad[2] - quad[3]
     corners = (quad[0] + top * left, quad[0] + top * right, quad[3] + bottom * right, quad[3] + bottom * left)
     return np.array(corners, np.float32)

@@ -104,7 +104,7 @@ def page_of(
 
 
 def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
-    """The lines as rows, column by column, with boxes in pixels of the picture they were seen in."""
+    """Return the lines as rows, column by column, with boxes in pixels of the picture they were seen in."""
     groups = [group for way in _ways(lines) for group in _arranged(way)]
     if not groups:
         return []
@@ -117,7 +117,7 @@ def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
 
 
 def _ways(lines: Sequence[SeenLine]) -> Iterator[Group]:
-    """The lines of each direction, as if it were level, the prevailing one first."""
+    """Yield the lines of each direction, as if it were level, the prevailing one first."""
     while lines:
         angle = _angle(lines)
         is_own = [abs(_turn(line, angle)) < MAX_TURN for line in lines]
@@ -171,7 +171,7 @@ def _arranged(lines: Group) -> list[Group]:
 
 
 def _by_columns(lines: Group, gap: float) -> list[Group]:
-    """The columns on both sides of a gap, between the lines that cross it."""
+    """Return the columns on both sides of a gap, between the lines that cross it."""
     groups: list[Group] = []
     for is_wide, run in groupby(lines, key=lambda one: one.left < gap < one.right):
         own = list(run)
@@ -194,7 +194,7 @@ class _Band(NamedTuple):
 
 
 def _column_band(lines: Group) -> _Band | None:
-    """The longest stretch of lines, sorted from the top, that a gap parts into columns."""
+    """Return the longest stretch of lines, sorted from the top, that a gap parts into columns."""
     gaps = {one.left - one.height / 2 for one in lines if one.is_long}
     bands = (band for gap in sorted(gaps) for band in _bands(lines, gap))
     return max((band for band in bands if _has_columns(lines[band.start : band.end], band.gap)), default=None)
@@ -224,7 +224,7 @@ def _has_columns(lines: Group, gap: float) -> bool:
 
 
 def _are_cells(left: Group, right: Group) -> bool:
-    """The lines of one side all stand beside one of the other, and neither side is prose."""
+    """Return the lines of one side all stand beside one of the other, and neither side is prose."""
     fewer, more = sorted((left, right), key=len)
     return not (_is_prose(left) or _is_prose(right)) and all(
         any(_is_level(one, other) for other in more) for one in fewer

@@ -60,7 +60,7 @@ class PageTransform(NamedTuple):
     f: float
 
     def place(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
-        """The displayed box of a box: turned by right angles it stays one."""
+        """Return the displayed box of a box: turned by right angles it stays one."""
         a, b, c, d, e, f = self
         left, right = a * x0 + c * y0 + e, a * x1 + c * y1 + e
         top, bottom = b * x0 + d * y0 + f, b * x1 + d * y1 + f
@@ -73,7 +73,7 @@ class PageTransform(NamedTuple):
         return round(left), round(top), round(right), round(bottom)
 
     def place_all(self, sides: Sequence[Sequence[float]]) -> Sequence[Sequence[int]]:
-        """The same for many boxes, given and returned as their lefts, tops, rights and bottoms."""
+        """Return the same for many boxes, given and returned as their lefts, tops, rights and bottoms."""
         a, b, c, d, e, f = self
         lefts, tops, rights, bottoms = sides
         is_inside = (
@@ -193,7 +193,7 @@ class _TextWriter:
         return True
 
     def word_map(self, matrix: PageTransform) -> WordMap:
-        """The words written so far with their boxes."""
+        """Return the words written so far with their boxes."""
         if not self._starts:
             return WordMap()
         flat = [self._page.number] * (WIDTH * len(self._starts))
@@ -220,7 +220,7 @@ def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
 
 
 def _is_below(row: Row, following: Row) -> bool:
-    """The next row of the same paragraph, however widely its lines are spaced."""
+    """Return the next row of the same paragraph, however widely its lines are spaced."""
     if row.block == following.block:
         return True
     size = row.size

@@ -57,7 +57,7 @@ def _is_straight(start: Point, end: Point) -> bool:
 
 
 def _bars(boxes: Iterable[Rect]) -> int:
-    """The most that share a base and a width and differ in height, standing or lying."""
+    """Return the most that share a base and a width and differ in height, standing or lying."""
     groups: defaultdict[tuple[str, int, int], set[tuple[int, int]]] = defaultdict(set)
     for x0, y0, x1, y1 in boxes:
         groups["standing", _round(y1), _round(x1 - x0)].add((_round(x0), _round(y0)))
@@ -95,7 +95,7 @@ def _shows_data(run: Sequence[Point], figure: Rect) -> bool:
 
 
 def _slices(filled: Iterable[dict[str, Any]]) -> int:
-    """The most sectors that meet in one point: each a curve and one or two straight sides."""
+    """Return the most sectors that meet in one point: each a curve and one or two straight sides."""
     corners: Counter[tuple[int, int]] = Counter()
     for one in filled:
         kinds = Counter(item[0] for item in one["items"])

@@ -161,7 +161,7 @@ def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
 
 
 def sane_label(label: str) -> str:
-    """A printed page number of at most 20 printable characters."""
+    """Return a printed page number of at most 20 printable characters."""
     return "".join(filter(str.isprintable, label))[:20].strip()
 
 

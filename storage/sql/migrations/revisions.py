@@ -12,17 +12,17 @@ VERSIONS = Path(__file__).with_name("versions")
 
 
 def newest_revision() -> str:
-    """The last revision of this release; files begin with their revisions, which count up."""
+    """Return the last revision of this release; files begin with their revisions, which count up."""
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*.py"))
 
 
 def is_known(revision: str) -> bool:
-    """Whether this release has a revision of that name."""
+    """True if this release has a revision of that name."""
     return any(path.name.partition("_")[0] == revision for path in VERSIONS.glob("[0-9]*.py"))
 
 
 def held_revision(connection: Connection) -> str | None:
-    """The revision that a database has; None before the first."""
+    """Return the revision that a database has; None before the first."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     held: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -30,7 +30,7 @@ def held_revision(connection: Connection) -> str | None:
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether nothing is left to apply; a database of a newer release is not current either."""
+    """True if nothing is left to apply; a database of a newer release is not current either."""
     return held_revision(connection) == newest_revision()
 
 

@@ -29,7 +29,7 @@ def copy(docs: Path, home: Path) -> int:
 
 
 def arrived(home: Path) -> dict[str, bytes]:
-    """The files in the watched folder by their path in it."""
+    """Return the files in the watched folder by their path in it."""
     inbox = home / "inbox" / "demo"
     return {
         path.relative_to(inbox).as_posix(): path.read_bytes() for path in inbox.rglob("*") if path.is_file()

@@ -11,7 +11,7 @@ from storage.models import DocumentStatus
 
 
 def document(file: str, state: str = "quarantined") -> DocumentStatus:
-    """A document of the channel ``it``."""
+    """Return a document of the channel ``it``."""
     return DocumentStatus(
         channel="it",
         document=uuid4(),

@@ -45,7 +45,7 @@ class Drawer:
 
 
 async def asked(world: World, text: str, *models: Scripted, **more: Any) -> tuple[Answer, Json]:
-    """An answer, and the one record that it left."""
+    """Return an answer, and the one record that it left."""
     drawer = Drawer()
     async with writing_traces(drawer) as records:
         answering = world.answering(*models, records=records, **more)

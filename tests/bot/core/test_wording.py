@@ -16,7 +16,7 @@ from storage.models import Channel, ChannelKey, Platform
 
 
 def catalogue(language: Language) -> dict[str, Any]:
-    """A language's file as it stands."""
+    """Return a language's file as it stands."""
     text = files("bot.core").joinpath("replies", f"{language}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 

@@ -56,7 +56,7 @@ TOKEN = {"SLACK_BOT_TOKEN": f"xoxb-{CANARY}", "SLACK_APP_TOKEN": f"xapp-{CANARY}
 
 
 def json_answer(body: dict[str, Any], status: int = 200, **headers: str) -> Answer:
-    """A server that says this to everybody."""
+    """Return a server that says this to everybody."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.json_response(body, status=status, headers=headers)
@@ -65,7 +65,7 @@ def json_answer(body: dict[str, Any], status: int = 200, **headers: str) -> Answ
 
 
 def nowhere() -> str:
-    """A URL at which nobody listens."""
+    """Return a URL at which nobody listens."""
     return f"http://127.0.0.1:{free_port()}"
 
 

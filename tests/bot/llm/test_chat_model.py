@@ -41,7 +41,7 @@ BAD_REQUEST = response(b"{}", status="400 Bad Request")
 
 
 async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.0) -> tuple[Reply, list[str]]:
-    """A streamed reply with its pieces."""
+    """Return a streamed reply with its pieces."""
     pieces: list[str] = []
     async with aclosing(ChatModel.connect("k", url, model="m", seconds=seconds)) as endpoint:
         async with in_time(seconds):
@@ -51,7 +51,7 @@ async def heard_from(url: str, ask: ChatRequest = PLAIN, *, seconds: float = 10.
 async def heard(
     handle: Handler, ask: ChatRequest = PLAIN, *, seconds: float = 10.0
 ) -> tuple[Reply, list[str]]:
-    """The same from an endpoint that does this."""
+    """Return the same from an endpoint that does this."""
     async with byte_server(handle) as url:
         return await heard_from(url, ask, seconds=seconds)
 

@@ -15,7 +15,7 @@ from bot.llm.multi_query import MultiQueryModel
 
 
 def connect(url: str) -> MultiQueryModel:
-    """A model at this address."""
+    """Return a model at this address."""
     return MultiQueryModel(ModelCalls.connect("k", url, model="smollm2", seconds=5))
 
 

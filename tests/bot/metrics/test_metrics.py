@@ -51,7 +51,7 @@ def values(page: bytes | str) -> dict[str, float]:
 def record(
     state: AnswerState, trace: Trace | None = None, milliseconds: Milliseconds | None = None
 ) -> QuestionRecord:
-    """A question of a Slack channel that was answered."""
+    """Return a question of a Slack channel that was answered."""
     channel = Channel(1, TenantName("sl_T1_C1"), Platform.SLACK, "secret-plans", 1)
     question = Question("q1", SECRET, channel, datetime.now(UTC))
     answer = Answer(state, "text", milliseconds=milliseconds or Milliseconds(40, 700, 750))
@@ -77,7 +77,7 @@ class Counted:
         return self.broken
 
     async def read(self) -> dict[str, float]:
-        """The page's values."""
+        """Return the page's values."""
         return values(await self.state.render())
 
 

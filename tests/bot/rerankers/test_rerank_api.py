@@ -48,7 +48,7 @@ class RerankServer:
 
 @asynccontextmanager
 async def serving(answer: Answer) -> AsyncIterator[RerankServer]:
-    """An endpoint while it is needed."""
+    """Yield an endpoint while it is needed."""
     server = RerankServer(answer)
     application = web.Application()
     application.router.add_post("/v2/rerank", server.serve)
@@ -63,7 +63,7 @@ async def serving(answer: Answer) -> AsyncIterator[RerankServer]:
 
 
 def shared(query: str, text: str) -> float:
-    """The share of the question's terms that a text holds."""
+    """Return the share of the question's terms that a text holds."""
     terms = analyze(query)
     return sum(term in analyze(text) for term in terms) / len(terms)
 
@@ -127,12 +127,12 @@ async def test_a_long_passage_is_cut_and_an_endpoint_of_one_model_is_told_none()
 
 
 def said(value: Any) -> Answer:
-    """A reply with status 200."""
+    """Return a reply with status 200."""
     return lambda _: web.json_response(value)
 
 
 def refused(status: int) -> Answer:
-    """A reply with another status."""
+    """Return a reply with another status."""
     return lambda _: web.json_response({"error": "no"}, status=status)
 
 

@@ -70,7 +70,7 @@ class Street:
 
 
 def sign(body: bytes, secret: str = SECRET, age: int = 0) -> dict[str, str]:
-    """The two headers by which Slack proves that it sent a body."""
+    """Return the two headers by which Slack proves that it sent a body."""
     stamp = str(int(time.time()) - age)
     digest = hmac.new(secret.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     return {"X_Slack_Request_Timestamp": stamp, "X_Slack_Signature": f"v0={digest}"}
@@ -82,7 +82,7 @@ def slack_settings(api_url: str = "http://127.0.0.1:9/api/", **others: Any) -> B
 
 
 def open_door(settings: BotSettings, inbox: MemoryInbox) -> SlackAdapter:
-    """The door of these settings, in front of this inbox."""
+    """Return the door of these settings, in front of this inbox."""
     return SlackAdapter(settings, inbox.intake, cast("AnswerFeedback", inbox.feedback), draw_nothing)
 
 

@@ -103,7 +103,7 @@ def messenger(slack: Slack, *, is_model_writing: bool = False) -> SlackMessenger
 
 
 async def answer(slack: Slack, address: dict[str, Any], asked: str = ASKED, **given: Any) -> dict[str, Any]:
-    """A question with its answer; the placeholder in between."""
+    """Return a question with its answer; the placeholder in between."""
     one = messenger(slack, **given)
     placed = await one.place(address, Language.GERMAN, asked=asked)
     await one.deliver(address, placed, ANSWER)

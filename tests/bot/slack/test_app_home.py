@@ -69,7 +69,7 @@ class Slack:
 
 
 async def overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
-    """Every channel has one document that is named after it."""
+    """Return every channel has one document that is named after it."""
     return [
         ChannelOverview(one, one, f"document of {one}", "", (f"What is {one}?",)) for one in sorted(tenants)
     ]
@@ -81,7 +81,7 @@ async def recent(user: str, tenants: Collection[TenantName], limit: int) -> Sequ
 
 
 async def no_overviews(tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
-    """The database is away."""
+    """Return the database is away."""
     raise DatabaseUnavailable("the database is away")
 
 

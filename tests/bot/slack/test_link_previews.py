@@ -30,7 +30,7 @@ IT, HR, DIRECT = "C0ITOPS01", "C0HRTEAM1", "D0ALICE01"
 
 
 def link_to(channel: str) -> str:
-    """A link that belongs to a channel."""
+    """Return a link that belongs to a channel."""
     return f"https://docs.example/v/sl_T0ACME001_{channel}"
 
 
@@ -66,7 +66,7 @@ async def slack() -> AsyncIterator[Slack]:
 
 
 async def preview(url: str) -> LinkPreview | None:
-    """Every link of ours opens the channel that it names."""
+    """Return every link of ours opens the channel that it names."""
     if "docs.example" not in url:
         return None
     return LinkPreview(TenantName(url.rpartition("/")[2]), "p. 4 · Handbook", "Daily.")

@@ -29,7 +29,7 @@ MOVES = [(TenantName(f"sl_{TEAM}_{OLD}"), TenantName(f"sl_{TEAM}_{NEW}"))]
 
 
 def moved(event_id: str = "Ev9", **changed: Any) -> dict[str, Any]:
-    """The news."""
+    """Return the news."""
     event = {"type": "channel_id_changed", "old_channel_id": OLD, "new_channel_id": NEW, "event_ts": "18.1"}
     return envelope(event_id, **(event | changed))
 

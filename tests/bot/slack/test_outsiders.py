@@ -58,7 +58,7 @@ API = "https://slack.com/api/"
 
 
 def event(team: str | None) -> dict[str, Any]:
-    """The home tab is opened, in an organisation, by somebody of this team."""
+    """Return the home tab is opened, in an organisation, by somebody of this team."""
     opened = {"type": "app_home_opened", "user": "U0GUEST01", "channel": "D0GUEST01", "tab": "home"}
     return {
         "type": "event_callback",
@@ -68,7 +68,7 @@ def event(team: str | None) -> dict[str, Any]:
 
 
 def command(team: str | None) -> dict[str, Any]:
-    """A slash command, likewise."""
+    """Return a slash command, likewise."""
     url, named = "https://hooks.slack.com/commands/1/2/3", {"user_team_id": team} if team else {}
     ids = {"team_id": HOME, "enterprise_id": ENTERPRISE, "channel_id": "C0SHARED1", "user_id": "U0GUEST01"}
     return {**ids, "text": "Wann?", "trigger_id": "13.17.abc", "response_url": url, **named}

@@ -27,7 +27,7 @@ Break = Callable[[Payload], object]
 
 
 def message() -> Payload:
-    """An answer with words, a picture, five buttons, a menu and feedback."""
+    """Return an answer with words, a picture, five buttons, a menu and feedback."""
     citations = tuple(
         Citation(n, "Backups", f"{n}.pdf", n, "quote", (), f"https://footnote.example/v/{n}")
         for n in range(1, 8)
@@ -56,7 +56,7 @@ def reply() -> Payload:
 
 
 def home() -> Payload:
-    """An App Home with one channel."""
+    """Return an App Home with one channel."""
     overview = ChannelOverview(KEY.tenant, "#it", "• SOP", "", ("When do backups run?",))
     return {"user_id": "U1", "view": home_view([overview], ["Why?"]) | {"private_metadata": "D1"}}
 
@@ -82,18 +82,18 @@ GOOD: dict[str, Payload] = {
 
 
 def block(payload: Payload, kind: str) -> Payload:
-    """The first block of a kind."""
+    """Return the first block of a kind."""
     blocks = (payload.get("view") or payload)["blocks"]
     return next(one for one in blocks if one["type"] == kind)  # type: ignore[no-any-return]
 
 
 def button(payload: Payload) -> Payload:
-    """The first source's button."""
+    """Return the first source's button."""
     return next(one for one in block(payload, "actions")["elements"] if "url" in one)  # type: ignore[no-any-return]
 
 
 def menu(payload: Payload) -> list[Payload]:
-    """The sources behind the control."""
+    """Return the sources behind the control."""
     menus = [one["accessory"] for one in payload["blocks"] if "accessory" in one]
     return menus[0]["options"]  # type: ignore[no-any-return]
 

@@ -164,7 +164,7 @@ class Slack:
         return web.Response(status=self.status, body=self.body, headers=self.headers)
 
     async def cut(self, request: web.Request) -> web.StreamResponse:
-        """A file whose connection breaks in the middle."""
+        """Return a file whose connection breaks in the middle."""
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(request)
         await response.write(b"%PDF-")

@@ -43,7 +43,7 @@ class Slack:
         return web.json_response({"ok": True, "channels": channels})
 
     async def reply(self, request: web.Request) -> web.StreamResponse:
-        """A response URL."""
+        """Return a response URL."""
         status = self.statuses.pop(0) if self.statuses else 200
         if status in (0, 200):
             self.replies.append(await request.json())

@@ -67,7 +67,7 @@ def cited(number: int, title: str = "Backups", file: str = "sop.pdf", page: int 
 
 
 def mark(number: int) -> str:
-    """The [n] of a text: a link to its own quote."""
+    """Return the [n] of a text: a link to its own quote."""
     return f"<{LINK}{number}|[{number}]>"
 
 
@@ -78,12 +78,12 @@ def shown_figure(page: int, caption: str) -> AnswerFigure:
 
 
 def answer(text: str, citations: tuple[Citation, ...] = (), **others: Any) -> Answer:
-    """A grounded answer."""
+    """Return a grounded answer."""
     return Answer(AnswerState.GROUNDED, text, citations, **others)
 
 
 def strings(value: Any) -> list[str]:
-    """Every string of a payload with what a client shows as text, links left out."""
+    """Return every string of a payload with what a client shows as text, links left out."""
     if isinstance(value, dict):
         return [text for key, child in value.items() if key != "url" for text in strings(child)]
     if isinstance(value, list | tuple):
@@ -92,7 +92,7 @@ def strings(value: Any) -> list[str]:
 
 
 def links(value: Any) -> list[str]:
-    """Every URL that a payload opens."""
+    """Return every URL that a payload opens."""
     if isinstance(value, dict):
         own = [value["url"]] if "url" in value else []
         return own + [url for child in value.values() for url in links(child)]

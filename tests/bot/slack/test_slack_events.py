@@ -23,7 +23,7 @@ BOT = "U0FOOT001"
 
 
 def envelope(**event: Any) -> dict[str, Any]:
-    """A mention in a channel, as Slack sends it, with ``event`` fields changed; None removes one."""
+    """Return a mention in a channel, as Slack sends it, with ``event`` fields changed; None removes one."""
     fields = {"type": "app_mention", "channel": "C0ITOPS01", "user": "U0ALICE01", "ts": "17.0001"}
     changed = fields | {"text": f"<@{BOT}> when do backups run?"} | event
     authorization = {"enterprise_id": None, "team_id": "T0ACME001", "user_id": BOT, "is_bot": True}
@@ -181,7 +181,7 @@ def test_what_is_not_a_persons_question_is_left_alone(event: dict[str, Any]) -> 
 
 
 def change(new: str | None = None, old: str = f"<@{BOT}> when?", **message: Any) -> dict[str, Any]:
-    """A message of Alice's was changed from ``old`` to ``new``."""
+    """Return a message of Alice's was changed from ``old`` to ``new``."""
     text = f"<@{BOT}> when do backups run?" if new is None else new
     edited = {"user": "U0ALICE01", "ts": "18.0001"}
     said = {"type": "message", "user": "U0ALICE01", "ts": "17.0001", "text": text, "edited": edited}

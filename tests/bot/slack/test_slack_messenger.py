@@ -280,7 +280,7 @@ UPLOAD = ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"
 
 
 async def draw(figure: AnswerFigure) -> PageImage:
-    """Every figure but that of page 9, which is damaged."""
+    """Return every figure but that of page 9, which is damaged."""
     if figure.page == 9:
         raise ReaderKilled("drawing the page broke off")
     return PageImage(PNG, "image/png")
@@ -291,7 +291,7 @@ async def hold() -> None:
 
 
 def pictures(sent: dict[str, Any]) -> list[str]:
-    """The files that an update shows."""
+    """Return the files that an update shows."""
     blocks = sent["blocks"] if isinstance(sent["blocks"], list) else json.loads(sent["blocks"])
     return [block["slack_file"]["id"] for block in blocks if block["type"] == "image"]
 

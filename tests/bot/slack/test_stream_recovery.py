@@ -59,7 +59,7 @@ class Life:
             raise Killed
 
     def mortal(self, inner: Any) -> Any:
-        """The same collaborator, in this life alone."""
+        """Return the same collaborator, in this life alone."""
         return Mortal(inner, self)
 
 
@@ -89,7 +89,7 @@ class Answers:
     """Says of each question that it was asked, sentence by sentence."""
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer."""
+        """Return the answer."""
         if listener:
             listener.show(f"{question.text} One.")
         await asyncio.sleep(0.01)
@@ -112,7 +112,7 @@ class World:
 
     @asynccontextmanager
     async def running(self, life: Life) -> AsyncIterator[Conversation]:
-        """A process while it runs."""
+        """Yield a process while it runs."""
         worker = Conversation(
             life.mortal(Inbox(self.database, max_pause_seconds=0.05)),
             Channels(self.database),
@@ -165,7 +165,7 @@ class World:
             await session.execute(update(InboxRow).where(InboxRow.state == "waiting").values(values))
 
     async def is_done(self) -> bool:
-        """Whether nothing waits any more."""
+        """True if nothing waits any more."""
         async with self.database.snapshot() as session:
             return "waiting" not in list(await session.scalars(select(InboxRow.state)))
 
@@ -199,7 +199,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 def expected(world: World) -> dict[str, str]:
-    """Every question that still stands, with its own answer."""
+    """Return every question that still stands, with its own answer."""
     return {key: f"Question {key.rpartition(':')[2]}? One. Two." for key in world.asked}
 
 

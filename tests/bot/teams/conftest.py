@@ -20,7 +20,7 @@ HOST = "www.landlords-and-tenants.housing.example.org"
 
 
 def name_of(conversation: str) -> str:
-    """A word that stands in the answers to one conversation and in no other."""
+    """Return a word that stands in the answers to one conversation and in no other."""
     return "canary" + hashlib.sha256(conversation.encode()).hexdigest()[:12]
 
 
@@ -40,7 +40,7 @@ def answer_to(message: IncomingMessage) -> Answer:
 
 
 def on_the_web(citation: Citation) -> Citation:
-    """The same on a page of a host with a long name."""
+    """Return the same on a page of a host with a long name."""
     url = f"https://{HOST}/{citation.number}"
     title = "How deposits of tenants are protected by landlords and their agents"
     return replace(
@@ -49,7 +49,7 @@ def on_the_web(citation: Citation) -> Citation:
 
 
 def open_in_development(inbox: MemoryInbox) -> TeamsAdapter:
-    """A door that takes messages of this machine without tokens."""
+    """Return a door that takes messages of this machine without tokens."""
     settings = BotSettings(teams_development=True)
     feedback = cast("AnswerFeedback", inbox.feedback)
     return TeamsAdapter(

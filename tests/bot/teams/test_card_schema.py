@@ -28,7 +28,7 @@ APP_ID = "12345678-1234-1234-1234-123456789abc"
 
 
 def welcome() -> dict[str, Any]:
-    """A welcome with a document's button and questions."""
+    """Return a welcome with a document's button and questions."""
     source = CitedPage((), "Handbook · p. 1", "Page 1 of a.pdf", "https://footnote.example/v/1")
     entry = AnnouncementEntry("a.pdf: 3 pages", ("Page 2 could not be read.",), ("When do backups run?",))
     card, _ = render_announcement(Announcement("b1", "1 PDF is new.", (entry,), ("and 2 more",), (source,)))
@@ -92,7 +92,7 @@ def test_a_broken_card_is_refused() -> None:
 
 
 def manifest() -> dict[str, Any]:
-    """The manifest as an admin's package has it."""
+    """Return the manifest as an admin's package has it."""
     spec = importlib.util.spec_from_file_location("make_package", SCRIPT)
     assert spec
     assert spec.loader

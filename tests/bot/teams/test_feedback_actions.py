@@ -45,7 +45,7 @@ def invoke(feedback: object = None, **fields: Any) -> dict[str, Any]:
 
 
 def click(**data: Any) -> dict[str, Any]:
-    """A click on a card's button in a personal chat."""
+    """Return a click on a card's button in a personal chat."""
     conversation = {"id": "a:1", "conversationType": "personal", "tenantId": TENANT}
     activity = invoke(type="message", id="c1", conversation=conversation, value=data)
     return {name: value for name, value in activity.items() if name not in {"name", "replyToId"}}

@@ -21,7 +21,7 @@ URL = "https://acme-my.sharepoint.com/personal/ann/_layouts/15/download.aspx?Uni
 
 
 def attached(name: str, kind: str = "", id: str = "", url: str = URL) -> dict[str, Any]:
-    """A file as Teams shows it to a bot."""
+    """Return a file as Teams shows it to a bot."""
     content = {"downloadUrl": url, "uniqueId": id or name, "fileType": kind or name.rpartition(".")[2]}
     shown = {"contentUrl": "https://acme-my.sharepoint.com/x", "name": name, "content": content}
     return {"contentType": FILE, **shown}

@@ -14,7 +14,7 @@ from storage.models import ChannelKey, Platform
 
 
 def activity(**fields: Any) -> dict[str, Any]:
-    """A question in a personal chat, with ``fields`` changed."""
+    """Return a question in a personal chat, with ``fields`` changed."""
     conversation = {"id": "a:1", "conversationType": "personal", "tenantId": "t"}
     return {"type": "message", "id": "1", "conversation": conversation, "text": "when?"} | fields
 

@@ -73,7 +73,7 @@ def cited(number: int, title: str = "Backups", file: str = "sop.pdf", **others: 
 
 
 def answer(text: str, *citations: Citation) -> Answer:
-    """A grounded answer."""
+    """Return a grounded answer."""
     return Answer(AnswerState.GROUNDED, text, citations)
 
 

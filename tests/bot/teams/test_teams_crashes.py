@@ -53,7 +53,7 @@ class Answers:
     """Says the same on every question."""
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer."""
+        """Return the answer."""
         return ANSWER
 
 
@@ -66,7 +66,7 @@ class World:
 
     @asynccontextmanager
     async def running(self, drain_seconds: float = 1) -> AsyncIterator[Conversation]:
-        """A worker while it runs."""
+        """Yield a worker while it runs."""
         messenger = TeamsMessenger(Connector(None, is_local, pause=0.01))
         worker = Conversation(
             Inbox(self.database, max_pause_seconds=0.2),

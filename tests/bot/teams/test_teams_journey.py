@@ -71,7 +71,7 @@ async def tenant(
 
 
 def bodies(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The activities that the bot sent; the Playground took each of them."""
+    """Return the activities that the bot sent; the Playground took each of them."""
     assert all(call["response"]["statusCode"] in (200, 201, 202) for call in calls), calls
     return [call["request"]["body"] for call in calls]
 

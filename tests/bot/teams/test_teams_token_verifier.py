@@ -61,13 +61,13 @@ class OpenId:
         self.gate.set()
 
     async def document(self, _request: web.Request) -> web.Response:
-        """The OpenID configuration."""
+        """Return the OpenID configuration."""
         self.asked += 1
         await self.gate.wait()
         return web.json_response({"issuer": ISSUER, "jwks_uri": f"{self.url}/keys"})
 
     async def published(self, _request: web.Request) -> web.Response:
-        """The public keys with their endorsements."""
+        """Return the public keys with their endorsements."""
         algorithm = jwt.algorithms.RSAAlgorithm
         keys = [
             json.loads(algorithm.to_jwk(key.public_key())) | {"kid": kid, "endorsements": endorsed}
@@ -88,7 +88,7 @@ async def openid() -> AsyncIterator[OpenId]:
 
 
 def token(key: Any = KEY, kid: str = "key-1", algorithm: str = "RS256", **claims: Any) -> str:
-    """A token as the Bot Framework mints it, with claims changed; None removes one."""
+    """Return a token as the Bot Framework mints it, with claims changed; None removes one."""
     now = int(time.time())
     usual = {"iss": ISSUER, "aud": APP_ID, "nbf": now - 60, "exp": now + 86_400, "serviceurl": SERVICE}
     kept = {name: value for name, value in (usual | claims).items() if value is not None}
@@ -96,7 +96,7 @@ def token(key: Any = KEY, kid: str = "key-1", algorithm: str = "RS256", **claims
 
 
 def settings(**others: Any) -> BotSettings:
-    """A configured single-tenant bot."""
+    """Return a configured single-tenant bot."""
     usual = {"teams_app_id": APP_ID, "teams_app_password": "s3cret", "teams_tenant_id": TENANT}
     return BotSettings(**(usual | others))
 
@@ -176,7 +176,7 @@ async def test_feedback_of_another_tenant_or_without_a_token_is_refused(door: Do
 
 
 def hmac_of_the_public_key() -> str:
-    """A token 'signed' by HMAC, for libraries that take a public key for a secret."""
+    """Return a token 'signed' by HMAC, for libraries that take a public key for a secret."""
     return token(key="x" * 64, algorithm="HS256")
 
 

@@ -42,7 +42,7 @@ SECTION = ("2 Absence from work and what to do about it", "2.1 Leave that is nei
 
 
 def cited(number: int, *, page: int = 0, name: str = "Handbook v3", web: bool = False) -> Citation:
-    """A citation with its link."""
+    """Return a citation with its link."""
     citation = Citation(
         number, name, f"hr/{name}.pdf", page or number, f"Quote {number} & more.", (), f"{SIGNED}{number:04}"
     )
@@ -168,7 +168,7 @@ class Seen:
 
 
 def uploaded(answer: Answer) -> dict[int, str]:
-    """The figures that have a picture, each as the file of its link."""
+    """Return the figures that have a picture, each as the file of its link."""
     return {place: one.image for place, one in enumerate(answer.figures) if one.image}
 
 
@@ -219,7 +219,7 @@ def seen_in_teams(answer: Answer) -> Seen:
 
 
 def _pictures(card: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Each picture with the text below it."""
+    """Yield each picture with the text below it."""
     for block, below in pairwise(card.get("body", ())):
         if block["type"] == "Image":
             yield block["url"], block["altText"], below["inlines"][0]["text"]
@@ -309,5 +309,5 @@ async def test_the_console_says_the_same(client: TestClient, house: House) -> No
 
 
 def _place(url: str) -> str:
-    """A path of our viewer, or the address of a web page."""
+    """Return a path of our viewer, or the address of a web page."""
     return url if "example.org/renting" in url else f"/v/{url.rpartition('/v/')[2]}"

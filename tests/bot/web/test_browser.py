@@ -31,7 +31,7 @@ class Rectangle:
     y1: float
 
     def holds(self, other: Rectangle) -> bool:
-        """Whether ``other`` lies inside."""
+        """True if ``other`` lies inside."""
         return self.x0 <= other.x0 and self.y0 <= other.y0 and self.x1 >= other.x1 and self.y1 >= other.y1
 
 
@@ -64,7 +64,7 @@ async def cite(client: TestClient, house: House, channel_name: str, answer: str 
 
 
 async def marked(page: Page) -> Rectangle:
-    """The mark in points of the page, from where the browser put mark and picture."""
+    """Return the mark in points of the page, from where the browser put mark and picture."""
     picture, mark = await box_of(page, ".paper img"), await box_of(page, "#hit")
     while picture != (now := await box_of(page, ".paper img")):  # the page is still scrolling
         picture, mark = now, await box_of(page, "#hit")

@@ -62,7 +62,7 @@ async def server() -> AsyncIterator[TestClient]:
 
 
 async def opened(server: TestClient, sent: bytes = b"", address: str = "127.0.0.1") -> Opened:
-    """A connection from one of this machine's addresses, on which something was sent."""
+    """Return a connection from one of this machine's addresses, on which something was sent."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, local_addr=(address, 0))
     _writers.append(writer)
     writer.write(sent)
@@ -71,7 +71,7 @@ async def opened(server: TestClient, sent: bytes = b"", address: str = "127.0.0.
 
 
 async def is_closed(connection: Opened, within: float) -> bool:
-    """Whether the server closes it in time without a word."""
+    """True if the server closes it in time without a word."""
     try:
         return not await asyncio.wait_for(connection[0].read(1), within)
     except TimeoutError:
@@ -81,7 +81,7 @@ async def is_closed(connection: Opened, within: float) -> bool:
 
 
 async def answers(server: TestClient, address: str) -> bool:
-    """Whether a whole request is answered."""
+    """True if a whole request is answered."""
     reader, writer = await opened(server, GET, address)
     try:
         return (await asyncio.wait_for(reader.read(100), PATIENCE)).startswith(b"HTTP/1.1 200")

@@ -31,7 +31,7 @@ async def ask_about(house: House, channel: Channel, documents: Collection[Shelve
 
 
 async def shelve_three(house: House, name: str = "alpha") -> tuple[Channel, list[Shelved]]:
-    """A channel with three documents."""
+    """Return a channel with three documents."""
     channel = await house.channel(name)
     return channel, [
         await house.shelve(channel, f"{one}.pdf", make_pdf([[f"Page of {one}"]]), f"About {one}")

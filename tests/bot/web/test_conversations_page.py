@@ -59,7 +59,7 @@ async def test_conversations_are_found_by_their_words(client: TestClient, house:
 async def test_direct_chats_and_what_is_past_its_time_are_shown_nowhere(
     client: TestClient, visit: Visit, house: House
 ) -> None:
-    """Whether the record's row was removed yet or not; no page is there where the console is not."""
+    """True if the record's row was removed yet or not; no page is there where the console is not."""
     channel = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "kitchen")
     direct = await house.channels.ensure(ChannelKey(Platform.SLACK, "T1ABC", "D1ABC"), is_direct=True)
     said = ("Is it <secret>?", "Yes.", "grounded")

@@ -29,7 +29,7 @@ async def shelf(house: House) -> tuple[Channel, Shelved, Shelved]:
 
 
 async def listed(client: TestClient, **query: str) -> list[dict[str, Any]]:
-    """The documents that a query lets through."""
+    """Return the documents that a query lets through."""
     response = await client.get("/console/documents.json", params=query)
     found: list[dict[str, Any]] = await response.json()
     return found

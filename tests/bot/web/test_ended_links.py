@@ -27,7 +27,7 @@ WORDS = reply_words(Language.ENGLISH)
 async def posted(
     house: House, key: ChannelKey, address: dict[str, Any], message: dict[str, Any]
 ) -> tuple[Channel, CitationRecord]:
-    """An answer to the channel as its messenger and its record leave it, by two quotes."""
+    """Return an answer to the channel as its messenger and its record leave it, by two quotes."""
     channel = await house.channels.ensure(key, "it")
     shelved: Shelved = await house.shelve(channel, "backup.pdf", make_pdf([["Nightly backups"]]))
     records = await house.cite_answer(channel, (shelved, 1, "Nightly"), (shelved, 1, "backups"))

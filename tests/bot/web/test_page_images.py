@@ -34,7 +34,7 @@ class GatedRenderer:
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
-        """The picture, or the failures that come first."""
+        """Return the picture, or the failures that come first."""
         self.drawn += 1
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)
@@ -103,7 +103,7 @@ async def test_of_many_machines_one_draws(tmp_path: Path) -> None:
 
 
 async def is_sent(blobs: Blobs, name: str) -> bool:
-    """Whether the store has a picture."""
+    """True if the store has a picture."""
     return blobs.images.count([name[:64]]) == 1
 
 
@@ -117,7 +117,7 @@ class OrderedRenderer:
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
-        """The picture, later."""
+        """Return the picture, later."""
         self.order.append(page)
         await self.gate.wait()
         return DRAWN
@@ -146,7 +146,7 @@ async def test_120_pictures_for_one_let_nobody_else_wait(tmp_path: Path, wanted:
 
 
 async def is_begun(renderer: OrderedRenderer, pages: int) -> bool:
-    """Whether so many were begun."""
+    """True if so many were begun."""
     return len(renderer.order) >= pages
 
 

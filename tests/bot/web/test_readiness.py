@@ -29,7 +29,7 @@ from storage.sql.database import Database
 
 
 async def works() -> bool:
-    """A part that is well."""
+    """Return a part that is well."""
     return True
 
 
@@ -74,7 +74,7 @@ async def test_a_part_that_comes_back_is_ready_again() -> None:
 
 
 def with_bot(bot: BotSettings) -> Settings:
-    """The settings of a bot, and presets for all else."""
+    """Return the settings of a bot, and presets for all else."""
     return Settings(StorageSettings(), bot, IngestionSettings())
 
 

@@ -89,7 +89,7 @@ class Browser:
         return back.removeprefix(PUBLIC)
 
     async def sign_in(self, path: str = "/console/documents") -> ClientResponse:
-        """The page that a browser comes back to."""
+        """Return the page that a browser comes back to."""
         return await self.send("GET", await self.begin(path))
 
 

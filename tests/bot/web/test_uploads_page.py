@@ -60,7 +60,7 @@ async def decide(client: TestClient, token: str, decision: str) -> dict[str, str
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder, hidden files too."""
+    """Return everything in a folder, hidden files too."""
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
@@ -139,7 +139,7 @@ async def test_what_waits_too_long_or_for_a_stopped_service_leaves_nothing(
 
 
 async def test_a_full_disk_is_said_and_leaves_nothing(client: TestClient, house: House, folder: Path) -> None:
-    """Whether it is full while the bytes come, or when they are to be safe."""
+    """True if it is full while the bytes come, or when they are to be safe."""
     for size in (1_000_000, len(PDF)):
         with full_disk():
             (said,) = await upload(client, await place_of(house, folder), ("plan.pdf", PDF.ljust(size)))

@@ -52,7 +52,7 @@ async def cited(house: House) -> Cited:
 
 
 def path_of(house: House, channel: Channel, citation: CitationRecord) -> str:
-    """The path of a citation's link."""
+    """Return the path of a citation's link."""
     return house.links.viewer_path(house.links.page_url(channel, citation))
 
 

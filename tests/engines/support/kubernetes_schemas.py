@@ -65,7 +65,7 @@ def _file_name(api_version: str, kind: str) -> str:
 
 
 def _reached(name: str, definitions: Json) -> set[str]:
-    """The definitions that one refers to, over whatever ways, and itself."""
+    """Return the definitions that one refers to, over whatever ways, and itself."""
     found, due = {name}, [name]
     while due:
         fresh = set(_references(definitions[due.pop()])) - found
@@ -83,7 +83,7 @@ def _references(value: Any) -> Iterable[str]:
 
 
 def _strict(schema: Any) -> Any:
-    """The same, which refuses what it does not name."""
+    """Return the same, which refuses what it does not name."""
     if isinstance(schema, list):
         return [_strict(one) for one in schema]
     if not isinstance(schema, dict):

@@ -32,7 +32,7 @@ class Place(Protocol):
     location: str
 
     def source(self, **settings: Any) -> Source:
-        """A source of it; settings replace the right ones."""
+        """Return a source of it; settings replace the right ones."""
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file in one go."""
@@ -68,7 +68,7 @@ class ShareServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def command(self) -> Sequence[str]:
-        """The program and its arguments."""
+        """Return the program and its arguments."""
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
@@ -131,7 +131,7 @@ class ServedFolder:
         folder.mkdir()
 
     def source(self, **settings: Any) -> Source:
-        """A source of it."""
+        """Return a source of it."""
         return open_share(
             self.location, ShareSettings(**{"share_timeout": SHARE_SECONDS, **self._settings, **settings})
         )
@@ -156,10 +156,10 @@ class ServedFolder:
 
 
 def new_name() -> str:
-    """A name that no other test uses."""
+    """Return a name that no other test uses."""
     return f"f{uuid4().hex[:12]}"
 
 
 def python() -> str:
-    """The interpreter of the tests."""
+    """Return the interpreter of the tests."""
     return sys.executable

@@ -89,7 +89,7 @@ def _schemas() -> Path:
 
 
 def is_fetched() -> bool:
-    """Whether the schemas were made."""
+    """True if the schemas were made."""
     return _schemas().exists()
 
 
@@ -120,7 +120,7 @@ def faults_of(method: str, payload: Json) -> list[str]:
 
 
 def message_faults(blocks: Sequence[Json], text: str = "Hello") -> list[str]:
-    """The same of a message."""
+    """Return the same of a message."""
     return faults_of("chat.postMessage", {"channel": "C1", "text": text, "blocks": list(blocks)})
 
 
@@ -214,7 +214,7 @@ def _block_lists(payload: Json) -> Iterator[tuple[str, Sequence[Json], int]]:
 
 
 def _objects(value: Any) -> Iterator[Json]:
-    """Every object of a payload; what an event of metadata holds is ours alone."""
+    """Yield every object of a payload; what an event of metadata holds is ours alone."""
     if isinstance(value, Mapping):
         yield value
         for key, child in value.items():

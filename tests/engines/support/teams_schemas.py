@@ -43,7 +43,7 @@ def faults_of(cards: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def manifest_schema(version: str) -> dict[str, Any]:
-    """The JSON schema of app manifests of this version."""
+    """Return the JSON schema of app manifests of this version."""
     path = (
         MANIFESTS.folder / "build" / "json-schemas" / "teams" / f"v{version}" / "MicrosoftTeams.schema.json"
     )

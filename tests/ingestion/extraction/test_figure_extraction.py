@@ -30,7 +30,7 @@ def body(*texts: str) -> list[Row]:
 
 
 def band(pdf: ReadPdf, first: int, last: int) -> Box:
-    """The box around some lines of the first page."""
+    """Return the box around some lines of the first page."""
     lines = pdf.lines[0]
     return Box(0.08, lines[first].box.y0 - 0.002, 0.92, lines[last].box.y1 + 0.002)
 
@@ -38,7 +38,7 @@ def band(pdf: ReadPdf, first: int, last: int) -> Box:
 def figures_of(
     pdf: ReadPdf, *regions: Region, crops: Sequence[OcrPage] = ()
 ) -> tuple[tuple[Figure, ...], Sequence[Chunk]]:
-    """The figures of a PDF whose first page has these parts, and its chunks."""
+    """Return the figures of a PDF whose first page has these parts, and its chunks."""
     arranged = arrange(pdf, Layout({1: regions}))
     chunks = chunk_document(
         arranged.pdf, limit=400, pieces=count_tokens, window=512, blocks=arranged.blocks

@@ -23,7 +23,7 @@ def fields(*pages: Sequence[str]) -> dict[str, MetadataField]:
 
 
 def read(*lines: str) -> dict[str, str]:
-    """The values that a first page of these lines gives."""
+    """Return the values that a first page of these lines gives."""
     return {name: field.value for name, field in fields([*lines, "1. Purpose", "Text."]).items()}
 
 

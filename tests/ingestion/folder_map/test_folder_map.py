@@ -30,7 +30,7 @@ def mistakes(home: Path, text: str) -> list[str]:
 
 
 def entry_with(passwords: str) -> str:
-    """A folder with these passwords."""
+    """Return a folder with these passwords."""
     return f'[[folder]]\nlocation = "/srv/hr"\nchannel = "hr"\npasswords = {passwords}\n'
 
 
@@ -187,7 +187,7 @@ def test_a_text_that_only_looks_like_a_table_moves_no_line(tmp_path: Path) -> No
 
 
 async def serve(home: Home, text: str, **settings: object) -> Ingestion:
-    """An ingestion that follows a map of this text."""
+    """Return an ingestion that follows a map of this text."""
     write(home, text)
     serving = home.ingestion(stop_at="quick", **settings)
     await serving.start(home.inbox, home.path / "folders.toml")

@@ -12,7 +12,7 @@ TRAVEL = pdf("Travel\nThe zeppelin is booked in spring.")
 
 
 async def documents(home: Home) -> set[tuple[str, str]]:
-    """The id and file of each document that is there."""
+    """Return the id and file of each document that is there."""
     return {(str(row.id), row.file) for row in await home.rows(DocumentRow) if row.state != "deleted"}
 
 

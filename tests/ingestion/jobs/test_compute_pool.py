@@ -75,7 +75,7 @@ async def pages_of(path: Path, *pages: str) -> bytes:
 
 
 def cut(root: Path) -> dict[str, Any]:
-    """The job of making a reading below ``root``."""
+    """Return the job of making a reading below ``root``."""
     tokenizer = str(bundled(TOKENIZER))
     reading = str(uuid4())
     return {
@@ -92,7 +92,7 @@ def cut(root: Path) -> dict[str, Any]:
 
 
 def analyse(job: dict[str, Any], end: int = 1) -> dict[str, Any]:
-    """The job of analysing what ``job`` made."""
+    """Return the job of analysing what ``job`` made."""
     made = {"root": job["root"], "reading": job["reading"]}
     return {"do": "analyse", **made, "first": 0, "end": end, "chunks": end, "title": "Leave"}
 

@@ -35,7 +35,7 @@ def band(page: int, lines: Sequence[Line], first: int, last: int) -> Box:
 
 
 def laid(pdf: ReadPdf, *parts: tuple[BlockKind, int, int]) -> ArrangedPdf:
-    """A PDF of one page with regions over ranges of its lines, in this order."""
+    """Return a PDF of one page with regions over ranges of its lines, in this order."""
     regions = tuple(Region(kind, band(1, pdf.lines[0], first, last)) for kind, first, last in parts)
     return arrange(pdf, Layout({1: regions}))
 
@@ -45,7 +45,7 @@ def cut(arranged: ArrangedPdf, limit: int = 400) -> ChunkedDocument:
 
 
 def table_page(rows: Sequence[Sequence[str]], top: float = 0.1, number: int = 1) -> tuple[Page, Region]:
-    """A page with a table of these cells, its grid as a layout would see it; the first row is bold."""
+    """Return a page with a table of these cells, its grid as a layout would see it; the first row is bold."""
     text, words, lines, cells = "", [], [], []
     width = 0.8 / len(rows[0])
     for at, row in enumerate(rows):
@@ -66,7 +66,7 @@ def table_page(rows: Sequence[Sequence[str]], top: float = 0.1, number: int = 1)
 
 
 def of_tables(*pages: tuple[Page, Region], bold: Sequence[int] = (1,)) -> ArrangedPdf:
-    """A PDF of such pages; the first rows of the pages in ``bold`` are bold."""
+    """Return a PDF of such pages; the first rows of the pages in ``bold`` are bold."""
     lines = [
         tuple(
             Line(0, 1, BODY, page.number in bold and line < len(region.cells[0]), WHOLE)

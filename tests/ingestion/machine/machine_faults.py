@@ -108,7 +108,7 @@ class FailingBlobs(Blobs):
         self._faults = faults
 
     def new_temporary(self) -> Path:
-        """A path whose file lies on the disk as it is now."""
+        """Return a path whose file lies on the disk as it is now."""
         path = super().new_temporary()
         if self._faults.disk_is_full:
             path.symlink_to("/dev/full")

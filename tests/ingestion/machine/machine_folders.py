@@ -33,7 +33,7 @@ class Paper:
 
 
 def _paper(number: int) -> Paper:
-    """A paper of one to three pages; a few have the same size."""
+    """Return a paper of one to three pages; a few have the same size."""
     word = f"zq{CONSONANTS[number]}{CONSONANTS[-number]}zq"
     pages = [f"Rule\nThe rule {word} on {'this ' * (number // 4)}page." for _ in range(1 + number % 3)]
     return Paper(word, pdf(*pages))
@@ -58,7 +58,7 @@ class Place:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether a look at it is complete; an empty mount point looks like any folder."""
+        """True if a look at it is complete; an empty mount point looks like any folder."""
         return self.outage in (None, "empty")
 
     @property
@@ -144,13 +144,13 @@ class Wish:
         self._map_file.write_text(text)
 
     def place_at(self, location: str) -> Place:
-        """The place of a folder's row."""
+        """Return the place of a folder's row."""
         return next(place for place in self.places.values() if str(place.root) == location)
 
     def name_of(self, location: str) -> str:
-        """The name of that place."""
+        """Return the name of that place."""
         return next(name for name, place in self.places.items() if str(place.root) == location)
 
     def feeds(self, name: str) -> set[str]:
-        """The channels that a place should answer in."""
+        """Return the channels that a place should answer in."""
         return set(self.attached) if name == LIBRARY else {self.channels[(ALPHA, BETA).index(name)]}

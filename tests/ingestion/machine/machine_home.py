@@ -41,7 +41,7 @@ class SqliteFiles:
     """A file in each home."""
 
     def make(self, home: Path) -> str:
-        """A copy in the home."""
+        """Return a copy in the home."""
         return make_sqlite(home)
 
     def drop(self, url: str) -> None:
@@ -55,7 +55,7 @@ class PostgresCopies:
         self._server = server
 
     def make(self, home: Path) -> str:
-        """A copy on the server."""
+        """Return a copy on the server."""
         return self._server.make_home()
 
     def drop(self, url: str) -> None:
@@ -88,7 +88,7 @@ class Bench:
         return self.runner.run(wait())
 
     def make_home(self) -> MachineHome:
-        """A fresh home; to be closed."""
+        """Return a fresh home; to be closed."""
         self.examples += 1
         path = self._homes / str(self.examples)
         path.mkdir()

@@ -166,13 +166,13 @@ class Model:
         return faults
 
     def _once(self, name: str) -> set[str]:
-        """The files of a place whose bytes lie nowhere else."""
+        """Return the files of a place whose bytes lie nowhere else."""
         everything = [paper for place in self._wish.places.values() for paper in place.papers.values()]
         place = self._wish.places[name]
         return {file for file, paper in place.visible.items() if paper.word and everything.count(paper) == 1}
 
     def judge(self, life: Life, before: Mapping[int, Folder], after: Mapping[int, Folder]) -> set[UUID]:
-        """The documents that a life's look deleted, if it might."""
+        """Return the documents that a life's look deleted, if it might."""
         still = {document for folder in after.values() for document in folder.documents.values()}
         deleted: set[UUID] = set()
         for folder in before.values():

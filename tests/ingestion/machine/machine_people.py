@@ -152,7 +152,7 @@ class People(RuleBasedStateMachine):
         self.taken.append((place, file, paper))
 
     def _known(self) -> set[str]:
-        """The names of all documents."""
+        """Return the names of all documents."""
         return {one for folder in self._run(self.witness.folders()).values() for one in folder.documents}
 
     def _here(self, place: str) -> list[str]:

@@ -80,7 +80,7 @@ class Witness:
         return await live.find(channel, analyze(word), vector, limit=MOST_CHUNKS)
 
     async def folders(self) -> dict[int, Folder]:
-        """Every folder as SQL has it."""
+        """Return every folder as SQL has it."""
         async with self._home.database.snapshot() as session:
             rows = list(await session.scalars(select(FolderRow)))
             documents = list(await session.scalars(select(DocumentRow)))
@@ -105,7 +105,7 @@ class Witness:
         }
 
     async def holders(self, sha256: str) -> set[UUID]:
-        """All documents that have, or had, these bytes, deleted ones included."""
+        """Return all documents that have, or had, these bytes, deleted ones included."""
         query = select(VersionRow.document_id).where(VersionRow.sha256 == sha256)
         async with self._home.database.snapshot() as session:
             return set(await session.scalars(query))
@@ -144,14 +144,14 @@ class Witness:
         return f"{waiting} {pending}" if waiting or pending else None
 
     async def is_in_index(self, tenant: TenantName, publication: UUID) -> bool:
-        """Whether the index holds anything of a publication."""
+        """True if the index holds anything of a publication."""
         try:
             return publication in await self._home.real_index.publications(tenant)
         except UnknownTenant:
             return False
 
     async def is_known(self, publication: UUID) -> bool:
-        """Whether SQL still counts on a publication, or may bring it back."""
+        """True if SQL still counts on a publication, or may bring it back."""
         async with self._home.database.snapshot() as session:
             row = await session.get(PublicationRow, publication)
         return row is not None and row.state != "removed"

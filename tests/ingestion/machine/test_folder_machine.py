@@ -63,7 +63,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, pair: str) -> Iterator
 
 
 def settings_of(pair: str, *, is_long: bool) -> settings:
-    """The same examples at every run, or many by chance; a failure is printed with its steps.
+    """Return the same examples at every run, or many by chance; a failure is printed with its steps.
 
     Only the soak shortens them first, which takes minutes.
     """

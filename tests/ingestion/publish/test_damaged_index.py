@@ -42,7 +42,7 @@ async def file_of(home: Home, channel: str) -> Path:
 
 
 async def asked(home: Home, channel: str, words: str) -> set[str] | None:
-    """The files that a question in the channel finds; None when it is told to try again."""
+    """Return the files that a question in the channel finds; None when it is told to try again."""
     live = LiveIndex(home.index, home.catalog, home.embedder.space)
     try:
         found = await live.find(await home.channel(channel), analyze(words), None)

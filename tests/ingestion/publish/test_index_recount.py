@@ -77,7 +77,7 @@ async def weaviate_home(
 
 
 def verifier(home: Home) -> Verifier:
-    """A verifier of its own on this home."""
+    """Return a verifier of its own on this home."""
     return Verifier(PublicationQueue(home.database, Leases(home.database, "verifier", 5)), home.index)
 
 

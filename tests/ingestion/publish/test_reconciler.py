@@ -84,7 +84,7 @@ async def reconcile(serving: Ingestion) -> dict[str, int]:
 
 
 async def is_equal(home: Home, channel: str) -> bool:
-    """Whether the index holds what is live, and nothing else but what a deletion's undo may need."""
+    """True if the index holds what is live, and nothing else but what a deletion's undo may need."""
     rows = await home.rows(PublicationRow)
     live, retired = ({row.id for row in rows if row.state == state} for state in ("live", "retired"))
     try:
@@ -139,7 +139,7 @@ async def test_what_the_index_resurrects_is_never_served_and_goes_again(home: Ho
 
 
 def ghost(publication: UUID) -> IndexedChunk:
-    """A chunk that nobody published."""
+    """Return a chunk that nobody published."""
     return IndexedChunk(publication, 0, "resurrect", "resurrect", 1, 1, (), ())
 
 
@@ -198,7 +198,7 @@ async def test_a_file_renamed_before_its_lost_blob_was_copied_again_answers_thro
 
 
 async def has_no_reason(home: Home, channel: str) -> bool:
-    """Whether nothing is wrong with the channel's documents any more."""
+    """True if nothing is wrong with the channel's documents any more."""
     return all(one.reason is None for one in (await home.documents(channel)).values())
 
 
@@ -247,7 +247,7 @@ async def test_a_damaged_reading_is_made_again(home: Home, channel: str, file: s
 
 
 async def is_full(home: Home, channel: str) -> bool:
-    """Whether the one document answers with vectors."""
+    """True if the one document answers with vectors."""
     return {one.rung for one in (await home.documents(channel)).values()} == {"full"}
 
 
@@ -364,7 +364,7 @@ async def restore(home: Home, copy: Path) -> None:
 
 
 async def is_state(home: Home, channel: str, file: str, state: str) -> bool:
-    """Whether the file's document has come to this."""
+    """True if the file's document has come to this."""
     one = (await home.documents(channel)).get(file)
     return one is not None and one.state == state
 

@@ -51,7 +51,7 @@ class Eye:
 
 @asynccontextmanager
 async def seeing() -> AsyncIterator[Eye]:
-    """The endpoint on loopback."""
+    """Yield the endpoint on loopback."""
     eye, app = Eye(), web.Application(client_max_size=2**24)
     app.router.add_post("/v1/chat/completions", eye.look)
     runner = web.AppRunner(app)
@@ -108,7 +108,7 @@ class Painter:
     """Draws a page but for the second one."""
 
     async def render(self, path: Path, page: int, dpi: int, clip: Box | None = None) -> RenderedPage:
-        """A dot."""
+        """Return a dot."""
         if page == 2:
             raise NoPages("page 2 is damaged and cannot be drawn")
         return RenderedPage(b"x", "image/png", 1, 1)
@@ -121,7 +121,7 @@ class Moody:
         self.said = list(said)
 
     async def describe(self, picture: RenderedPage, caption: str) -> str | None:
-        """The next one."""
+        """Return the next one."""
         return self.said.pop(0)
 
 

@@ -29,7 +29,7 @@ def page(number: int, lines: int = 8) -> str:
 
 
 def labelled(*pages: str) -> bytes:
-    """A file whose printed page numbers are i, ii, A-1, A-2 ..."""
+    """Return a file whose printed page numbers are i, ii, A-1, A-2 ..."""
     with pymupdf.open(stream=pdf(*pages), filetype="pdf") as document:
         document.set_page_labels([
             {"startpage": 0, "style": "r"}, {"startpage": 2, "prefix": "A-", "style": "D"},

@@ -42,7 +42,7 @@ def first(home: Home) -> TermEmbedder:
 
 
 async def answering(home: Home) -> list[ReadingRow]:
-    """The readings that answer."""
+    """Return the readings that answer."""
     query = (
         select(ReadingRow)
         .join(PublicationRow, col(PublicationRow.reading_id) == ReadingRow.id)
@@ -53,7 +53,7 @@ async def answering(home: Home) -> list[ReadingRow]:
 
 
 async def found(home: Home) -> set[str]:
-    """The files that a question by words finds, by the rule that every question keeps."""
+    """Return the files that a question by words finds, by the rule that every question keeps."""
     where, live = await home.channel("hr"), LiveIndex(home.index, home.catalog, home.embedder.space)
     result = await live.find(where, analyze("marzipan"), None, limit=200)
     return {one.file for one in result.publications.values()}
@@ -81,7 +81,7 @@ async def begin(home: Home, files: dict[str, bytes] = FILES, **settings: object)
 
 
 async def find_by_vector(home: Home, embedder: TermEmbedder) -> set[UUID]:
-    """The publications that a question's vector finds, hidden ones left out."""
+    """Return the publications that a question's vector finds, hidden ones left out."""
     where = await home.channel("hr")
     (vector,) = await embedder.aembed(["marzipan leave"])
     hidden = Filters(hidden=await home.catalog.hidden(where.id))
@@ -149,7 +149,7 @@ async def test_an_older_version_keeps_what_was_read_of_it(
 
 
 async def _answer_by(home: Home, serving: Ingestion, old: str) -> bool:
-    """Whether another content than the old one answers, in the full generation of an ingestion."""
+    """True if another content than the old one answers, in the full generation of an ingestion."""
     rows = await answering(home)
     return bool(rows) and all(
         row.sha256 != old and row.generation == serving.generations.full for row in rows

@@ -38,7 +38,7 @@ class LocalFolder:
         folder.mkdir()
 
     def source(self, **_: Any) -> Source:
-        """A source of it."""
+        """Return a source of it."""
         return open_source(self.location)
 
     def put(self, name: str, data: bytes) -> None:

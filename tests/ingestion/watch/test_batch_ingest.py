@@ -17,7 +17,7 @@ TRAVEL = pdf("Travel\nTickets are booked by the zeppelin desk.", "Hotels\nA room
 
 
 def put(folder: Path, **files: bytes) -> Path:
-    """A folder with these PDFs."""
+    """Return a folder with these PDFs."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         (folder / f"{name}.pdf").write_bytes(data)

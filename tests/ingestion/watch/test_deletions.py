@@ -36,7 +36,7 @@ from storage.sql.tables import (
 
 
 async def watched(home: Home, files: int = 4, folder: str = "hr") -> Folders:
-    """A served folder whose files 0.pdf, 1.pdf, ... all answer."""
+    """Return a served folder whose files 0.pdf, 1.pdf, ... all answer."""
     await home.serve(stop_at="quick")
     for number in range(files):
         home.drop(f"{folder}/{number}.pdf", pdf(f"Rule\nThe rule has number {number}."))
@@ -236,7 +236,7 @@ async def _has_looked(watch: PlaceScanner, folders: Folders, folder: Folder, doc
 
 
 def scan_of(*files: str) -> Scan:
-    """A complete look that saw these files."""
+    """Return a complete look that saw these files."""
     return Scan({file: ScannedFile(file, (file,), FileStat(1, 0, 0, 0)) for file in files})
 
 
@@ -334,7 +334,7 @@ async def test_a_document_that_moved_meanwhile_is_not_deleted(home: Home, folder
 
 
 async def deleted_files(home: Home) -> set[str]:
-    """The files of all documents that are deleted."""
+    """Return the files of all documents that are deleted."""
     return {row.file for row in await home.rows(DocumentRow) if row.state == "deleted"}
 
 

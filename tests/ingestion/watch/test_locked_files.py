@@ -40,7 +40,7 @@ async def serve(home: Home, text: str) -> Ingestion:
 
 
 def share(folder: Path, **files: bytes) -> Path:
-    """A folder with these files, to be mapped."""
+    """Return a folder with these files, to be mapped."""
     folder.mkdir()
     for name, data in files.items():
         (folder / f"{name}.pdf").write_bytes(data)

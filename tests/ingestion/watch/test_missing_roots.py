@@ -49,7 +49,7 @@ async def until_watched(home: Home, *, watched: bool) -> None:
 
 
 async def states(home: Home) -> set[str]:
-    """The states that the documents have."""
+    """Return the states that the documents have."""
     return {row.state for row in await home.rows(DocumentRow)}
 
 

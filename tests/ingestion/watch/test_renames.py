@@ -19,7 +19,7 @@ GREEN = pdf("Green\nThe green rule is about ducats.")
 
 
 async def watched(home: Home, **files: bytes) -> dict[str, LivePublication]:
-    """A served folder ``hr`` with these files, and what answers for each."""
+    """Return a served folder ``hr`` with these files, and what answers for each."""
     await home.serve(stop_at="quick")
     for name, data in files.items():
         home.drop(f"hr/{name}.pdf", data)

@@ -25,7 +25,7 @@ OWN_MEMORY = Path("/proc/self/mem")
 
 
 def damaged() -> ScannedFile:
-    """A PDF, as a scan sees it, whose bytes the disk cannot give back."""
+    """Return a PDF, as a scan sees it, whose bytes the disk cannot give back."""
     return ScannedFile("bad.pdf", ("mem",), FileStat.of(OWN_MEMORY.stat()))
 
 

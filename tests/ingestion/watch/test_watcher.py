@@ -43,7 +43,7 @@ def intake(home: Home) -> Intake:
 
 
 async def folder_at(home: Home, location: Path, channel: str = "hr") -> Folder:
-    """A mapped folder."""
+    """Return a mapped folder."""
     location.mkdir(exist_ok=True)
     where = await home.channel(channel)
     return await Folders(home.database).ensure(where.id, str(location), watched=True, origin="map")
@@ -280,7 +280,7 @@ class ThreadedBlobs(Blobs):
     """Blobs whose temporary files know who removes them."""
 
     def new_temporary(self) -> Path:
-        """A path that nobody else uses."""
+        """Return a path that nobody else uses."""
         return ThreadedPath(super().new_temporary())
 
 

@@ -27,7 +27,7 @@ async def read(
 
 
 def said(page: dict[str, Any]) -> str:
-    """All its text, a block a line."""
+    """Return all its text, a block a line."""
     return "\n".join(text for _, _, _, text in page["blocks"])
 
 

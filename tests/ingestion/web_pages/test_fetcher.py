@@ -21,12 +21,12 @@ PACKED = {"Content-Encoding": "gzip", "Content-Type": "text/html"}
 
 
 def everything(_url: str) -> bool:
-    """Every address is approved."""
+    """Return every address is approved."""
     return True
 
 
 async def fetched(fetcher: PageFetcher, url: str, allows: Callable[[str], bool] = everything) -> FetchedPage:
-    """A page that is there."""
+    """Return a page that is there."""
     page = await fetcher.fetch(url, allows)
     assert page is not None
     return page
@@ -235,7 +235,7 @@ class Scripted(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The next answer, which may name several addresses."""
+        """Return the next answer, which may name several addresses."""
         return [
             ResolveResult(hostname=host, host=one, port=port, family=socket.AF_INET, proto=0, flags=0)
             for one in self.answers.pop(0).split()

@@ -63,7 +63,7 @@ class Home:
         return (await self.store.pages([self.site.url(path)]))[0]
 
     async def text(self, path: str) -> str:
-        """All that is kept of a page."""
+        """Return all that is kept of a page."""
         text = await self.store.text((await self.page(path)).sha256 or "")
         return "\n".join(chunk.text for chunk in text.chunks) if text else ""
 

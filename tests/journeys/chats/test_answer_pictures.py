@@ -28,7 +28,7 @@ SHOWN = "most => [...document.images].filter(one => one.complete && one.naturalW
 
 
 def pictures(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The image blocks of a message."""
+    """Return the image blocks of a message."""
     return [block for block in message.get("blocks", ()) if block["type"] == "image"]
 
 
@@ -90,7 +90,7 @@ async def uploads(slack: SlackDouble) -> int:
 
 
 async def illustrated(slack: SlackDouble, root: str) -> dict[str, Any] | None:
-    """The answer in a thread, once it has its picture."""
+    """Return the answer in a thread, once it has its picture."""
     posted = [one for one in await slack.messages(IT) if one.get("thread_ts") == root]
     return next((one for one in posted if pictures(one)), None)
 
@@ -133,7 +133,7 @@ async def test_teams_fetches_figures_and_tables_by_links_of_their_own(
 
 
 async def card_pictures(playground: Playground, most: int) -> list[dict[str, Any]] | None:
-    """The pictures of all cards, once there are so many."""
+    """Return the pictures of all cards, once there are so many."""
     bodies = [call["request"]["body"] for call in playground.calls()]
     cards = [one["content"] for body in bodies for one in body.get("attachments") or ()]
     images = [block for card in cards for block in card["body"] if block["type"] == "Image"]

@@ -23,7 +23,7 @@ QUESTIONS = (
 
 
 def other(channel: str) -> str:
-    """The channel that this one must know nothing of."""
+    """Return the channel that this one must know nothing of."""
     return "sales" if channel == "legal" else "legal"
 
 

@@ -127,7 +127,7 @@ async def test_a_crash_amid_an_answer_that_is_being_shown_leaves_one_whole_answe
 
 
 def claim(text: str) -> str:
-    """A sentence of a model, with a quote that stands in the document."""
+    """Return a sentence of a model, with a quote that stands in the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 
@@ -186,7 +186,7 @@ async def test_teams_channels_answer_from_their_own_documents_in_each_thread(
 
 
 async def answered_since(playground: Playground, before: int) -> list[dict[str, Any]] | None:
-    """The calls after the first ones, once a card with sources is among them."""
+    """Return the calls after the first ones, once a card with sources is among them."""
     new = playground.calls()[before:]
     return new if "Action.OpenUrl" in json.dumps(new) else None
 
@@ -217,7 +217,7 @@ def click(data: dict[str, Any], channel: str, url: str) -> dict[str, Any]:
 
 
 def actions(value: Any) -> list[dict[str, Any]]:
-    """Every action anywhere in a card."""
+    """Return every action anywhere in a card."""
     if isinstance(value, list):
         return [found for one in value for found in actions(one)]
     if not isinstance(value, dict):
@@ -227,6 +227,6 @@ def actions(value: Any) -> list[dict[str, Any]]:
 
 
 async def cards(playground: Playground, words: str) -> list[str] | None:
-    """The posted cards that hold these words, as JSON."""
+    """Return the posted cards that hold these words, as JSON."""
     posted = [json.dumps(call["request"]["body"]) for call in playground.calls()]
     return [one for one in posted if '"attachments"' in one and words in one] or None

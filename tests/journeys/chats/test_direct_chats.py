@@ -39,7 +39,7 @@ def set_up(program: Program, slack: SlackDouble) -> None:
 
 
 def name_library(program: Program) -> Path:
-    """A library for direct chats, with one document; returns its place."""
+    """Return a library for direct chats, with one document; returns its place."""
     place = program.home / "policies"
     place.mkdir(parents=True, exist_ok=True)
     (place / "leave.pdf").write_bytes(pdf("Leave policy\nEmployees get thirty vacation days a year.\n"))
@@ -112,7 +112,7 @@ async def test_a_direct_chat_asks_the_library_and_no_channel(
 
 
 def kept_texts(database: Path) -> str:
-    """All that is kept of direct chats: their questions, answers, turns and traces."""
+    """Return all that is kept of direct chats: their questions, answers, turns and traces."""
     with closing(sqlite3.connect(database)) as opened:
         return json.dumps([opened.execute(one).fetchall() for one in KEPT])
 
@@ -159,6 +159,6 @@ async def test_a_direct_chat_asks_the_channels_that_its_person_is_in(
 
 
 async def is_taken_back(program: Program) -> bool:
-    """Whether direct chats ask no library any more."""
+    """True if direct chats ask no library any more."""
     listing = await asyncio.to_thread(program.run, "folders")
     return "Direct chats ask no library" in listing.stderr

@@ -39,7 +39,7 @@ def end_leases(program: Program) -> None:
 
 
 def is_over(program: Program) -> bool:
-    """Whether every question is answered."""
+    """True if every question is answered."""
     with closing(sqlite3.connect(program.home / "footnote.db")) as database:
         return database.execute("SELECT count(*) FROM inbox WHERE state <> 'done'").fetchone() == (0,)
 
@@ -101,7 +101,7 @@ async def test_a_kill_at_each_point_leaves_one_answer_and_never_a_second_card(
 
 
 def claim(text: str) -> str:
-    """A sentence of a model, with a quote that stands in the document."""
+    """Return a sentence of a model, with a quote that stands in the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 

@@ -50,7 +50,7 @@ async def write_all(request: bytes, writer: asyncio.StreamWriter) -> None:
 
 
 def controls_of(block: dict[str, Any]) -> list[dict[str, Any]]:
-    """A block's buttons and menus."""
+    """Return a block's buttons and menus."""
     beside = [block["accessory"]] if "accessory" in block else []
     return beside + list(block.get("elements", ()))
 

@@ -96,18 +96,18 @@ def clicks(action: str) -> Way:
 
 
 async def asks_in_a_thread(office: MemberOffice, person: str, reply: str) -> str:
-    """A follow-up in a thread of the direct chat."""
+    """Return a follow-up in a thread of the direct chat."""
     return await office.say(person, "and who renews it?", thread="900.1")
 
 
 async def edits(office: MemberOffice, person: str, reply: str) -> str:
-    """The first question is asked in other words."""
+    """Return the first question is asked in other words."""
     ts = json.loads(reply)["metadata"]["event_payload"]["message_key"].rpartition(":")[2]
     return await office.say(person, f"Please: {HARVEST.question}", ts=ts)
 
 
 async def opens_home(office: MemberOffice, person: str, reply: str) -> str:
-    """The App Home is made anew."""
+    """Return the App Home is made anew."""
     return await office.home(person)
 
 

@@ -30,7 +30,7 @@ async def test_an_old_answer_says_that_its_source_was_replaced_and_withdrawn(
     program.environment = slack_settings(slack.api_url)
 
     async def shown(words: str) -> str:
-        """The text of the one answer, once it holds these words."""
+        """Return the text of the one answer, once it holds these words."""
         (answer,) = await until(lambda: slack.posted(IT, words), log=lambda: program.log)
         return str(answer)
 

@@ -22,7 +22,7 @@ CANARY = "Zanzibarium"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack, **settings: str) -> SlackDouble:
-    """A Slack server, and the settings by which the program finds it."""
+    """Return a Slack server, and the settings by which the program finds it."""
     slack = await start_slack("socket", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, **{"FOOTNOTE_RECEIPTS": "channel", **settings})
     return slack
@@ -162,7 +162,7 @@ async def test_a_teams_channel_gets_its_receipt_once_teams_has_said_where_it_is(
 
 
 async def receipt_card(playground: Playground) -> str | None:
-    """The posted card, as JSON."""
+    """Return the posted card, as JSON."""
     for call in playground.calls():
         body = json.dumps(call["request"]["body"], ensure_ascii=False)
         if OPERATIONS in unquote(call["request"]["url"]) and "RichTextBlock" in body:

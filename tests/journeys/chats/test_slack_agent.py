@@ -25,12 +25,12 @@ STOPPED, LAST = "When do backups run?", "how often do backups run?"
 
 
 def claim(text: str) -> str:
-    """A sentence of a model, with a quote that stands in the document."""
+    """Return a sentence of a model, with a quote that stands in the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 
 async def all_at_rest(agent: AgentSlack, count: int) -> bool:
-    """Whether so many sessions were begun, and nobody is at work in any."""
+    """True if so many sessions were begun, and nobody is at work in any."""
     return list(agent.statuses.values()) == ["active"] * count
 
 
@@ -121,11 +121,11 @@ async def press_stop(program: Program, slack: SlackDouble, agent: AgentSlack, hu
 
 
 async def streamed_in(slack: SlackDouble, thread: str, words: str = "Daily.") -> dict[str, Any] | None:
-    """The bot's message of a thread that holds these words."""
+    """Return the bot's message of a thread that holds these words."""
     said = await slack.posted(IT, words) or []
     return next((one for one in said if one.get("thread_ts") == thread), None)
 
 
 async def own(slack: SlackDouble) -> list[dict[str, Any]]:
-    """All that the bot posted in the channel."""
+    """Return all that the bot posted in the channel."""
     return [message for message in await slack.messages(IT) if message.get("user") == BOT]

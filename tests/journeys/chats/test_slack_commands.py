@@ -28,7 +28,7 @@ CANARY = "Zanzibarium"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack, mode: str) -> SlackDouble:
-    """A Slack server, and the settings by which the program finds it."""
+    """Return a Slack server, and the settings by which the program finds it."""
     slack = await start_slack(mode, f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, mode)
     return slack
@@ -86,7 +86,7 @@ async def test_a_private_question_is_answered_to_its_asker_who_may_share_it(
 
 
 async def answers(slack: SlackDouble, count: int) -> bool:
-    """Whether so many private answers are there, each with its button."""
+    """True if so many private answers are there, each with its button."""
     return len(await slack.posted(IT, "share-answer") or ()) == count
 
 
@@ -115,11 +115,11 @@ async def edit_and_delete(program: Program, slack: SlackDouble) -> None:
 
 
 async def answered_in(slack: SlackDouble, thread: str) -> list[dict[str, Any]] | None:
-    """The finished answers in a thread."""
+    """Return the finished answers in a thread."""
     said = await slack.posted(IT, "") or []
     return [one for one in said if one.get("thread_ts") == thread and one.get("blocks")] or None
 
 
 async def is_gone(slack: SlackDouble, ts: str) -> bool:
-    """Whether a message of the channel was deleted."""
+    """True if a message of the channel was deleted."""
     return ts not in [message["ts"] for message in await slack.messages(IT)]

@@ -151,7 +151,7 @@ async def ask_directly(program: Program, slack: SlackDouble, agent: AgentSlack) 
 
 
 async def answered_below(slack: SlackDouble, chat: str, thread: str) -> dict[str, Any] | None:
-    """The bot's answer in a thread of a direct chat."""
+    """Return the bot's answer in a thread of a direct chat."""
     said = [one for one in await slack.messages(chat) if one.get("thread_ts") == thread]
     own = [one for one in said if one.get("user") == BOT and one.get("blocks") and one["ts"] != thread]
     return own[0] if own else None
@@ -163,5 +163,5 @@ async def called(agent: AgentSlack, method: str) -> list[dict[str, Any]] | None:
 
 
 async def whispers(slack: SlackDouble, words: str) -> bool:
-    """Whether something with these words was said to one person alone."""
+    """True if something with these words was said to one person alone."""
     return words in json.dumps(await slack.log(), ensure_ascii=False)

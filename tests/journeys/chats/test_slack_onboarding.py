@@ -20,7 +20,7 @@ CHANNEL = f"sl_{TEAM}_{IT}"
 
 
 async def serve_slack(program: Program, start_slack: StartSlack) -> SlackDouble:
-    """A Slack server over HTTP, and the settings by which the program finds it."""
+    """Return a Slack server over HTTP, and the settings by which the program finds it."""
     slack = await start_slack("events", f"{program.url}/slack/events")
     program.environment = slack_settings(slack.api_url, "events")
     return slack

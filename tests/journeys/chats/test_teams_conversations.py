@@ -84,7 +84,7 @@ async def test_a_group_chat_is_one_running_conversation(
 
 
 def claim(text: str) -> str:
-    """A sentence of a model, with a quote that stands in the document."""
+    """Return a sentence of a model, with a quote that stands in the document."""
     return json.dumps({"text": text, "quotes": [{"passage": 1, "quote": "daily at 2:00 AM"}]})
 
 

@@ -20,7 +20,7 @@ LIBRARY = "library/policies"
 
 
 def from_user(playground: Playground, conversation: str, **fields: Any) -> dict[str, Any]:
-    """An activity of the Playground's user, with the tenant where an invoke has it."""
+    """Return an activity of the Playground's user, with the tenant where an invoke has it."""
     kind = "personal" if conversation == PERSONAL else "channel"
     return {
         "id": f"{conversation}-{len(json.dumps(fields))}",

@@ -69,7 +69,7 @@ async def test_a_page_that_was_drawn_once_needs_no_pdf(program: Program, s3_serv
 
 
 async def picture(program: Program, link: str, bucket: Bucket) -> bytes:
-    """A page as a machine serves it that starts now, which ends when the bucket has it."""
+    """Return a page as a machine serves it that starts now, which ends when the bucket has it."""
     async with program.serving(), aiohttp.ClientSession() as session:
         async with session.get(f"{program.url}{link}/p/2@1x") as reply:
             assert (reply.status, reply.content_type.partition("/")[0]) == (200, "image")

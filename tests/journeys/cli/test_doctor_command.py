@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 
 
 def lines(program: Program, *names: str) -> dict[str, dict[str, Any]]:
-    """The report, by name; of several lines of one name the worst."""
+    """Return the report, by name; of several lines of one name the worst."""
     ended = program.run("doctor", "--json", *names)
     found = [json.loads(line) for line in ended.stdout.splitlines()]
     assert found, ended.stderr
@@ -91,12 +91,12 @@ async def test_slack_and_a_certificate_are_looked_at(
 
 
 async def in_thread(program: Program, *names: str) -> dict[str, dict[str, Any]]:
-    """The report, while servers of this process answer."""
+    """Return the report, while servers of this process answer."""
     return await asyncio.to_thread(lines, program, *names)
 
 
 def make_certificate(days: int) -> tuple[bytes, bytes]:
-    """A key, and a certificate for 127.0.0.1 that it signed itself."""
+    """Return a key, and a certificate for 127.0.0.1 that it signed itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])

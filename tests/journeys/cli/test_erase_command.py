@@ -25,7 +25,7 @@ def drop(program: Program, word: str) -> None:
 
 
 def places(program: Program, word: str) -> list[str]:
-    """Every file of the home that holds a word, or is called by it."""
+    """Return every file of the home that holds a word, or is called by it."""
     return sorted(
         str(file.relative_to(program.home))
         for file in program.home.rglob("*")

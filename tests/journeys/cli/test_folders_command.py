@@ -40,7 +40,7 @@ def states(program: Program, channel: str) -> dict[str, str]:
 
 
 def contents(home: Path) -> dict[str, bytes]:
-    """Every file below a home, byte by byte."""
+    """Return every file below a home, byte by byte."""
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 

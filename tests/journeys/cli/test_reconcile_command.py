@@ -65,5 +65,5 @@ async def test_an_admin_sees_what_was_mended(program: Program) -> None:
 
 
 def blobs_of(program: Program) -> list[Path]:
-    """The stored PDFs."""
+    """Return the stored PDFs."""
     return [path for path in (program.home / "blobs").glob("??/*") if path.is_file()]

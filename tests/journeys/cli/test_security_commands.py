@@ -11,7 +11,7 @@ from harness.waiting import until
 
 
 def link_of(program: Program, question: str) -> str:
-    """The link of an answer's first source."""
+    """Return the link of an answer's first source."""
     return str(program.ask(question, "it")["citations"][0]["url"])
 
 
@@ -22,7 +22,7 @@ async def status(url: str) -> int:
 
 
 async def has_ended(url: str) -> bool:
-    """Whether no key of ours signed it."""
+    """True if no key of ours signed it."""
     return await status(url) == 404
 
 

@@ -76,7 +76,7 @@ def demo(programs: Path, tmp_path: Path) -> Iterator[Demo]:
 
 
 def get(url: str, headers: dict[str, str] | None = None, body: Any = None) -> bytes:
-    """The content of a page; with ``body``, what is answered to that."""
+    """Return the content of a page; with ``body``, what is answered to that."""
     data = None if body is None else json.dumps(body).encode()
     with urlopen(Request(url, data, {"Content-Type": "application/json", **(headers or {})})) as page:
         content: bytes = page.read()

@@ -47,7 +47,7 @@ SHA256 = hashlib.sha256(PDF).hexdigest()
 
 
 def settings_of(home: Path, url: str | None = None, blobs: str | None = None) -> StorageSettings:
-    """A home of its own, with its database, or its blobs, elsewhere where a URL is given."""
+    """Return a home of its own, with its database, or its blobs, elsewhere where a URL is given."""
     secrets = {"database_url": url, "blobs": blobs}
     return StorageSettings(
         home=home, **{name: SecretStr(one) if one else None for name, one in secrets.items()}
@@ -109,7 +109,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Stores]:
 
 
 async def back_up(stores: Stores, folder: Path) -> BackupPlace:
-    """A backup in a folder."""
+    """Return a backup in a folder."""
     await HomeBackup(stores, BackupPlace(str(folder)), lambda *_: None).write()
     return BackupPlace(str(folder))
 
@@ -123,7 +123,7 @@ async def restore(place: BackupPlace, settings: StorageSettings) -> HomeRestore:
 
 
 async def rows_of(stores: Stores) -> dict[str, list[Any]]:
-    """Every row of every table, JSON as text: NULL and JSON's null differ."""
+    """Return every row of every table, JSON as text: NULL and JSON's null differ."""
     found = {}
     async with stores.database.snapshot() as session:
         for table in SQLModel.metadata.sorted_tables:
@@ -133,7 +133,7 @@ async def rows_of(stores: Stores) -> dict[str, list[Any]]:
 
 
 def files_of(home: Path, *places: str) -> dict[str, bytes]:
-    """Every file that a backup holds, or those in some places."""
+    """Return every file that a backup holds, or those in some places."""
     kept = places or ("blobs", "readings", "inbox", "token_keys.json")
     return {
         str(file.relative_to(home)): file.read_bytes()

@@ -54,7 +54,7 @@ async def settle(sources: AnswerSources) -> None:
 
 
 async def waiting(sources: AnswerSources) -> list[int]:
-    """The questions whose messages wait."""
+    """Return the questions whose messages wait."""
     found: list[PostedAnswer] = []
     while posted := await sources.claim(SLACK, 60):
         found.append(posted)

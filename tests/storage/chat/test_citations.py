@@ -58,7 +58,7 @@ async def version_id(database: Database) -> int:
 async def posted(
     database: Database, ts: str, version: int, *quotes: str, channel: int = 1, box: Box | None = None
 ) -> ShownIn:
-    """The message of an answer with these quotes of page 2, numbered from 1, and a figure of it."""
+    """Return the message of an answer with these quotes of page 2, numbered from 1, and a figure of it."""
     cited = [
         {"number": number, "version_id": version, "file": "a.pdf", "page": 2, "quote": quote}
         for number, quote in enumerate(quotes, 1)
@@ -78,7 +78,7 @@ async def posted(
 
 
 async def next_version(database: Database, version_id: int) -> int:
-    """A newer version of the same document."""
+    """Return a newer version of the same document."""
     async with database.transaction() as session:
         before = await session.get_one(VersionRow, version_id)
         newer = VersionRow(document_id=before.document_id, number=before.number + 1, sha256="ab")

@@ -19,7 +19,7 @@ ANN, BEN = person_of("T1ABC", "U1ANN"), person_of("T1ABC", "U2BEN")
 
 
 def found(*pages: tuple[str, int]) -> dict[str, Any]:
-    """A record of a question that these pages were found for, the second best first."""
+    """Return a record of a question that these pages were found for, the second best first."""
     ranked = [{"file": file, "page": page, "rank": n} for n, (file, page) in enumerate(pages, start=1)]
     cut = {"file": "cut.pdf", "page": 1, "rank": None}
     return {"question": "When?", "looks": [{"candidates": [*reversed(ranked), cut]}]}

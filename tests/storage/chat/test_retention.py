@@ -50,7 +50,7 @@ async def channel(database: Database) -> Channel:
 
 
 async def add_version(database: Database, channel: Channel, file: str) -> VersionRow:
-    """A document with one version."""
+    """Return a document with one version."""
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location=f"/inbox/{file}", watched=True)
         session.add_all([folder, BlobRow(sha256=file, size=1)])

@@ -37,7 +37,7 @@ async def channel(database: Database) -> Channel:
 
 
 def turn(channel: Channel, number: int, **values: object) -> NewTurn:
-    """The turn that was asked so many minutes after the first one."""
+    """Return the turn that was asked so many minutes after the first one."""
     made = NewTurn(
         key=f"{channel.id}-{number}",
         channel_id=channel.id,
@@ -235,7 +235,7 @@ async def test_a_chat_recalls_only_what_the_documents_that_it_asks_said(
 
 
 async def add_version(database: Database, channel: Channel) -> int:
-    """A document of a channel with one version; returns the version's id."""
+    """Return a document of a channel with one version; returns the version's id."""
     async with database.transaction() as session:
         folder = FolderRow(channel_id=channel.id, location="/srv", watched=True)
         session.add_all([folder, BlobRow(sha256=f"{channel.id:064x}", size=1)])

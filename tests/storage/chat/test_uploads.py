@@ -23,12 +23,12 @@ ADDRESS = {"channel": "C1", "thread": "17.1"}
 
 
 def new(channel: int, key: str, sha256: str = "", size: int = 10) -> NewUpload:
-    """An upload by Alice."""
+    """Return an upload by Alice."""
     return NewUpload(channel, key, "slack:T1:U1", sha256 or key, size, ADDRESS)
 
 
 def called(name: str) -> Any:
-    """A choice of this name."""
+    """Return a choice of this name."""
     return lambda taken: name
 
 

@@ -141,7 +141,7 @@ async def test_waiting_says_what_it_waits_for(catalog: Catalog, shelf: Shelf) ->
 async def test_an_unreadable_document_is_quarantined_with_its_sentence(
     catalog: Catalog, shelf: Shelf
 ) -> None:
-    """Whether its bytes could not be stored or its reading failed for good, the sentence is shown."""
+    """True if its bytes could not be stored or its reading failed for good, the sentence is shown."""
     await shelf.document("large.pdf", state="quarantined", reason="larger than 200 MB")
     version = await shelf.version(await shelf.document("locked.pdf"))
     await shelf.reading(version, state="failed", reason="needs a password", title="")

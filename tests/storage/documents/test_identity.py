@@ -12,7 +12,7 @@ from storage.documents.identity import FileFingerprint, MoveCandidate, match_ren
 def document(
     file: str, sha256: str, inode: int = 0, *, deleted: bool = False, left: bool = False, may: bool = True
 ) -> MoveCandidate:
-    """A document of the folder."""
+    """Return a document of the folder."""
     return MoveCandidate(uuid4(), file, True, FileFingerprint(sha256, inode), deleted, left, may)
 
 

@@ -27,7 +27,7 @@ class Library:
         self.folder_id = folder_id
 
     async def document(self, file: str, **values: object) -> DocumentRow:
-        """A document without a version."""
+        """Return a document without a version."""
         row = DocumentRow(channel_id=self._channel_id, folder_id=self.folder_id, file=file, **values)
         async with self._database.transaction() as session:
             session.add(row)

@@ -24,7 +24,7 @@ class SquashedEmbedder(QueryEmbedder):
         self.calls = 0
 
     async def aembed(self, texts: Sequence[str]) -> np.ndarray:
-        """Each with the same long part added."""
+        """Return each with the same long part added."""
         self.calls += 1
         own = await self._own.aembed(texts)
         drawn = np.hstack([own, np.full((len(own), 1), SHARED, dtype=np.float32)])

@@ -38,7 +38,7 @@ async def server() -> AsyncIterator[EmbeddingServer]:
 
 
 def connect(url: str, **settings: Any) -> EndpointEmbedder:
-    """An embedder at an endpoint."""
+    """Return an embedder at an endpoint."""
     wanted = {"embed_model": "terms", "embed_base_url": url, "embed_dimensions": DIMENSIONS, **settings}
     return EndpointEmbedder.connect(StorageSettings(**wanted), "the-key")
 

@@ -106,7 +106,7 @@ class Home:
             await session.execute(update(DocumentRow).values(state="deleted", deleted_at=utc_now()))
 
     async def shelve(self, channel: Channel, word: str, *, watched: bool = False) -> VersionRow:
-        """A document whose path, title, text, index, drawn pages and receipt hold a word."""
+        """Return a document whose path, title, text, index, drawn pages and receipt hold a word."""
         sha256 = word.encode().hex().ljust(64, "0")
         temporary = self.blobs.new_temporary()
         temporary.write_text(word)
@@ -173,7 +173,7 @@ class Home:
         *,
         text: str = f"{CANARY}?",
     ) -> int:
-        """A question, answered from a version with the word, doubted, followed; its inbox id."""
+        """Return a question, answered from a version with the word, doubted, followed; its inbox id."""
         inbox, now, key = Inbox(self.database), utc_now(), f"T1ABC:C1ABC:{uuid4()}"
         address = {"channel": "C1ABC", "key": key, "asker": asker, "user": asker.rpartition(":")[2]}
         await inbox.receive(channel, event_key=key, message_key=key, thread="1", text=text, address=address)
@@ -208,7 +208,7 @@ class Home:
         return found
 
     async def places(self, word: str) -> set[str]:
-        """Every table, and every file below the home or of a server's database, that holds a word."""
+        """Return every table, and every file below the home or of a server's database, that holds a word."""
         found = {
             str(file.relative_to(self.path))
             for file in self.path.rglob("*")
@@ -225,7 +225,7 @@ class Home:
 
 
 def _relations(url: str) -> Iterator[bytes]:
-    """The files of a PostgreSQL database, once all that is in memory was written to them."""
+    """Yield the files of a PostgreSQL database, once all that is in memory was written to them."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
         row = connection.execute(
@@ -298,7 +298,7 @@ async def test_a_document_goes_from_everywhere_and_its_neighbour_stays(home: Hom
 
 
 async def unscrubbed(home: Home, *words: str) -> tuple[Channel, IndexRebuilds]:
-    """A channel with a document of each word, in an index that keeps the words of what is removed."""
+    """Return a channel with a document of each word, in an index that keeps the words of what is removed."""
     channel = await Channels(home.database).ensure(ChannelKey(Platform.SLACK, "T1ABC", "C1ABC"), "it")
     for word in words:
         await home.shelve(channel, word)

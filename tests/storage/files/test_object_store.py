@@ -11,7 +11,7 @@ from storage.files.object_store import ObjectStore, hash_file
 
 
 def store_at(url: str) -> ObjectStore:
-    """The blob store at an address."""
+    """Return the blob store at an address."""
     return ObjectStore(url, BlobsUnavailable, "the blob store")
 
 

@@ -26,12 +26,12 @@ PICTURE = PageImage(b"\x89PNG a page", "image/png")
 
 
 def store_in(folder: Path, key: bytes = b"ours") -> ObjectStore:
-    """The store of a home, as one who has its key opens it."""
+    """Return the store of a home, as one who has its key opens it."""
     return ObjectStore(f"file://{folder}/store", BlobsUnavailable, "the blob store", key=key)
 
 
 def files_of(home: Path, store: ObjectStore) -> ReadingFiles:
-    """A machine's readings."""
+    """Return a machine's readings."""
     return ReadingFiles(home / "readings", ReadingArchive(store, home / "readings", 1 << 20))
 
 
@@ -41,7 +41,7 @@ def stored(folder: Path, reading: UUID) -> Path:
 
 
 async def kept(folder: Path, chunks: list[Chunk], key: bytes = b"ours") -> UUID:
-    """A reading that a machine sent to the store."""
+    """Return a reading that a machine sent to the store."""
     reading = uuid4()
     await files_of(folder / reading.hex, store_in(folder, key)).write(reading, PAGES, chunks, None)
     return reading

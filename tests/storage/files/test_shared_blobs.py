@@ -50,7 +50,7 @@ class Machine:
 
 
 def machine(home: Path, store: ObjectStore, cache_bytes: int = 1 << 30) -> Machine:
-    """A machine with an empty home."""
+    """Return a machine with an empty home."""
     archive = ReadingArchive(store, home / "readings", cache_bytes)
     blobs = Blobs(home / "blobs", store=store, cache_bytes=cache_bytes)
     return Machine(blobs, ReadingFiles(home / "readings", archive))
@@ -75,7 +75,7 @@ def second(tmp_path: Path, bucket: Bucket) -> Machine:
 
 
 async def written(on: Machine) -> UUID:
-    """A reading."""
+    """Return a reading."""
     reading = uuid4()
     await on.files.write(reading, PAGES, CHUNKS, None)
     return reading
@@ -189,7 +189,7 @@ async def test_what_is_removed_goes_from_the_store_too(first: Machine, bucket: B
 
 
 async def drawn(on: Machine, number: int) -> Path:
-    """A page that a machine drew and sent."""
+    """Return a page that a machine drew and sent."""
     image = on.blobs.images.keep(f"{NAMES[number]}-1-132", PICTURE)
     await asyncio.to_thread(on.blobs.send_image, image)
     return image

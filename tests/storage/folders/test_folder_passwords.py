@@ -29,7 +29,7 @@ class House:
         self.folders = Folders(database)
 
     async def folder(self, location: str, *references: str) -> int:
-        """A mapped folder with these references; what it had before is forgotten."""
+        """Return a mapped folder with these references; what it had before is forgotten."""
         channel = await Channels(self.database).ensure(ChannelKey(Platform.LOCAL, "", "hr"))
         made = await self.folders.ensure(
             channel.id, location, watched=True, origin="map", passwords=references
@@ -55,7 +55,7 @@ def house(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def plain(passwords: Passwords) -> list[str]:
-    """The passwords themselves."""
+    """Return the passwords themselves."""
     return [one.get_secret_value() for one in passwords.found]
 
 

@@ -19,7 +19,7 @@ OTHER = "endpoint_0123456789abcdef"
 
 
 def places(hits: list[Hit]) -> list[int]:
-    """The ordinals of hits, in their order."""
+    """Return the ordinals of hits, in their order."""
     return [hit.ordinal for hit in hits]
 
 

@@ -64,7 +64,7 @@ async def until_up(index: Index) -> None:
 
 
 async def connect_hastily(weaviate: RealWeaviate) -> WeaviateIndex:
-    """An index whose deadline is short: a busy machine may miss it, so it is tried again."""
+    """Return an index whose deadline is short: a busy machine may miss it, so it is tried again."""
 
     async def connect() -> WeaviateIndex | None:
         with suppress(IndexUnavailable):
@@ -88,7 +88,7 @@ async def test_a_weaviate_that_hangs_is_unavailable_within_the_deadline(weaviate
 
 
 def readings(publication: UUID, chunks: int = 100) -> list[IndexedChunk]:
-    """A publication with vectors of real size."""
+    """Return a publication with vectors of real size."""
     vectors = np.random.default_rng(publication.int % 2**32).normal(size=(chunks, 384))
     return [
         chunk(publication, place, f"backup {place}", vector=vector.tolist())
@@ -97,7 +97,7 @@ def readings(publication: UUID, chunks: int = 100) -> list[IndexedChunk]:
 
 
 async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
-    """Whether all 100 chunks of a publication are found by words and by vector."""
+    """True if all 100 chunks of a publication are found by words and by vector."""
     others = Filters()
     by_words = await index.find_by_words(tenant, ["backup"], others, 500)
     by_vector = await index.find_by_vector(tenant, SPACE, [1.0] * 384, others, 500)
@@ -105,7 +105,7 @@ async def whole(index: Index, tenant: TenantName, publication: UUID) -> bool:
 
 
 async def write_three(index: Index, *, seal: bool) -> dict[TenantName, UUID]:
-    """A publication in each of three new tenants."""
+    """Return a publication in each of three new tenants."""
     written = {new_tenant(): uuid4() for _ in range(3)}
     for tenant, publication in written.items():
         await index.ensure_tenant(tenant)

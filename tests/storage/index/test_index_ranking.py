@@ -33,7 +33,7 @@ def asked(pieces: list[str]) -> list[list[str]]:
 
 
 def scores(hits: list[Hit]) -> dict[tuple[str, int], float]:
-    """The score of every hit."""
+    """Return the score of every hit."""
     return {(str(hit.publication), hit.ordinal): hit.score for hit in hits}
 
 

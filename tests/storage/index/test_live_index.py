@@ -30,7 +30,7 @@ class Publications:
         self.rebuilds: Iterator[int] = repeat(0)
 
     async def has_live(self, channel_id: int) -> bool:
-        """Whether any is."""
+        """True if any is."""
         return "live" in self.states.values()
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
@@ -39,7 +39,7 @@ class Publications:
         return frozenset(one for one, state in self.states.items() if state in ("pending", "retired"))
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
-        """The live ones among ``ids``."""
+        """Return the live ones among ``ids``."""
         await asyncio.sleep(0)
         return {one: published(one) for one in ids if self.states.get(one) == "live"}
 
@@ -54,7 +54,7 @@ class Publications:
 
 
 def published(publication: UUID) -> LivePublication:
-    """A live publication of some document."""
+    """Return a live publication of some document."""
     return LivePublication(
         id=publication,
         channel_id=1,

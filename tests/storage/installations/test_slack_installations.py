@@ -18,7 +18,7 @@ ACME = "T0ACME001"
 
 
 def installed(sealed: bytes = b"sealed", installation: str = ACME) -> SlackInstallation:
-    """An installation of just now."""
+    """Return an installation of just now."""
     return SlackInstallation(installation, "Acme", "U0BOT", sealed, utc_now(), utc_now())
 
 

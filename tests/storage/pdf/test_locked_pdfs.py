@@ -54,7 +54,7 @@ def locked(bunch: Bunch) -> PdfProcess:
 
 
 def put(folder: Path, data: bytes, name: str = "locked") -> Path:
-    """A file for the process to open."""
+    """Return a file for the process to open."""
     path = folder / name
     path.write_bytes(data)
     return path
@@ -160,7 +160,7 @@ async def test_the_program_that_forks_the_children_never_holds_a_password(
 
 
 def memory(process: Path) -> bytes:
-    """All that a process can write to."""
+    """Return all that a process can write to."""
     held = []
     with (process / "mem").open("rb", 0) as file:
         for line in (process / "maps").read_text().splitlines():

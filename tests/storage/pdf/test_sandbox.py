@@ -241,7 +241,7 @@ async def test_a_page_is_drawn_while_files_are_read(process: PdfProcess, pdfs: P
 
 
 async def _child_of(parent: int | None) -> int:
-    """The first child of a program, once it has one."""
+    """Return the first child of a program, once it has one."""
     return (await _until(lambda: children(parent)))[0]
 
 

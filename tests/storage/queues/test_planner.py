@@ -28,7 +28,7 @@ async def folder(database: Database) -> FolderRow:
 
 
 async def shelve(database: Database, folder: FolderRow, file: str, versions: int = 1) -> list[str]:
-    """A document of so many versions, none of them read; returns their sha256."""
+    """Return a document of so many versions, none of them read; returns their sha256."""
     async with database.transaction() as session:
         row = DocumentRow(channel_id=folder.channel_id, folder_id=folder.id, file=file)
         session.add(row)
@@ -41,7 +41,7 @@ async def shelve(database: Database, folder: FolderRow, file: str, versions: int
 
 
 async def readings(database: Database) -> dict[str, UUID]:
-    """The readings by their contents."""
+    """Return the readings by their contents."""
     async with database.snapshot() as session:
         return {row.sha256: row.id for row in await session.scalars(select(ReadingRow))}
 

@@ -68,7 +68,7 @@ class Shelf:
             await session.execute(insert(PublicationRow), rows)
 
     async def rows(self) -> list[PublicationRow]:
-        """All publications."""
+        """Return all publications."""
         async with self._database.snapshot() as session:
             return list(await session.scalars(select(PublicationRow)))
 

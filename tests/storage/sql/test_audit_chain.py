@@ -30,7 +30,7 @@ async def audit(database: Database) -> AuditLog:
 
 
 async def everything(audit: AuditLog) -> AsyncIterator[dict[str, object]]:
-    """All entries as an export has them."""
+    """Yield all entries as an export has them."""
     async for batch in audit.batches():
         for one in batch:
             yield {name: getattr(one, name) for name in one.__slots__}

@@ -33,7 +33,7 @@ class BriefDatabase(Database):
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool = True, brief: bool = True) -> AsyncIterator[AsyncSession]:
-        """A session that may write."""
+        """Yield a session that may write."""
         async with super().transaction(exclusive=exclusive, brief=brief) as session:
             yield session
 
@@ -49,7 +49,7 @@ async def database(request: pytest.FixtureRequest, database_url: str) -> AsyncIt
 
 @contextmanager
 def counted_commits() -> Iterator[list[Connection]]:
-    """The commits of all engines, as they happen."""
+    """Yield the commits of all engines, as they happen."""
     seen: list[Connection] = []
 
     def note(connection: Connection) -> None:

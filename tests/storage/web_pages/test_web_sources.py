@@ -24,7 +24,7 @@ channels = ["housing"]
 
 
 def channel(name: str) -> Channel:
-    """A local channel."""
+    """Return a local channel."""
     return Channel(1, ChannelKey(Platform.LOCAL, "", name).tenant, Platform.LOCAL, name, 1)
 
 

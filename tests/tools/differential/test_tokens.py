@@ -8,7 +8,7 @@ PARTED, MISSING, ALONE, RAISED = Kind.SPACING, Kind.MISSING, Kind.ALONE, Kind.RA
 
 
 def differing(ours: str, *others: str) -> list[tuple[Kind, str]]:
-    """The numbers of a page that differ."""
+    """Return the numbers of a page that differ."""
     return [(each.kind, each.token) for each in compare_page(ours, others).numbers]
 
 
@@ -44,7 +44,7 @@ def test_every_occurrence_counts() -> None:
 
 
 def test_a_raised_digit_kept_apart_is_explained() -> None:
-    """Whether written as a raised digit or with a caret; but not another number."""
+    """True if written as a raised digit or with a caret; but not another number."""
     for ours in ("14¹", "14^1"):
         assert differing(ours, "141", "141") == [(RAISED, "141"), (RAISED, ours)]
         assert differing(ours, "14 1", "14 1") == [(RAISED, "1"), (RAISED, "14"), (RAISED, ours)]

@@ -35,7 +35,7 @@ def result(
     twin: str = "",
     **reply: object,
 ) -> Result:
-    """A question with these needs and its reply."""
+    """Return a question with these needs and its reply."""
     golden = Golden(
         name,
         "test",
@@ -54,7 +54,7 @@ def result(
 
 
 def mark(page: tuple[str, int] = A, quote: str = "words", top: float | None = None) -> Mark:
-    """A citation, with a box if it has a place on its page."""
+    """Return a citation, with a box if it has a place on its page."""
     return Mark(page, quote, () if top is None else ((0.1, top, 0.9, top + 0.1),))
 
 

@@ -42,7 +42,7 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 
 
 def _pair(request: pytest.FixtureRequest, name: str, *, layout: bool = True) -> Pair:
-    """An index and a database, with real servers."""
+    """Return an index and a database, with real servers."""
     return Pair(
         name,
         request.getfixturevalue("weaviate") if name.startswith("Weaviate") else None,

@@ -124,7 +124,7 @@ class Run:
             await machine.until_ready()
 
     async def _reader(self) -> Machine | None:
-        """A worker that is reading a PDF just now."""
+        """Return a worker that is reading a PDF just now."""
         held = select(col(ReadingRow.lease_owner)).where(col(ReadingRow.lease_until) > utc_now())
         owners = {str(owner).split(":")[1] for (owner,) in await self.audit.database.rows(held)}
         running = [one for one in self.site.workers if one.process and str(one.process.pid) in owners]
@@ -192,7 +192,7 @@ class Run:
         return wrong
 
     async def _open(self, bot: Machine, answer: dict[str, Any]) -> list[str]:
-        """A link of another bot's answer, opened at this one."""
+        """Return a link of another bot's answer, opened at this one."""
         (path, *_) = [str(one["view"]) for one in answer["citations"]] or [""]
         async with self.asking.session.get(bot.program.url + path) as reply:
             self.opened += 1
@@ -200,7 +200,7 @@ class Run:
         return [] if is_page else [f"a link of another bot at {bot.name}: {path!r} {reply.status}"]
 
     def table(self) -> str:
-        """Everything that was counted."""
+        """Return everything that was counted."""
         slack, sent, tally = self.asking.slack, self.asking.sent, self.audit.tally
         failed = self.asking.failed()
         documents = sum(len(self.world.wanted(channel)) for channel in self.world.channels)
@@ -228,7 +228,7 @@ class Run:
 
 @asynccontextmanager
 async def opened(site: Site, slack: CountingSlack) -> AsyncIterator[Run]:
-    """All machines started at once on empty engines, and read for the first time; ended at last."""
+    """Yield all machines started at once on empty engines, and read for the first time; ended at last."""
     tenant = f"sl_{TEAM}_{SLACK}"
     world = World(site.share, (CONSOLE, tenant), 1)
     world.fill()

@@ -70,7 +70,7 @@ def _legend(page: Any, x: float, y: float, names: Sequence[str]) -> Any:
 
 
 def _key(page: Any, x: float, y: float, colour: Sequence[float], name: str) -> Any:
-    """A patch of colour and what it means."""
+    """Return a patch of colour and what it means."""
     patch = pymupdf.Rect(x, y - 6, x + 7, y + 1)
     page.draw_rect(patch, color=None, fill=colour)
     return around([patch, label(page, x + 10, y, name)])
@@ -92,7 +92,7 @@ def curves(page: Any, box: Any, random: Random) -> Any:
 
 
 def dots(page: Any, box: Any, random: Random) -> Any:
-    """A cloud of forty measured points."""
+    """Return a cloud of forty measured points."""
     plot, drawn = _axes(page, box, 20)
     for _ in range(40):
         x, noise = random.random(), random.uniform(-0.2, 0.2)

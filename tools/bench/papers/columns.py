@@ -55,7 +55,7 @@ def _paper(name: str, columns: int, shuffling: str, random: Random) -> Paper:
 def _columns(
     columns: int, texts: list[str], random: Random, bottom: float
 ) -> tuple[list[list[Set]], list[str]]:
-    """The paragraphs of the columns, top down and left to right, and the words they begin with."""
+    """Return the paragraphs of the columns, top down and left to right, and the words they begin with."""
     width = (WIDTH - 2 * MARGIN - (columns - 1) * GUTTER) / columns
     paragraphs, read = [], []
     for column in range(columns):
@@ -74,7 +74,7 @@ def _snippet(text: str) -> str:
 
 
 def _box(page: Any, opening: str, random: Random) -> list[Set]:
-    """A tinted box below the columns, as wide as the page."""
+    """Return a tinted box below the columns, as wide as the page."""
     lines = wrapped(paragraph(opening, random), WIDTH - 2 * MARGIN - 20, size=SIZE)
     page.draw_rect((MARGIN, 700, WIDTH - MARGIN, 755), color=BRAND, fill=(0.93, 0.96, 0.97))
     return [Set(MARGIN + 10, 708 + row * SIZE * LEADING, line) for row, line in enumerate(lines)]

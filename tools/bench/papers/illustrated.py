@@ -40,7 +40,7 @@ SECTIONS = (
 
 
 def illustrated() -> Paper:
-    """The report; ``figures`` says where each drawing stands, and its caption."""
+    """Return the report; ``figures`` says where each drawing stands, and its caption."""
     paper, corner = Paper("illustrated"), logo()
     for number, (heading, text, caption) in enumerate(SECTIONS):
         page = paper.new_page()

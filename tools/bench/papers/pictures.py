@@ -15,7 +15,7 @@ BRAND = (0.1, 0.4, 0.55)
 
 
 def photo(page: Any, box: Any, random: Random) -> Any:
-    """A landscape: a sky, two ranges of hills and some grain, as an embedded picture."""
+    """Return a landscape: a sky, two ranges of hills and some grain, as an embedded picture."""
     first, second = random.uniform(0, 6), random.uniform(0, 6)
     pixels = bytearray()
     for row in range(ROWS):
@@ -40,7 +40,7 @@ def _colour(row: int, column: int, first: float, second: float, grain: int) -> b
 
 
 def logo() -> Any:
-    """A ring on white, as every page's corner has it."""
+    """Return a ring on white, as every page's corner has it."""
     picture = pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 60, 60), False)
     picture.clear_with(255)
     for row in range(60):
@@ -67,7 +67,7 @@ def decorate(page: Any, *, title: str, number: int, style: int, corner: Any) -> 
 
 
 def note(page: Any, x: float, y: float, width: float, lines: list[str]) -> float:
-    """A tinted box that holds words only: it is no figure. Returns where it ends."""
+    """Return a tinted box that holds words only: it is no figure. Returns where it ends."""
     height = 13 * len(lines) + 12
     page.draw_rect((x, y, x + width, y + height), color=BRAND, fill=(0.93, 0.96, 0.97), width=0.7)
     for row, line in enumerate(lines):

@@ -29,7 +29,7 @@ DRAWINGS: tuple[tuple[str, charts.Draw], ...] = (
 
 
 def reports() -> Iterator[Paper]:
-    """Every report; they differ in decoration, captions and the order of their drawings."""
+    """Yield every report; they differ in decoration, captions and the order of their drawings."""
     for number in range(REPORTS):
         yield _report(number, Random(number))
 
@@ -58,7 +58,7 @@ def _text(page: Any, y: float, opening: str, random: Random) -> float:
 
 
 def _figure(paper: Paper, page: Any, y: float, *, title: str, draw: charts.Draw, random: Random) -> float:
-    """A drawing with its caption, which some reports set above it; returns where it ends."""
+    """Return a drawing with its caption, which some reports set above it; returns where it ends."""
     is_above = paper.name[-1] in "369"
     if is_above:
         label(page, MARGIN, y + 8, title, size=9)

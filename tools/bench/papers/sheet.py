@@ -44,7 +44,7 @@ class Paper:
 
 
 def wrapped(text: str, width: float, *, size: float = 10, font: str = BODY) -> list[str]:
-    """The lines of a text in a column of this width."""
+    """Return the lines of a text in a column of this width."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -72,7 +72,7 @@ def label(page: Any, x: float, y: float, text: str, *, size: float = 7) -> Any:
 
 
 def around(boxes: Sequence[Any]) -> Any:
-    """The smallest box that holds them all."""
+    """Return the smallest box that holds them all."""
     whole = pymupdf.Rect(boxes[0])
     for box in boxes[1:]:
         whole |= pymupdf.Rect(box)
@@ -80,6 +80,6 @@ def around(boxes: Sequence[Any]) -> Any:
 
 
 def fractions(box: Any) -> list[float]:
-    """A box as the labels write it."""
+    """Return a box as the labels write it."""
     sides = (box.x0 / WIDTH, box.y0 / HEIGHT, box.x1 / WIDTH, box.y1 / HEIGHT)
     return [round(side, 4) for side in sides]

@@ -116,7 +116,7 @@ def _row(
 
 
 def table_papers() -> Iterator[Paper]:
-    """Every paper with tables, and one of what only looks like them."""
+    """Yield every paper with tables, and one of what only looks like them."""
     random = Random(7)
     sheets = (
         ("ruled", ((STAFF, Look((120, 120, 70, 100), ruled=True)),)),
@@ -152,7 +152,7 @@ def _text(page: Any, y: float, opening: str, random: Random) -> float:
 
 
 def _over_two_pages(random: Random) -> Paper:
-    """A ruled table that goes on overleaf under its repeated head."""
+    """Return a ruled table that goes on overleaf under its repeated head."""
     paper, texts = Paper("table-two-pages"), openings(random)
     rows = [
         (f"{number:02}", texts[number], random.choice("ABC"), str(random.randint(10, 999)))

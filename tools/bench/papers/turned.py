@@ -15,7 +15,7 @@ SIZE = 10
 
 
 def turned_paper() -> Paper:
-    """A page for each turn; its text stands upright on the page as displayed, and on no other."""
+    """Return a page for each turn; its text stands upright on the page as displayed, and on no other."""
     paper, random = Paper("turned"), Random(3)
     for turn in TURNS:
         page, texts, y = paper.new_page(), openings(random)[:6], 80.0

@@ -65,12 +65,12 @@ ENDS = (
 
 
 def openings(random: Random) -> list[str]:
-    """The beginnings of paragraphs in a new order; each of them once."""
+    """Return the beginnings of paragraphs in a new order; each of them once."""
     subjects = list(SUBJECTS)
     random.shuffle(subjects)
     return [f"{subject} {random.choice(VERBS)}" for subject in subjects]
 
 
 def paragraph(opening: str, random: Random, sentences: int = 3) -> str:
-    """A paragraph that begins with these words."""
+    """Return a paragraph that begins with these words."""
     return " ".join([f"{opening}.", *random.sample(ENDS, sentences)])

@@ -34,7 +34,7 @@ class FullReadings:
         return Readout(seen, sum(len(one.pdf.pages) for one in self.pdfs.values()), self.seconds)
 
     def chunks(self) -> dict[str, Sequence[Chunk]]:
-        """The chunks of every file."""
+        """Return the chunks of every file."""
         counter = PieceCounter(bundled(TOKENIZER))
         return {
             name: chunk_document(

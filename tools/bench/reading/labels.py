@@ -27,7 +27,7 @@ class Labels:
     figures: Mapping[str, Pages]
 
     def pages(self) -> dict[str, list[int]]:
-        """Every labelled file and its labelled pages."""
+        """Return every labelled file and its labelled pages."""
         found: dict[str, set[int]] = {}
         for name, pages in self._all():
             found.setdefault(name, set()).update(map(int, pages))
@@ -40,7 +40,7 @@ class Labels:
 
 
 def load_labels(drawn: Mapping[str, Mapping[str, Pages]]) -> Labels:
-    """The labels that are committed and those of the papers just drawn."""
+    """Return the labels that are committed and those of the papers just drawn."""
     kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
     return Labels(
         kept["headings"],

@@ -26,7 +26,7 @@ def read_with(library: str, files: Files) -> Readout:
 
 
 def printed_words(files: Files) -> Words:
-    """Every word of these pages where the bare library sees it."""
+    """Return every word of these pages where the bare library sees it."""
     return {
         name: {
             int(page): [PrintedWord(Area(*box), text, (block, line)) for box, text, block, line in words]

@@ -36,7 +36,7 @@ class QuickReadings:
         return Readout(seen, sum(len(pdf.pages) for pdf in self.pdfs.values()), self.seconds)
 
     def chunks(self) -> dict[str, Sequence[Chunk]]:
-        """The chunks of every file."""
+        """Return the chunks of every file."""
         counter = PieceCounter(bundled(TOKENIZER))
         return {
             name: chunk_document(pdf, limit=LIMIT, pieces=counter, window=WINDOW).chunks

@@ -40,7 +40,7 @@ class Tallies:
     pages_per_second: float
 
     def wrong(self) -> list[str]:
-        """A line for whatever was missed or invented."""
+        """Return a line for whatever was missed or invented."""
         all_tallies = (self.words, self.headings, self.tables, self.order, self.figures)
         return [line for one in all_tallies for line in one.wrong]
 
@@ -68,7 +68,7 @@ class Rows:
     ours: str
 
     def all(self) -> list[Row]:
-        """Every row, in the order of the table."""
+        """Return every row, in the order of the table."""
         return [*self._headings(), *self._tables(), *self._figures(), *self._texts()]
 
     def _headings(self) -> list[Row]:
@@ -127,7 +127,7 @@ def _decoration(one: Tallies) -> float:
 
 
 def printed(rows: Sequence[Row], readers: Sequence[str]) -> str:
-    """The rows as lines of a Markdown table."""
+    """Return the rows as lines of a Markdown table."""
     lines = [("what", "bar", *readers, "")]
     for row in rows:
         values = (row.values.get(name, "") for name in readers)

@@ -41,7 +41,7 @@ class Area(NamedTuple):
         return shared / whole if whole else 0.0
 
     def covers(self, x: float, y: float) -> bool:
-        """Whether a point lies in it."""
+        """True if a point lies in it."""
         return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
 
 
@@ -84,5 +84,5 @@ def normalised(text: str) -> str:
 
 
 def squeezed(text: str) -> str:
-    """The same without any white space: where words part is not what is compared."""
+    """Return the same without any white space: where words part is not what is compared."""
     return normalised(text).replace(" ", "")

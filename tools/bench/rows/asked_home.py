@@ -68,7 +68,7 @@ class AskedHome:
     answering: Answering
 
     async def channel(self, name: str) -> Channel:
-        """A local channel, made when it is new."""
+        """Return a local channel, made when it is new."""
         return await self.stores.channels.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def chunks(self, channel: Channel) -> int:
@@ -130,7 +130,7 @@ class AskedHome:
 
 @asynccontextmanager
 async def open_home(path: Path, weaviate_url: str | None) -> AsyncIterator[AskedHome]:
-    """A home with its engines, on the index that the URL chooses."""
+    """Yield a home with its engines, on the index that the URL chooses."""
     settings = Settings(
         StorageSettings(home=path, weaviate_url=weaviate_url),
         BotSettings(answer_probability=0),  # else chunks of chance answer nothing

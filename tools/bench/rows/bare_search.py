@@ -76,6 +76,6 @@ class BareWeaviate:
 
 
 def bare_search(home: AskedHome, channel: Channel) -> BareSearch:
-    """The bare engine of a home."""
+    """Return the bare engine of a home."""
     is_weaviate = isinstance(home.index, WeaviateIndex)
     return BareWeaviate(home, channel) if is_weaviate else BareFts5(home, channel)

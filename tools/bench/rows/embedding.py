@@ -87,7 +87,7 @@ def _raw(session: onnxruntime.InferenceSession, arrays: list[dict[str, Any]]) ->
 
 
 def _session() -> onnxruntime.InferenceSession:
-    """The session with the options that the embedder gives it."""
+    """Return the session with the options that the embedder gives it."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False

@@ -72,7 +72,7 @@ async def _ask(home: AskedHome, channel: Channel, text: str) -> None:
 
 
 async def _first(home: AskedHome) -> Channel:
-    """A channel that real ingestion filled."""
+    """Return a channel that real ingestion filled."""
     channel = await home.channel("0")
     await home.fill(channel, CHUNKS, PAGES)
     return channel
@@ -101,7 +101,7 @@ async def _live(home: AskedHome, channel: Channel) -> list[LivePublication]:
 
 
 async def _indexed(home: AskedHome, one: LivePublication) -> list[IndexedChunk]:
-    """The chunks of a publication as the publisher writes them."""
+    """Return the chunks of a publication as the publisher writes them."""
     texts, chunks = ChanceEmbedder(home.embedder), await home.stores.files.chunks(one.reading_id)
     vectors = await texts.aembed([chunk.text for chunk in chunks])
     title = f"{one.title} {PurePosixPath(one.file).stem}"

@@ -34,7 +34,7 @@ QUOTED = 60
 
 
 async def bench_viewer(work: Path, pages: int) -> list[Figure]:
-    """All figures of one document of so many pages, on ``serve``."""
+    """Return all figures of one document of so many pages, on ``serve``."""
     async with open_home(work / "home", None) as home:
         channel = await home.channel("asked")
         await home.fill(channel, 1, pages)
@@ -68,7 +68,7 @@ async def _cite(home: AskedHome, channel: Channel, count: int) -> list[tuple[int
 
 
 async def _first_pages(service: Service, links: list[tuple[int, str]], file: Path, pages: int) -> Figure:
-    """Each page is opened once: no picture of it is there."""
+    """Return each page is opened once: no picture of it is there."""
     bare = BareDrawing(file, DPI)
 
     async def view(number: int) -> None:
@@ -99,7 +99,7 @@ async def _first_pages(service: Service, links: list[tuple[int, str]], file: Pat
 
 
 async def _searches(service: Service, path: str, asked: list[str], pages: int) -> Figure:
-    """Each for other words: none is remembered."""
+    """Return each for other words: none is remembered."""
     spent = []
     for text in asked:
         started = time.perf_counter()
@@ -109,7 +109,7 @@ async def _searches(service: Service, path: str, asked: list[str], pages: int) -
 
 
 def _questions(service: Service, path: str, asked: list[str], pages: int) -> Figure:
-    """The same questions while pages are turned and drawn without a pause, and while nobody does."""
+    """Return the same questions while pages are turned and drawn without a pause, and while nobody does."""
     turned = iter(random.Random(2).sample(range(1, pages + 1), pages))
     spent: tuple[list[float], list[float]] = ([], [])
     for number, text in enumerate(asked):

@@ -28,7 +28,7 @@ ROOM = 1 << 30
 
 
 async def bench_stored_pages(work: Path, pages: int) -> list[Figure]:
-    """The figure of a document of so many pages, every second of which is drawn before."""
+    """Return the figure of a document of so many pages, every second of which is drawn before."""
     (file,) = pdfs(1, pages)
     sha256, server = await asyncio.to_thread(hash_file, file), RealS3(work)
     try:

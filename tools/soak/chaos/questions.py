@@ -141,7 +141,7 @@ async def _hang_up(request: bytes, writer: asyncio.StreamWriter) -> None:
 
 
 def _quoting(request: bytes) -> str:
-    """A reply as a good model gives it: the first line of the first passage."""
+    """Return a reply as a good model gives it: the first line of the first passage."""
     prompt = "\n".join(str(one.get("content")) for one in json.loads(request).get("messages", ()))
     for passage in _PASSAGE.finditer(prompt):
         if line := _LINE.search(prompt, passage.end()):

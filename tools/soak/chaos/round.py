@@ -146,7 +146,7 @@ class ChaosRound(Round):
             self.world.replace(*whole[0])
 
     async def _is_deleted(self, place: str, file: str) -> bool:
-        """Whether a file that was taken away answers no more; one that is back sooner may yet be deleted."""
+        """True if a file that was taken away answers no more; one that is back sooner may yet be deleted."""
         known = await self._known()
         states = {
             known[channel, file].state for channel in self.world.feeds(place) if (channel, file) in known
@@ -261,7 +261,7 @@ async def run_chaos(
 async def open_chaos(
     pair: Pair, home: Path, seed: int, seconds: float, patience: float
 ) -> AsyncIterator[ChaosRound]:
-    """A home on a small disk, a library on a WebDAV server, Slack, a model and hostile files."""
+    """Yield a home on a small disk, a library on a WebDAV server, Slack, a model and hostile files."""
     async with AsyncExitStack() as stack:
         disk = SmallDisk(home / "disk")
         stack.callback(disk.close)

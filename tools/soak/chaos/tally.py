@@ -84,7 +84,7 @@ def growth(samples: Sequence[float]) -> float | None:
 
 
 def grown(pair: str, tally: ChaosTally) -> list[str]:
-    """The fault of a pair whose processes grow."""
+    """Return the fault of a pair whose processes grow."""
     if tally.growth is None or tally.growth <= MAX_GROWTH:
         return []
     return [f"{pair}: memory grows by {tally.growth:.1%}, of {MAX_GROWTH:.0%} at most"]

@@ -50,7 +50,7 @@ class Audit:
         return None
 
     async def all_answer(self) -> bool:
-        """Whether every file answers with its newest content, at whichever rung."""
+        """True if every file answers with its newest content, at whichever rung."""
         for channel in self.world.channels:
             papers = self.world.wanted(channel)
             where = await self.witness.channels.by_name(channel)
@@ -121,7 +121,7 @@ class Audit:
         self._note("lost", len(gone), f"blobs that are gone: {', '.join(map(self._name, gone))}")
 
     def has_copies(self) -> bool:
-        """Whether every file's content is stored."""
+        """True if every file's content is stored."""
         held, wanted = self._copies()
         return held >= wanted
 
@@ -152,7 +152,7 @@ class Audit:
                 self._note("lost", 1, f"reading {row.id} is not whole")
 
     def _name(self, sha256: str) -> str:
-        """A content in words: its document's word and its own."""
+        """Return a content in words: its document's word and its own."""
         papers = [one for one in self.world.versions.values() if one.sha256 == sha256]
         return f"{papers[0].word} {papers[0].version}" if papers else sha256 or "nothing"
 

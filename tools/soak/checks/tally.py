@@ -54,7 +54,7 @@ class Table:
         ]
 
     def total(self, pair: str | None = None) -> Tally:
-        """All of it, or of one pair."""
+        """Return all of it, or of one pair."""
         total = Tally()
         for (of, _), tally in self._tallies.items():
             if pair in (None, of):

@@ -105,7 +105,7 @@ class Witness:
         self._heard_at = now
 
     async def find(self, channel: str, word: str) -> SearchHits:
-        """Every chunk that a person in the channel finds by this word.
+        """Return every chunk that a person in the channel finds by this word.
 
         Raises:
             InfrastructureError: an engine is away.

@@ -135,7 +135,7 @@ class Asking:
         return [one for one in self.attempts if one.phase == phase and one.outcome in LANDED]
 
     def lines(self, phases: dict[str, float]) -> Iterator[str]:
-        """The table: each phase with how long it took and what came of its asks."""
+        """Yield the table: each phase with how long it took and what came of its asks."""
         heads = ("Slack", "console", "failed", "longest failed", "longest that landed")
         yield f"{'fault':<34}{'seconds':>8}" + "".join(f"{head:>21}" for head in heads)
         for phase, seconds in phases.items():

@@ -70,7 +70,7 @@ class Killer:
         return RANDOM
 
     async def _kill_server(self, life: Life) -> str:
-        """The index dies under a life that goes on, or dies with it, and comes back."""
+        """Return the index dies under a life that goes on, or dies with it, and comes back."""
         server = self.place.weaviate
         assert server is not None
         await self._live_on(life, *RANDOM_SECONDS)
@@ -86,7 +86,7 @@ class Killer:
         return SERVER
 
     async def _wake_ghost(self) -> str:
-        """A life hangs until another one has done its work, goes on with it, and only then dies."""
+        """Return a life hangs until another one has done its work, goes on with it, and only then dies."""
         ghost = await self._begin(f"~{halt(self.witness.world.seed)}:{self.chance.randint(1, 4)}")
         try:
             if not await ghost.halts_within(REACH_SECONDS):
@@ -108,7 +108,7 @@ class Killer:
             await ghost.kill()
 
     async def _is_amid_a_transaction(self, ghost: Life) -> bool:
-        """Whether another step of it held a lock when it was halted: no heir could begin, so it is killed."""
+        """True if another step of it held a lock when it was halted: no heir could begin, so it is killed."""
 
         async def write() -> None:
             async with self.database.transaction():

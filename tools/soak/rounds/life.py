@@ -72,7 +72,7 @@ async def _obey(ingestion: Ingestion) -> None:
 
 
 def serve_forgetfully(arguments: list[str]) -> int:
-    """The sabotage of ``serve``: every tenth question is acknowledged and not kept."""
+    """Return the sabotage of ``serve``: every tenth question is acknowledged and not kept."""
     keep, number = Inbox.receive, itertools.count(1)
 
     async def receive(self: Inbox, channel: Channel, **question: Any) -> bool:

@@ -33,7 +33,7 @@ def lose_blob(home: Path, paper: Paper) -> None:
 
 
 def has_blob(home: Path, paper: Paper) -> bool:
-    """Whether the disk holds a content."""
+    """True if the disk holds a content."""
     return _blob(home, paper).exists()
 
 

@@ -50,7 +50,7 @@ class Pair:
         return targets(seed, kills, has_server=self.weaviate is not None)
 
     def place(self, home: Path) -> Place:
-        """A fresh home on these engines."""
+        """Return a fresh home on these engines."""
         home.mkdir(parents=True)
         write_embedder(home / "embedder", WORDS)
         url = self.postgres.make_database() if self.postgres else f"sqlite:///{home / 'footnote.db'}"
@@ -76,7 +76,7 @@ class Place:
         return told
 
     async def open_index(self) -> Index:
-        """The index, seen from outside of any life."""
+        """Return the index, seen from outside of any life."""
         return await self.weaviate.connect() if self.weaviate else EmbeddedIndex(self.home / "index")
 
 

@@ -78,7 +78,7 @@ class Life:
         self._process.write(b"tidy\n")
 
     async def dies_within(self, seconds: float) -> bool:
-        """Whether it was killed in time, as at its crash point.
+        """True if it was killed in time, as at its crash point.
 
         Raises:
             AssertionError: it ended by itself.
@@ -91,7 +91,7 @@ class Life:
         return True
 
     async def halts_within(self, seconds: float) -> bool:
-        """Whether it came in time to a point that halts it; ``wake`` lets it go on."""
+        """True if it came in time to a point that halts it; ``wake`` lets it go on."""
         end = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < end:
             if _state_of(self._process.pid) == "T":

@@ -159,7 +159,7 @@ class Round:
                 lose_blob(self.place.home, self.world.papers[place][file])
 
     def _is_kept(self, place: str, file: str) -> bool:
-        """Whether its copy is there: who loses copy and file, one after the other, has lost the content."""
+        """True if its copy is there: who loses copy and file, one after the other, has lost the content."""
         return has_blob(self.place.home, self.world.papers[place][file])
 
     async def _take_one(self, steady: list[tuple[str, str]]) -> bool:
@@ -237,7 +237,7 @@ class Round:
 
 @asynccontextmanager
 async def open_round(pair: Pair, home: Path, seed: int) -> AsyncIterator[Round]:
-    """A fresh home with its reader from outside."""
+    """Yield a fresh home with its reader from outside."""
     place = pair.place(home)
     world = World(home, (f"red {home.name}", f"blue {home.name}"), seed)
     async with open_audit(place, world) as audit:

@@ -80,7 +80,7 @@ class World:
         )
 
     def feeds(self, place: str) -> tuple[str, ...]:
-        """The channels that a place's papers answer in."""
+        """Return the channels that a place's papers answer in."""
         return self.channels if place == LIBRARY else (place,)
 
     @property
@@ -89,7 +89,7 @@ class World:
         return sum(map(len, self.papers.values()))
 
     def wanted(self, channel: str) -> dict[str, Paper]:
-        """Everything that should answer in a channel, by file."""
+        """Return everything that should answer in a channel, by file."""
         return {**self.papers[channel], **self.papers[LIBRARY]}
 
     def add(self, lines: int | None = None) -> None:
@@ -120,7 +120,7 @@ class World:
         self.papers[place][new] = paper
 
     def blink(self, place: str, file: str) -> float:
-        """The same file away and back, as some programs save; returns for how long, in seconds."""
+        """Return the same file away and back, as some programs save; returns for how long, in seconds."""
         path, away, began = self.folder(place) / file, self.home / f".{file}", time.monotonic()
         path.rename(away)
         time.sleep(BLINK_SECONDS)  # nobody asks meanwhile
@@ -160,7 +160,7 @@ class World:
         return Paper(word, version, pdf(*pages))
 
     def _word(self) -> str:
-        """A word that no analyzer knows or shortens."""
+        """Return a word that no analyzer knows or shortens."""
         self._words += 1
         digits = "".join(CONSONANTS[int(digit, 16)] for digit in f"{self.seed % 4096:03x}{self._words:03x}")
         return f"zq{digits}zq"

@@ -53,7 +53,7 @@ def _join(mark: Char, bases: Sequence[Char]) -> bool:
 
 
 def _beside(chars: Sequence[Char], number: int) -> Sequence[Char]:
-    """The characters that an accent or a slash may belong to, the likeliest first."""
+    """Return the characters that an accent or a slash may belong to, the likeliest first."""
     mark = chars[number]
     following, before = chars[number + 1 : number + 2], chars[max(0, number - 1) : number]
     if mark["c"] == SLASH:  # MuPDF puts it behind what stands before it, wherever it is printed

@@ -135,7 +135,7 @@ def _mark_shifted(line: Line) -> None:
 def _shifted(
     span: dict[str, Any], beside: dict[str, Any], direction: tuple[float, float]
 ) -> dict[int, int] | None:
-    """The digits that a span is written with: raised, lowered, or None for its own."""
+    """Return the digits that a span is written with: raised, lowered, or None for its own."""
     across, down = direction
     (x, y), (base_x, base_y) = (one["origin"] for one in (span, beside))
     up = (base_y - y) * across - (base_x - x) * down

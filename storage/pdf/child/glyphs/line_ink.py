@@ -35,7 +35,7 @@ def word_spans(ink: Ink, count: int) -> list[tuple[float, float]]:
 
 
 def with_raised_digits(words: Sequence[str], spans: Sequence[tuple[float, float]], ink: Ink) -> list[str]:
-    """The words, those digits at their ends raised that stand above the line: 14¹, not 141.
+    """Return the words, those digits at their ends raised that stand above the line: 14¹, not 141.
 
     ``spans`` are the words' left and right sides, as shares of the width of the line's ``ink``.
     """
@@ -56,7 +56,7 @@ def with_raised_digits(words: Sequence[str], spans: Sequence[tuple[float, float]
 
 
 def _raise(word: str, is_raised: list[np.bool_], *, is_first: bool) -> str:
-    """The word, as many of its last digits raised as its last glyphs are."""
+    """Return the word, as many of its last digits raised as its last glyphs are."""
     bare = word.rstrip(".,;:)")
     glyphs = is_raised[: len(is_raised) - len(word) + len(bare)]
     count = 0

@@ -165,7 +165,7 @@ def _beside_each_other(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _is_beside(row: Row, new: Row) -> bool:
-    """The new line goes on to the right, on the same baseline."""
+    """Return the new line goes on to the right, on the same baseline."""
     _, _, top, right, bottom = row.words[-1]
     if not (row.is_level and new.is_level and new.words[0][1] >= right - 1):
         return False

@@ -195,6 +195,6 @@ def _around(chars: Sequence[dict[str, Any]]) -> Rect:
 
 
 def lines_of(page: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of all blocks of MuPDF's dictionary of a page."""
+    """Yield the lines of all blocks of MuPDF's dictionary of a page."""
     for block in page["blocks"]:
         yield from block.get("lines", ())

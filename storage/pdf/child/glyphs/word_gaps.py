@@ -93,7 +93,7 @@ def _is_under(row: Row, below: Row) -> bool:
 
 
 def _words_of(rows: Sequence[Row]) -> set[str]:
-    """The words of a page that no ligature follows, in lower case."""
+    """Return the words of a page that no ligature follows, in lower case."""
     found: set[str] = set()
     for row in rows:
         texts = [word[0] for word in row.words]

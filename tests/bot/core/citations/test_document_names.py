@@ -17,7 +17,7 @@ VERSIONS = count(1)
 
 
 def document(file: str, title: str = "", said: Mapping[str, str] | None = None) -> LivePublication:
-    """A document of its own that says this of itself."""
+    """Return a document of its own that says this of itself."""
     metadata = {name: MetadataField(name, value, 1, ()) for name, value in (said or {}).items()}
     publication = make_publication(file, title or file.rpartition("/")[2])
     return replace(publication, document_id=uuid4(), version_id=next(VERSIONS), metadata=metadata)

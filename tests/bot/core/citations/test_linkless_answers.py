@@ -105,7 +105,7 @@ class Notes:
     """One note, due."""
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """The first subscription has something to be told."""
+        """Return the first subscription has something to be told."""
         return TenantName("sl_T1_C1") if note["subscription"] == 1 else None
 
     async def write(self, note: Mapping[str, int]) -> Answer:

@@ -49,11 +49,11 @@ class Machine:
         return cls(await SharedKeyRing.open(LinkKeyStore(database)))
 
     def sign(self) -> str:
-        """The token of a new link."""
+        """Return the token of a new link."""
         return self.links.page_url(CHANNEL, QUOTE).rpartition("/")[2]
 
     def opens(self, token: str) -> bool:
-        """Whether it verifies a token."""
+        """True if it verifies a token."""
         try:
             self.links.read(token)
         except LinkForged:

@@ -97,7 +97,7 @@ PATH = ("2 Absence", "2.1 Leave")
 
 
 def label(number: int = 1, page: int = 4, **others: Any) -> str:
-    """The button of one citation, as it is shown."""
+    """Return the button of one citation, as it is shown."""
     citation = replace(cite(number, "hr/handbook.pdf", page, "Junk"), **{"name": "Handbook v3"} | others)
     (cited,) = cited_pages(Answer(AnswerState.GROUNDED, "", (citation,)))
     return numbered(cited, cited.label)

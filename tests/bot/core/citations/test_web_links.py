@@ -24,7 +24,7 @@ FETCHED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def cite(number: int, quote: str, anchor: str = "") -> Citation:
-    """A citation of a web page."""
+    """Return a citation of a web page."""
     passage = make_passage(quote, file=URL, title="Tenancy deposits")
     origin = WebOrigin("example.org", FETCHED, (anchor,))
     passage = replace(passage, publication=replace(passage.publication, web=origin))

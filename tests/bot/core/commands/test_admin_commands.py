@@ -67,7 +67,7 @@ class Office:
         return await self.commands.reply(command, question, view, unused)
 
     async def words(self, channel: Channel, text: str, asker: str = ADMIN) -> str:
-        """The reply's text."""
+        """Return the reply's text."""
         answer = await self.say(channel, text, asker)
         assert answer is not None
         return answer.text
@@ -217,7 +217,7 @@ async def test_a_thread_is_forgotten_and_only_that(office: Office, shelf: Notice
 
 
 def turn(channel: Channel, key: str, thread: str, *versions: int) -> NewTurn:
-    """A question that is remembered."""
+    """Return a question that is remembered."""
     return NewTurn(key, channel.id, thread, "When?", "When?", "Daily [1].", versions, utc_now())
 
 

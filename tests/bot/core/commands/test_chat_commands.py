@@ -58,7 +58,7 @@ def document(
 
 
 async def say(world: World, text: str, **more: Any) -> Answer:
-    """The answer to a message; the index is down, so that a search would fail."""
+    """Return the answer to a message; the index is down, so that a search would fail."""
     world.shelf.error = IndexUnavailable("down")
     return await world.answering(**more).answer(world.question(text))
 

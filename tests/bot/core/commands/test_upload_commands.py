@@ -46,11 +46,11 @@ class Registry:
     version: int
 
     async def say(self, text: str, asker: str, key: ChannelKey = IT) -> str:
-        """The words of the reply to a message."""
+        """Return the words of the reply to a message."""
         return (await self.reply(text, asker, key)).text
 
     async def reply(self, text: str, asker: str, key: ChannelKey = IT) -> Answer:
-        """The reply to a message."""
+        """Return the reply to a message."""
         channel = await Channels(self.database).ensure(key)
         question = Question("1", text, channel, ASKED_AT, thread="17.1", asker=asker)
         command = recognize(text, Language.ENGLISH)

@@ -135,7 +135,7 @@ class Answers:
         self.answered_from: AnsweredFrom | None = None
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """The answer, once the gate is open."""
+        """Return the answer, once the gate is open."""
         self.asked.append(question)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -164,14 +164,14 @@ class World:
         self.messengers: dict[Platform, Any] = {Platform.SLACK: self.messenger}
 
     def worker(self, **options: Any) -> Conversation:
-        """A worker that is not running yet."""
+        """Return a worker that is not running yet."""
         fast = {"concurrency": 4, "poll_seconds": 0.05, "lease_seconds": 60, **options}
         channels = Channels(self.database)
         return Conversation(self.inbox, channels, self.answering, self.memory, self.messengers, **fast)
 
     @asynccontextmanager
     async def running(self, drain_seconds: float = 1, **options: Any) -> AsyncIterator[Conversation]:
-        """A worker while it runs."""
+        """Yield a worker while it runs."""
         worker = self.worker(**options)
         task = asyncio.create_task(worker.run())
         try:
@@ -181,12 +181,12 @@ class World:
             await task
 
     async def rows(self) -> list[InboxRow]:
-        """All questions."""
+        """Return all questions."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(InboxRow).order_by(InboxRow.id)))
 
     async def turns(self) -> list[TurnRow]:
-        """All that threads remember."""
+        """Return all that threads remember."""
         async with self.database.snapshot() as session:
             return list(await session.scalars(select(TurnRow).order_by(TurnRow.id)))
 
@@ -704,7 +704,7 @@ async def test_a_crash_before_a_queued_question_is_shown_leads_to_one_answer(wor
 
 
 def message_in(conversation: str, event: str, asker: str = "", workspace: str = "T1ABC") -> IncomingMessage:
-    """A question of a channel."""
+    """Return a question of a channel."""
     address = {"event": event, "in": conversation, "asker": asker}
     return message(event, key=ChannelKey(Platform.SLACK, workspace, conversation), address=address)
 
@@ -999,7 +999,7 @@ async def test_an_answer_that_waited_is_shown_to_who_may_still_read_it(world: Wo
 
 
 def with_file(event: str = "e1", text: str = "") -> IncomingMessage:
-    """A message with a file, and words beside it."""
+    """Return a message with a file, and words beside it."""
     return message(event, text=text, address={"event": event, UPLOAD: {"id": "F1", "language": "de"}})
 
 

@@ -38,13 +38,13 @@ class Lookup:
     is_silent: bool = False
 
     async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
-        """The person's channels."""
+        """Return the person's channels."""
         if self.is_silent:
             raise MembershipsUnknown("silent")
         return self.names
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
-        """Whether all of these are the person's."""
+        """True if all of these are the person's."""
         return set(tenants) <= (await self.of_asker(address)).keys()
 
 
@@ -57,7 +57,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 def key(number: int) -> ChannelKey:
-    """A channel of the workspace."""
+    """Return a channel of the workspace."""
     return ChannelKey(Platform.SLACK, "T1ABC", f"C{number:03}")
 
 

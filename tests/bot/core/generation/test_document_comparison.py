@@ -71,7 +71,7 @@ def channel(**documents: str) -> World:
 
 
 def quote(text: str, file: str, score: float, effective: str = "") -> QuoteCandidate:
-    """A sentence of a document, with the day from which it holds."""
+    """Return a sentence of a document, with the day from which it holds."""
     passage = make_passage(text, file=file, title=file)
     fields = {"effective": MetadataField("effective", effective, 1, (), effective)} if effective else {}
     [item] = make_evidence(replace(passage, publication=replace(passage.publication, metadata=fields)))
@@ -178,7 +178,7 @@ DETAILS = "The out-of-pocket maximum for the Standard plan is $6,350 for an indi
 
 
 def plan(*texts: str, headings: tuple[str, ...] = (), pages: tuple[int, ...] = (3, 14)) -> World:
-    """A channel with one document, a sentence on each of its pages."""
+    """Return a channel with one document, a sentence on each of its pages."""
     passages = [
         make_passage(text, ordinal=at, page=page, heading_path=headings[at : at + 1])
         for at, (text, page) in enumerate(zip(texts, pages, strict=False))
@@ -187,7 +187,7 @@ def plan(*texts: str, headings: tuple[str, ...] = (), pages: tuple[int, ...] = (
 
 
 def said(text: str, passage: int = 1) -> Scripted:
-    """A model that writes a sentence of a passage."""
+    """Return a model that writes a sentence of a passage."""
     return Scripted(Draft((Claim(text, (Quote(passage, text),)),)))
 
 
@@ -323,7 +323,7 @@ async def test_what_a_model_does_not_say_is_not_compared() -> None:
 
 
 def dated(text: str, file: str, day: str, score: float) -> QuoteCandidate:
-    """A sentence of a document of that day, under the heading Returns."""
+    """Return a sentence of a document of that day, under the heading Returns."""
     one = quote(text, file, score, day)
     passage = replace(one.item.passage, heading_path=("Returns",))
     return replace(one, item=replace(one.item, passage=passage))

@@ -15,7 +15,7 @@ FORM = "ELT:  |  | Engine Model:  | O-360\nRated Power:  | 180 hp | Registered O
 
 
 async def judged(question: str, passage: Passage, judge: Judge | None = None) -> Verdict:
-    """The verdict on a passage, which is compared by meaning where it has a vector."""
+    """Return the verdict on a passage, which is compared by meaning where it has a vector."""
     asked = ask(question, BACKUPS, TRAVEL)
     if passage.vector is not None:
         asked = replace(asked, vector=(await HashEmbedder().aembed([question]))[0])

@@ -23,7 +23,7 @@ MARKED = "CLAIM: At two.\nQUOTE 1: runs daily\nQUOTE [2]: at two\n\nclaim: Every
 
 
 def told(text: str, reply_format: ReplyFormat = ReplyFormat.JSON, size: int = 1) -> list[tuple[Claim, int]]:
-    """Each sentence, and after how many characters it was told."""
+    """Return each sentence, and after how many characters it was told."""
     heard, found = 0, []
     reply = StreamedReply(reply_format, lambda claim: found.append((claim, heard)))
     for piece in pieces(text, size):

@@ -141,7 +141,7 @@ def recording(requests: list[bytes], replies: Sequence[str]) -> Handler:
 
 
 async def ask(path: str, boxes: str) -> tuple[Answer, list[bytes]]:
-    """The answer, and every request that the model got for it."""
+    """Return the answer, and every request that the model got for it."""
     passages, text, replies, _ = PATHS[path]
     history = (Turn("Are there backups?", "Are there backups?", "Yes."),) if path == "a follow-up" else ()
     shelf = BoxedShelf(list(passages), boxes=boxes)

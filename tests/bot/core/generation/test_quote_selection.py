@@ -13,7 +13,7 @@ from storage.text.sentences import Quotable, quotables
 def part(
     text: str, score: float, *, file: str = "a.pdf", page: int = 1, start: int = 0, turns: int = 10_000
 ) -> QuoteCandidate:
-    """A scored part of a passage on ``page`` whose next page begins at offset ``turns``."""
+    """Return a scored part of a passage on ``page`` whose next page begins at offset ``turns``."""
     passage = make_passage(text, file=file, page=page)
     [item] = make_evidence(passage, page_starts=((0, page), (turns, page + 1)))
     return QuoteCandidate(item, Quotable(start, start + len(text), text, is_row=False), score=score)

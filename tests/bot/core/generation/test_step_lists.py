@@ -27,7 +27,7 @@ def drafted(question: AnalyzedQuestion, *candidates: QuoteCandidate) -> Draft:
 
 
 def listed(word: str, *items: Evidence) -> list[str]:
-    """The texts of the list that holds a word."""
+    """Return the texts of the list that holds a word."""
     (item,) = (one for one in items if word in one.passage.text)
     steps = whole_steps(item, item.passage.text.index(word), items)
     return [one.passage.text[start:end] for one, start, end in steps.parts] if steps else []

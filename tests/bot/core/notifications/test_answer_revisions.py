@@ -95,7 +95,7 @@ class World:
         )
 
     async def replace(self, pdf: bytes, *headings: str) -> Shelved:
-        """A new version goes live, as a worker makes it."""
+        """Return a new version goes live, as a worker makes it."""
         newer = await self.house.shelve(
             self.channel, "sop.pdf", pdf, "Backups", replaces=self.shelved, headings=headings
         )

@@ -19,7 +19,7 @@ from storage.sql.database import Database
 
 
 def key(conversation: str) -> ChannelKey:
-    """A Slack channel."""
+    """Return a Slack channel."""
     return ChannelKey(Platform.SLACK, "T1", conversation)
 
 

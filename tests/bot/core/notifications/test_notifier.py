@@ -125,7 +125,7 @@ class Office:
     async def announcing(
         self, receipts: str = "channel", admin: ChannelKey | None = None, pace: NotificationTiming = HURRIED
     ) -> Notifier:
-        """A process of its own on this database; it waits for nobody to be quiet."""
+        """Return a process of its own on this database; it waits for nobody to be quiet."""
         channels, register = Channels(self.database), self.register
         shelf = NoticeShelf(self.database, await channels.ensure(IT), 0)
         receipt_builder = ReceiptBuilder(
@@ -159,7 +159,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
 
 async def states(shelf: NoticeShelf) -> list[str]:
-    """The states of all notices."""
+    """Return the states of all notices."""
     return [notice.state for notice in await shelf.told()]
 
 

@@ -50,7 +50,7 @@ class House:
     is_sql_away: bool = False
 
     def bot(self, name: str | None = None) -> Bot:
-        """A process that was just started."""
+        """Return a process that was just started."""
         mine: set[str] = set()
 
         async def check(part: str) -> bool:

@@ -42,7 +42,7 @@ class World:
     inbox: Inbox
 
     async def replace(self, pdf: bytes, before: Shelved, *headings: str) -> Shelved:
-        """A new version goes live, as a worker makes it."""
+        """Return a new version goes live, as a worker makes it."""
         newer = await self.house.shelve(
             self.channel, "sop.pdf", pdf, "Backups", replaces=before, headings=headings
         )
@@ -52,7 +52,7 @@ class World:
         return newer
 
     async def claimed(self) -> list[InboxItem]:
-        """The notes that wait, each taken up."""
+        """Return the notes that wait, each taken up."""
         found = []
         while item := await self.inbox.claim("w", 60, (Platform.SLACK,)):
             found.append(item)
@@ -94,7 +94,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def follow(world: World) -> bool:
-    """The thread subscribes to the page."""
+    """Return the thread subscribes to the page."""
     return await world.subscriptions.add("1", Shown(world.shelved.version, 2, RULE), "en")
 
 

@@ -35,7 +35,7 @@ START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def asked(
     question: str, state: str = "not_found", *verdicts: str, day: int = 0, unknown: tuple[str, ...] = ()
 ) -> AskedQuestion:
-    """A question of some day."""
+    """Return a question of some day."""
     return AskedQuestion(f"{question} {day}", START + timedelta(days=day), state, question, unknown, verdicts)
 
 
@@ -109,7 +109,7 @@ class Office:
         await records.keep(id, channel.id, utc_now() - timedelta(hours=1), state, record)
 
     async def notifier(self, to: str) -> Notifier:
-        """A process of its own."""
+        """Return a process of its own."""
         channels, notices = Channels(self.database), Notices(self.database)
         digest = GapDigest(
             partial(record_digests, self.database),

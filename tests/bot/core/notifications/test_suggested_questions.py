@@ -30,7 +30,7 @@ NOTICE = Notice(1, "live", ASKED_AT, 1, "it", None, version_id=VERSION, reading_
 
 
 def chunk(heading: str = "", text: str = "Backups run at two.") -> Chunk:
-    """A chunk under a heading."""
+    """Return a chunk under a heading."""
     return Chunk(0, text, 1, (heading,) if heading else (), (), ((0, 1),))
 
 
@@ -41,7 +41,7 @@ class Reading:
     chunks: list[Chunk]
 
     async def chunks_at(self, places: object) -> list[Chunk]:
-        """All of them."""
+        """Return all of them."""
         return self.chunks
 
 
@@ -53,7 +53,7 @@ class Author:
     requests: list[str] = field(default_factory=list)
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """The reply."""
+        """Return the reply."""
         self.requests.append(request)
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -61,7 +61,7 @@ class Author:
 
 
 def cites(version: int, state: AnswerState = AnswerState.GROUNDED) -> Answer:
-    """An answer that cites a version."""
+    """Return an answer that cites a version."""
     return Answer(state, "[1]", (Citation(1, "A", "a.pdf", 1, "q", (), "", version_id=version),))
 
 

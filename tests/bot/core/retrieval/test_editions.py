@@ -17,7 +17,7 @@ TODAY = date(2026, 11, 21)
 
 
 def edition(name: str, **said: str) -> LivePublication:
-    """A document that says this of itself; days are days."""
+    """Return a document that says this of itself; days are days."""
     fields = {
         field: MetadataField(field, value, 1, (), value if field in ("effective", "last_updated") else None)
         for field, value in said.items()

@@ -13,7 +13,7 @@ SECTION = ("Backups",)
 
 
 async def grown(texts: list[tuple[str, tuple[str, ...]]], *found: int, tokens: int = 100) -> list[Evidence]:
-    """The evidence that comes of the chunks ``found`` of a document of these texts and headings."""
+    """Return the evidence that comes of the chunks ``found`` of a document of these texts and headings."""
     publication = replace(make_publication(), chunks=len(texts))
     passages = [
         replace(make_passage(text, ordinal=at, heading_path=path), publication=publication)

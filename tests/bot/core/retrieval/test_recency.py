@@ -24,7 +24,7 @@ def dated(file: str, score: float, day: str | None, field: str = "effective") ->
 
 
 def order(passages: Sequence[Passage], recency: Recency = USUAL.recency) -> list[Passage]:
-    """The passages by their relevance, which is their score, and by age."""
+    """Return the passages by their relevance, which is their score, and by age."""
     ranking = Ranking(coverage_weight=0, named_weight=0, document_weight=0, recency=recency)
     publications = {passage.publication.id: passage.publication for passage in passages}
     return ranking.order(ask("When do backups run?"), (), passages, publications.values(), TODAY).passages

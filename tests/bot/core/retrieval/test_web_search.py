@@ -108,7 +108,7 @@ class Web:
         return await search.beside(asked, found, opened, is_web_first=sources.is_web_first(asked.channel))
 
     async def nearest_by_vector(self) -> Passage:
-        """The best passage of a page, once its chunks and the question have vectors."""
+        """Return the best passage of a page, once its chunks and the question have vectors."""
         embedder = TermEmbedder("terms")
         (page,) = await self.store.pages([DEPOSITS])
         text = await self.store.text(page.sha256 or "")
@@ -120,7 +120,7 @@ class Web:
 
 
 def question(text: str, channel: str = "it") -> Question:
-    """A question of a channel."""
+    """Return a question of a channel."""
     return Question("q", text, make_channel(channel), ASKED_AT)
 
 

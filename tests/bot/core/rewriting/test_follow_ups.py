@@ -260,7 +260,7 @@ class Model:
         self.requests: list[str] = []
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """The next reply."""
+        """Return the next reply."""
         self.requests.append(request)
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):

@@ -27,7 +27,7 @@ HISTORY = (Turn(FIRST, FIRST, "25 a year."),)
 
 @asynccontextmanager
 async def model_at(url: str, key: str = "none", name: str = "m") -> AsyncIterator[ModelGenerator]:
-    """A model at an endpoint."""
+    """Yield a model at an endpoint."""
     async with aclosing(ModelGenerator.connect(key, url, model=name)) as model:
         yield model
 

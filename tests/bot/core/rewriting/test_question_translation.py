@@ -26,7 +26,7 @@ class Translator(Scripted):
         self.requests: list[str] = []
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """The reply."""
+        """Return the reply."""
         self.requests.append(request)
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -34,7 +34,7 @@ class Translator(Scripted):
 
 
 def english() -> Register:
-    """A channel of one English document."""
+    """Return a channel of one English document."""
     field = MetadataField("language", "en", 1, ())
     return Register([replace(make_status("a.pdf"), metadata={"language": field})])
 

@@ -48,13 +48,13 @@ DOCUMENTS = [SPILLS, FLOORS, HIRING, LEAVE, DRAFT, REPORT]
 
 
 async def narrowed(text: str, language: Language = Language.ENGLISH) -> Question:
-    """The question as it is searched for."""
+    """Return the question as it is searched for."""
     question = Question("q", text, make_channel(), ASKED_AT, language=language)
     return await ChannelView(Register(DOCUMENTS), make_channel()).narrow(question)
 
 
 async def files(text: str) -> str:
-    """The first letters of the files that may answer; '' for all."""
+    """Return the first letters of the files that may answer; '' for all."""
     chosen = (await narrowed(text)).documents
     return "" if chosen is None else "".join(one.file[0] for one in DOCUMENTS if one.document in chosen)
 

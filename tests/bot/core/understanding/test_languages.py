@@ -74,13 +74,13 @@ def test_foreign_small_words_weigh_nothing_and_english_ones_keep_their_weight() 
 
 
 def question(text: str, *asked_before: str) -> Question:
-    """A question in a thread."""
+    """Return a question in a thread."""
     history = tuple(Turn(earlier, earlier, "") for earlier in asked_before)
     return Question("q", text, make_channel(), ASKED_AT, history=history)
 
 
 def document(language: str) -> DocumentStatus:
-    """A document that is in a language; '' for one of which nobody knows."""
+    """Return a document that is in a language; '' for one of which nobody knows."""
     metadata = {"language": MetadataField("language", language, 1, ())} if language else {}
     return replace(make_status(f"{language}.pdf"), metadata=metadata)
 

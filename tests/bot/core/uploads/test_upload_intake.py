@@ -63,7 +63,7 @@ class KnowingCatalog(Catalog):
         self._states = states
 
     async def undeleted(self, channel_id: int) -> list[DocumentStatus]:
-        """All documents."""
+        """Return all documents."""
         known = [make_status(file, state) for file, state in self._states.items()]
         return [*await super().undeleted(channel_id), *known]
 
@@ -144,7 +144,7 @@ class Counter:
         return self.inbox / self.channel.tenant / "uploads"
 
     def item(self, file: str, text: str = "", **upload: str) -> InboxItem:
-        """A message with this file."""
+        """Return a message with this file."""
         key = f"T1:C1:17.1:{file}"
         address = {
             "channel": "C1",

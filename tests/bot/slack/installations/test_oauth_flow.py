@@ -43,7 +43,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def bytes_of(home: Path) -> bytes:
-    """All that lies in a home."""
+    """Return all that lies in a home."""
     return b"".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
 
 

@@ -49,12 +49,12 @@ async def processes(house: House, slack: OAuthSlack) -> AsyncIterator[list[Insta
 
 
 async def token_of(workspaces_: InstalledWorkspaces, installation: str = ACME) -> str:
-    """The token that a client of this installation sends."""
+    """Return the token that a client of this installation sends."""
     return str((await workspaces_.of(installation)).token)
 
 
 def refreshes(slack: OAuthSlack) -> list[str]:
-    """The refresh tokens that were exchanged, in order."""
+    """Return the refresh tokens that were exchanged, in order."""
     return [given for given in slack.exchanges if given.startswith("xoxe-")]
 
 

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:Deprecat
 
 
 def written(slack: OAuthSlack, team: str) -> list[str]:
-    """All that was sent with a workspace's token, as text."""
+    """Return all that was sent with a workspace's token, as text."""
     return [str(one.body) for one in slack.calls_of(team)]
 
 
 def database_of(house: House) -> bytes:
-    """All that SQLite has written of a home."""
+    """Return all that SQLite has written of a home."""
     return b"".join(path.read_bytes() for path in house.home.glob("footnote.db*"))
 
 

@@ -42,7 +42,7 @@ class ShareInMemory:
         return self
 
     def list(self, folder: Parts) -> Iterator[ShareEntry]:
-        """Everything at once, as a store without folders does."""
+        """Yield everything at once, as a store without folders does."""
         for parts in list(self.files):
             yield ShareEntry(parts, self.stat(parts))
 
@@ -54,7 +54,7 @@ class ShareInMemory:
 
     @contextmanager
     def open(self, file: Parts, look: FileStat, start: int) -> Iterator[Stream]:
-        """The bytes, unless they are locked."""
+        """Yield the bytes, unless they are locked."""
         if file in self.locked:
             raise PermissionError
         data = self.files[file]
@@ -70,7 +70,7 @@ class ShareInMemory:
 
 
 def source_of(share: ShareInMemory, seconds: float = 60.0) -> RemoteSource:
-    """A source over a share in memory."""
+    """Return a source over a share in memory."""
     return RemoteSource("test://share", share.connect, seconds)
 
 

@@ -21,7 +21,7 @@ WORDS = [f"lantern{number}" for number in range(60)]
 
 
 async def filled(folder: Path) -> tuple[TenantName, UUID]:
-    """A tenant that is closed, with one publication of sixty chunks."""
+    """Return a tenant that is closed, with one publication of sixty chunks."""
     tenant, publication, index = new_tenant(), uuid4(), EmbeddedIndex(folder)
     await index.ensure_tenant(tenant)
     await index.write(tenant, [_chunk(publication, number) for number in range(len(WORDS))])

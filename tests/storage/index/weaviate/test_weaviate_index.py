@@ -52,7 +52,7 @@ class Server:
 
 
 def index_on(server: Server) -> WeaviateIndex:
-    """The index of this server, with a short deadline."""
+    """Return the index of this server, with a short deadline."""
     client: Any = server
     return WeaviateIndex(client, "it", 0.05)
 

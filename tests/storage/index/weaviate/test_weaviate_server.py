@@ -61,7 +61,7 @@ async def server(home: Path) -> AsyncIterator[WeaviateServer]:
 
 @asynccontextmanager
 async def connected(server: WeaviateServer) -> AsyncIterator[WeaviateIndex]:
-    """An index on it."""
+    """Yield an index on it."""
     index = await WeaviateIndex.connect(server.url, server.api_key, server.grpc_port, PATIENCE)
     try:
         yield index
@@ -87,7 +87,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process runs; one that only waits to be collected does not."""
+    """True if a process runs; one that only waits to be collected does not."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -96,7 +96,7 @@ def is_running(pid: int) -> bool:
 
 
 def status_of(port: int, path: str, authorization: str | None) -> int:
-    """The HTTP status of a GET."""
+    """Return the HTTP status of a GET."""
     connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     connection.request("GET", path, headers={"Authorization": authorization} if authorization else {})
     status = connection.getresponse().status
@@ -116,7 +116,7 @@ async def grpc_refusal(port: int, key: str | None) -> str:
 
 
 def listeners(port: int) -> set[str]:
-    """The addresses, as the kernel writes them, on which something listens at a port."""
+    """Return the addresses, as the kernel writes them, on which something listens at a port."""
     lines = [
         line.split()
         for table in ("tcp", "tcp6")

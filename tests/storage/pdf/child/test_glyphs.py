@@ -23,7 +23,7 @@ LETTERS = b"1 beginbfrange <20> <7D> <0020> endbfrange"  # all but ~ are themsel
 
 
 def empty_page() -> pymupdf.Page:
-    """A page that keeps its document open."""
+    """Return a page that keeps its document open."""
     document = pymupdf.open()
     page = document.new_page()
     page.document = document
@@ -31,7 +31,7 @@ def empty_page() -> pymupdf.Page:
 
 
 def printed(*lines: str, step: float = 18, size: float = 11) -> pymupdf.Page:
-    """A page with these lines in Helvetica, the first at a height of 72 points."""
+    """Return a page with these lines in Helvetica, the first at a height of 72 points."""
     page = empty_page()
     for number, line in enumerate(lines):
         page.insert_text((72, 72 + number * step), line, fontsize=size)
@@ -48,7 +48,7 @@ def put(page: pymupdf.Page, y: float, *parts: tuple[str, float, float], gap: flo
 
 
 def renamed(page: pymupdf.Page, *mappings: bytes) -> pymupdf.Page:
-    """The page with codes of its font that stand for other characters."""
+    """Return the page with codes of its font that stand for other characters."""
     document = page.document
     cmap = document.get_new_xref()
     document.update_object(cmap, "<<>>")

@@ -96,12 +96,12 @@ async def read_all(paths: list[Path]) -> Seen:
 
 
 def programs() -> list[int]:
-    """The programs of this process that fork children for OCR."""
+    """Return the programs of this process that fork children for OCR."""
     return children(os.getpid(), "storage.pdf.fork_server", "ocr")
 
 
 def is_shut_off(pid: int) -> bool:
-    """Whether a process has a network of its own, or one more filter of system calls than we have."""
+    """True if a process has a network of its own, or one more filter of system calls than we have."""
     if (Path(f"/proc/{pid}/ns/net")).stat().st_ino != Path("/proc/self/ns/net").stat().st_ino:
         return True
     return int(status(pid)["Seccomp_filters"]) > int(status("self")["Seccomp_filters"])
@@ -116,7 +116,7 @@ async def watch_memory(seen: Seen) -> None:
 
 
 def recorded(name: str) -> OcrPage:
-    """A page of the lines that OCR saw once."""
+    """Return a page of the lines that OCR saw once."""
     scan = RECORDED[name]
     lines = [
         SeenLine(tuple((text, corners(quad)) for text, quad in words), corners(quad), score)

@@ -21,7 +21,7 @@ Printed = tuple[float, float, str]  # left, middle, text
 
 
 def quad(x: float, y: float, width: float, height: float, degrees: float) -> Quad:
-    """A box from the middle of its left edge, turned round it."""
+    """Return a box from the middle of its left edge, turned round it."""
     turn = np.exp(1j * math.radians(degrees))
     corners = np.array([-1j, width / height * 2 - 1j, width / height * 2 + 1j, 1j]) * height / 2 * turn
     return np.stack((corners.real + x, corners.imag + y), axis=1).astype(np.float32)
@@ -132,7 +132,7 @@ def test_a_table_on_its_side_is_read_in_its_own_rows() -> None:
 
 
 def page_with(box: pymupdf.Rect, pixels: int) -> pymupdf.Document:
-    """A sheet of 600 points with a picture in a part of it."""
+    """Return a sheet of 600 points with a picture in a part of it."""
     document = pymupdf.open()
     picture = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, pixels, pixels), False)
     picture.clear_with(90)

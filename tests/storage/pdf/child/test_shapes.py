@@ -25,7 +25,7 @@ def stroked(*points: tuple[float, float]) -> dict[str, Any]:
 
 
 def sector(start: float, end: float) -> dict[str, Any]:
-    """A slice of a pie between two shares of the circle."""
+    """Return a slice of a pie between two shares of the circle."""
     ends = [(150 + 50 * cos(2 * pi * share), 100 + 50 * sin(2 * pi * share)) for share in (start, end)]
     curve = ("c", ends[0], ends[0], ends[1], ends[1])
     items = [("l", (150.0, 100.0), ends[0]), curve, ("l", ends[1], (150.0, 100.0))]

@@ -15,7 +15,7 @@ Printed = Mapping[str, Mapping[str, str]]
 
 
 def printed_fields() -> Printed:
-    """The labels."""
+    """Return the labels."""
     labels: Printed = json.loads((FOLDER / "metadata.json").read_text(encoding="utf-8"))
     return labels
 

@@ -46,7 +46,7 @@ class Sentence:
 
 
 def sample(printed: Words) -> list[Sentence]:
-    """The same sentences at every run; one that a page has twice is left out.
+    """Return the same sentences at every run; one that a page has twice is left out.
 
     So are drawn pages: what stands side by side in a file whose parts are shuffled is no sentence.
     """

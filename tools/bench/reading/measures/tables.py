@@ -60,7 +60,7 @@ def _cells(rows: Rows) -> Cells:
 
 
 def _right(asked: Cells, found: Cells) -> set[tuple[int, int]]:
-    """The labelled cells that a found table has in their places, however it is shifted as a whole."""
+    """Return the labelled cells that a found table has in their places, however it is shifted as a whole."""
     best: set[tuple[int, int]] = set()
     for down, along in SHIFTS:
         right = {
