@@ -114,7 +114,10 @@ def in_folder(folder_id: int, file: str | None = None) -> ColumnElement[bool]:
 
 
 async def measure_progress(
-    session: AsyncSession, scopes: Sequence[ColumnElement[bool]] | None = None, stops_at: Rung = Rung.FULL
+    session: AsyncSession,
+    scopes: Sequence[ColumnElement[bool]] | None = None,
+    stops_at: Rung = Rung.FULL,
+    now: datetime | None = None,
 ) -> Progress:
     """Count and time the documents that lie in one of these scopes; None: all there are.
 
@@ -123,29 +126,34 @@ async def measure_progress(
     """
     scope = (col(DocumentRow.state) != "deleted") & (true() if scopes is None else or_(false(), *scopes))
     counts = (await session.execute(_counts(scope))).one()
+    now = now or utc_now()
     return Progress(
         counts.files,
         counts.answering,
         counts.pages,
-        await _quick(session, scope, counts),
-        await _full(session, scope, counts) if stops_at is Rung.FULL else None,
+        await _quick(session, scope, counts, now),
+        await _full(session, scope, counts, now) if stops_at is Rung.FULL else None,
     )
 
 
-async def _quick(session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any]) -> RungProgress:
+async def _quick(
+    session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any], now: datetime
+) -> RungProgress:
     """What is left is counted in bytes, for its pages are not known yet."""
     left = counts.files - counts.quick - counts.failed
-    speed = await _speed(session, Rung.QUICK, scope) if left else _Speed()
+    speed = await _speed(session, Rung.QUICK, scope, now) if left else _Speed()
     seconds = _seconds(counts.unread_bytes, speed.size) if left else 0.0
     return RungProgress(
         Rung.QUICK, counts.quick, counts.failed, counts.quick_pages, speed.pages or None, seconds
     )
 
 
-async def _full(session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any]) -> RungProgress:
+async def _full(
+    session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any], now: datetime
+) -> RungProgress:
     """What is left is counted in pages, once the quick rung knows all of them."""
     left = counts.files - counts.full - counts.stuck
-    speed = await _speed(session, Rung.FULL, scope) if left else _Speed()
+    speed = await _speed(session, Rung.FULL, scope, now) if left else _Speed()
     seconds = _seconds(0 if counts.unread_bytes else counts.pages_left, speed.pages) if left else 0.0
     return RungProgress(Rung.FULL, counts.full, counts.stuck, counts.full_pages, speed.pages or None, seconds)
 
@@ -154,9 +162,8 @@ def _seconds(left: float, per_second: float) -> float | None:
     return float(left) / per_second if left > 0 and per_second > 0 else None
 
 
-async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool]) -> _Speed:
+async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime) -> _Speed:
     """What was read within the window, by finished readings and by those that are on their way."""
-    now = utc_now()
     spans = await _finished(session, rung, scope, now) + await _running(session, rung, scope, now)
     since = max(now - WINDOWS[rung], min((one.start for one in spans), default=now))
     seconds = (now - since).total_seconds()

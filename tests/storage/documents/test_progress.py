@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
@@ -87,9 +86,8 @@ class Library:
 
     async def progress(self, file: str | None = None) -> Progress:
         """Measure it at the moment that all its times are counted from, however slow the machine is."""
-        with patch("storage.documents.progress.utc_now", lambda: self._now):
-            async with self._database.snapshot() as session:
-                return await measure_progress(session, [in_folder(self.folder_id, file)])
+        async with self._database.snapshot() as session:
+            return await measure_progress(session, [in_folder(self.folder_id, file)], now=self._now)
 
 
 @pytest.fixture
