@@ -1,4 +1,4 @@
-"""The platform-free core: how a question becomes an answer with citations.
+"""The platform-independent core: turns a question into an answer with citations.
 
-It sees storage's models, errors and ports, and nothing of Slack, Teams or the web.
+It depends on storage's models, errors and ports, never on Slack, Teams or the web.
 """

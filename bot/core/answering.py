@@ -1,7 +1,7 @@
-"""The journey of a question in five stages: understand, retrieve, judge, write, cite.
+"""The answer pipeline: understand, retrieve, judge, write, cite.
 
-Each stage returns what the next one takes. The one use case that every platform calls; it never raises for an
-engine or a model that fails, nor for one that is late: those end in an answer that says so.
+Each stage returns the input of the next. ``Answering.answer`` is the one use case that every platform calls.
+It never raises for a failing or slow engine or model: the answer says so instead.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from storage.task_group import gather_or_cancel
 
 log = logging.getLogger(__name__)
 
-# Passages at least that are read of each document that a question compares.
+# Minimum number of passages read per compared document.
 PASSAGES_COMPARED = 2
-# Of the channels that a direct chat asks, those that are searched at the same time.
+# Concurrency limit for the channels that one direct message searches.
 CHANNELS_AT_ONCE = 4
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Journey:
-    """What goes along with one question of one channel through all stages."""
+    """Per-channel state of a question: documents, trace, deadline, listener."""
 
     question: Question
     view: ChannelView
@@ -67,7 +67,7 @@ class _Journey:
 
 
 class Answering:
-    """Answers questions of all channels with the collaborators it was given."""
+    """Runs the pipeline for questions of all channels."""
 
     def __init__(
         self,
@@ -114,9 +114,10 @@ class Answering:
         self._notes = notes or SearchNotes()
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Return the answer to the questions of a message; never raises for a failing engine or model.
+        """Answer a message and store its trace; never raises for a failing engine or model.
 
-        Of the channels that a direct chat asks, the surest answers. ``listener`` is shown proven sentences.
+        If a direct chat searches several channels, the most confident one answers. ``listener`` receives the
+        verified sentences while the rest is written.
         """
         record = await self.trace(question, listener)
         log.info("%s", record.log_line())
@@ -125,7 +126,7 @@ class Answering:
         return record.answer
 
     async def trace(self, question: Question, listener: AnswerListener | None = None) -> QuestionRecord:
-        """Return the answer, as ``answer`` gives it, with how it came about; nothing of this is kept."""
+        """Answer a message and return the full record, without storing or logging it."""
         return await trace_each(self._trace, question, listener)
 
     async def _trace(self, question: Question, listener: AnswerListener | None) -> QuestionRecord:
@@ -146,7 +147,7 @@ class Answering:
     async def _set_out(
         self, question: Question, deadline: Deadline, listener: AnswerListener | None
     ) -> list[_Journey]:
-        """A journey for each channel that is asked, with its own documents and what was said of them."""
+        """Create the state of each channel searched, with its documents and its part of the history."""
         asked = [replace(question, channel=one.channel, history=one.history) for one in question.members]
         began, stages, journeys = time.perf_counter(), list[StageTime](), []
         for one in asked or [question]:
@@ -173,7 +174,7 @@ class Answering:
             with timing("write"):
                 journey, judged, written = await self._write_surest(zip(journeys, searches, strict=True))
             if await self._is_approved(judged.question, written):
-                break  # else an admin took a page off the list meanwhile: the same without it
+                break  # else an admin revoked a cited web page during the run: search again without it
         with timing("cite"), journey.trace.collecting_calls():
             answer = await self._cite(judged, written, journey)
         question = judged.question
@@ -191,7 +192,7 @@ class Answering:
         )
 
     async def _reply(self, journeys: Sequence[_Journey]) -> Answer | None:
-        """Return the reply to what needs no search; None: it is a question to the documents."""
+        """Return the reply to a command or an overlong question; None if a search is needed."""
         question, deadline = journeys[0].question, journeys[0].deadline
         async with deadline.limit():
             command = recognize(question.text, question.language)
@@ -204,7 +205,7 @@ class Answering:
         return Answer(AnswerState.CHAT, too_long, language=question.language)
 
     async def _understand(self, journey: _Journey) -> Sequence[Question]:
-        """Return the question as typed or as reworded, or both; and in the language of the documents."""
+        """Return the queries: as typed, rewritten or both, plus one in the documents' language."""
         question = journey.question
         async with journey.deadline.limit():
             readings: Sequence[Question] = (question,)
@@ -218,7 +219,7 @@ class Answering:
         return await gather_or_cancel(*(self._retrieve(one, journey) for one in readings))
 
     async def _retrieve(self, question: Question, journey: _Journey) -> SearchAttempt:
-        """Return the best passages, reranked, and the evidence among and around them that can be read."""
+        """Retrieve reranked passages; read evidence from them and expand its context."""
         async with journey.deadline.limit():
             retrieval = (
                 await retrieve_each(self._retriever, question)
@@ -241,12 +242,12 @@ class Answering:
             return search
 
     async def _weigh(self, searches: Sequence[SearchAttempt], journey: _Journey) -> SearchAttempt:
-        """The search that answers better, with its verdict; where it found nothing, a wider one that does."""
+        """Judge all searches and return the best; if it found nothing, try a wider one."""
         search, *reworded = [await self._judged(one) for one in searches]
         for other in reworded:
             search = other if _is_preferred(other, search) else search
         if search.found_nothing:
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError):  # best effort: without time left, the abstention stands
                 wide = await self._judged(
                     await self._retrieve(replace(search.question, is_wide=True), journey)
                 )
@@ -255,7 +256,7 @@ class Answering:
         return search
 
     async def _judged(self, search: SearchAttempt) -> SearchAttempt:
-        """Return the search with the verdict on its evidence; as it is where a figure may answer."""
+        """Rank the quotes and judge the evidence, unless only a figure may answer."""
         if search.evidence is not None:
             question = search.retrieval.question
             search.quotes = await self._writer.rank_quotes(question, search.evidence)
@@ -267,7 +268,7 @@ class Answering:
         return search
 
     def _judge_each(self, search: SearchAttempt) -> None:
-        """The best verdict on any of the compared documents counts."""
+        """Judge each compared document separately; the best verdict counts."""
         question, passages, quotes = search.retrieval.question, search.retrieval.passages, search.quotes
         if quotes is not None:
             compared = search.question.compared
@@ -278,7 +279,7 @@ class Answering:
     async def _write_surest(
         self, searches: Iterable[tuple[_Journey, SearchAttempt]]
     ) -> tuple[_Journey, SearchAttempt, WrittenAnswer]:
-        """Write the answer of the most confident channel; fall back to the next where that is a plain no."""
+        """Write the answer of the most confident channel; fall back to the next on NOT_FOUND."""
         surest_first = sorted(searches, key=lambda one: _sureness(one[1]), reverse=True)
         answers: list[tuple[_Journey, SearchAttempt, WrittenAnswer]] = []
         for journey, search in surest_first:
@@ -289,7 +290,7 @@ class Answering:
         return answers[0]
 
     async def _write(self, search: SearchAttempt, journey: _Journey) -> WrittenAnswer:
-        """Write a model's verified sentences, passages, the figure that is asked for, or a plain no."""
+        """Write a model's verified sentences, quoted passages, the requested figure, or NOT_FOUND."""
         retrieval, written = search.retrieval, WrittenAnswer(AnswerState.NOT_FOUND)
         if search.quotes and search.verdict:
             task = WritingTask(
@@ -316,19 +317,19 @@ class Answering:
     async def _with_gaps(
         written: WrittenAnswer, compared: Sequence[UUID], journey: _Journey
     ) -> WrittenAnswer:
-        """Return the same, and which of the compared documents it says nothing of."""
+        """Append which of the compared documents the answer says nothing about."""
         words, documents = reply_words(journey.question.language), await journey.view.documents()
         missing = nothing_in(words, compared, documents, written.cited)
         return replace(written, text="\n".join(filter(None, (written.text, missing))))
 
     async def _is_approved(self, question: Question, written: WrittenAnswer) -> bool:
-        """True if every web page that is cited is still approved."""
+        """True if every cited web page is still approved."""
         sources = [one.passage.publication for one in written.cited]
         pages = {one.file for one in sources if one.web}
         return not pages or self._web is None or await self._web.approves(question.channel, pages)
 
     async def _cite(self, search: SearchAttempt, written: WrittenAnswer, journey: _Journey) -> Answer:
-        """Store and sign the citations of an answer; write out a plain no."""
+        """Store and sign the citations of an answer; write the abstention for NOT_FOUND."""
         question, retrieval = search.question, search.retrieval
         is_search = written.state in {AnswerState.NOT_FOUND, AnswerState.PASSAGES}
         notes = await self._notes.write(question, retrieval) if is_search else ()
@@ -360,7 +361,7 @@ class Answering:
 
 
 async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[object]]) -> list[T]:
-    """What the work makes of each channel's arguments, of which the journey is the last; a few at a time."""
+    """Run ``work`` per channel, at most CHANNELS_AT_ONCE at a time; the last argument is its state."""
     slots = asyncio.Semaphore(CHANNELS_AT_ONCE)
 
     async def do(*arguments: Any) -> T:
@@ -372,14 +373,17 @@ async def _each(work: Callable[..., Awaitable[T]], journeys: Iterable[Sequence[o
 
 
 def _sureness(search: SearchAttempt) -> float:
-    """How sure (0-1) it is that a channel answers; where a figure is asked for, how near its best passage."""
+    """Return the confidence (0-1) that a channel answers.
+
+    It is the verdict's probability; without a verdict (figure requests), the score of the best passage.
+    """
     if search.verdict is not None:
         return search.verdict.probability
     return max((one.score for one in search.retrieval.passages), default=0.0)
 
 
 def _is_preferred(reworded: SearchAttempt, typed: SearchAttempt) -> bool:
-    """True if a rewording or translation is likelier to be answered; a figure is not judged."""
+    """True if a rewritten or translated query is more likely answered; True without verdicts."""
     if reworded.verdict is None or typed.verdict is None:
         return True
     return reworded.verdict.probability > typed.verdict.probability

@@ -1,6 +1,6 @@
-"""Answers the questions of one message one by one, and joins the replies in their order.
+"""Compound questions: answers each question of a message separately and joins the replies in order.
 
-What only asks a detail of the first question ("and who approves it?") stays with it: one search finds both.
+A question about a detail of the first one ("and who approves it?") stays with it: one search finds both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLAUSE = re.compile(
       |(?:is|are|do|does|did|can|could|may|must|should|will)\s+(?:it|they|i|we|you|there|this|the|an?|my|our)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-# They ask in German and in Italian.
+# Question words of German ("was") and Italian ("come") that are plain verbs in English.
 _ENGLISH_VERBS = {"was", "come"}
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
@@ -45,7 +45,10 @@ _ANSWERED = (AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES)
 async def trace_each(
     trace: TraceQuestion, question: Question, listener: AnswerListener | None
 ) -> QuestionRecord:
-    """Trace each question of a message at the same time; ``listener`` is shown the first."""
+    """Answer each question of a message concurrently and join the records.
+
+    ``listener`` receives the first answer only.
+    """
     texts = split_questions(question.text)
     if len(texts) < 2 or question.is_trial:
         return await trace(question, listener)
@@ -56,9 +59,10 @@ async def trace_each(
 
 
 def split_questions(text: str) -> list[str]:
-    """The questions of a message, at most three, each with what is said before it; else the whole message.
+    """Split a message into up to MAX_QUESTIONS questions; return it whole if it is not compound.
 
-    A clause is a question of its own behind "and", where it asks by itself, and a sentence behind "?".
+    A question ends at "?", or before "and" if the clause behind it asks on its own. Text in front of a
+    question stays with it.
     """
     if len(text) > MAX_CHARS or compares(text):
         return [text]
@@ -78,7 +82,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _asks_once(clause: str) -> bool:
-    """True if a clause opens as a question; a further word that asks stands in a clause of its own.
+    """True if a clause opens with a question word and has no second one.
 
     "Who is the person who approves and who signs?" is one question.
     """
@@ -90,9 +94,9 @@ def _asks_once(clause: str) -> bool:
 
 
 def _stands_alone(part: str) -> bool:
-    """True if a later question is understood without the one before it, which names no subject of it.
+    """True if a later question names its own subject, so that it needs no previous question.
 
-    "And who approves it?", "which year?", "and for the Reims F172?" are details of that one.
+    "And who approves it?", "which year?" and "and for the Reims F172?" ask for details of the previous one.
     """
     naming, names = content_words(part), exact_words(part)
     asks = _asks_once(fold(part)) or asks_whether(part)
@@ -102,13 +106,13 @@ def _stands_alone(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _HeadedListener:
-    """Shows the first reply under its question, as the whole message begins."""
+    """Streams the first reply under its question, the way the joined reply begins."""
 
     listener: AnswerListener
     heading: str
 
     def show(self, text: str) -> None:
-        """Show it."""
+        """Forward the text with the heading above it."""
         self.listener.show(f"{self.heading}\n{text}")
 
 
@@ -133,7 +137,7 @@ def _joined(question: Question, texts: Sequence[str], records: Sequence[Question
 
 
 def join_answers(texts: Sequence[str], answers: Sequence[Answer]) -> Answer:
-    """Join the replies to several questions, each under its own, with numbers that run through."""
+    """Join the replies to several questions under headings, with citations numbered throughout."""
     shifted, last = list[Answer](), 0
     for one in answers:
         shifted.append(_shifted(one, last))
@@ -173,7 +177,7 @@ def _shifted(answer: Answer, by: int) -> Answer:
 
 
 def _notes_once(texts: Sequence[str]) -> list[str]:
-    """The replies, of whose last lines those that all have, as notes on the channel, stay in the last one."""
+    """Remove the trailing lines that all replies share (notes on the channel) from all but the last."""
     lines = [text.split("\n") for text in texts]
     shared = 0
     while all(len(one) > shared + 1 and one[-shared - 1] == lines[0][-shared - 1] for one in lines):
@@ -183,7 +187,10 @@ def _notes_once(texts: Sequence[str]) -> list[str]:
 
 
 def _state(states: Sequence[AnswerState]) -> AnswerState:
-    """Grounded where all parts are, partial where one is not; a reply that quotes alone claims nothing."""
+    """Return the joined state.
+
+    GROUNDED if all parts are, PASSAGES if everything answered is only quoted, else PARTIAL.
+    """
     asked = [one for one in states if one is not AnswerState.CHAT]
     answered = [one for one in asked if one in _ANSWERED]
     if not answered:
@@ -204,7 +211,7 @@ def _standalone(texts: Sequence[str], answers: Sequence[Answer]) -> str:
 
 
 def _longest(times: Sequence[Milliseconds]) -> Milliseconds:
-    """Longest of each part: the questions are answered at the same time; the first words are the first's."""
+    """Return the maximum per part, since the questions run concurrently; ``first`` is the first one's."""
     return Milliseconds(
         max(one.retrieve for one in times),
         max(one.answer for one in times),

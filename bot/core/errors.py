@@ -3,52 +3,52 @@
 ::
 
     BotError
-    ├── ModelError               the language model gave nothing that can be used
-    │   ├── ModelUnavailable     down, late, refusing, rate-limited
-    │   └── ModelReplyUnusable   cut off, empty, not what was asked for
-    ├── RerankerError            the reranker is down or late, or gave no scores
-    ├── DeliveryError            the chat platform did not take a message
-    │   ├── DeliveryUnclear      nobody knows whether it did: search before posting again
-    │   ├── ChannelClosed        nothing of ours can be posted in that channel
-    │   │   └── WorkspaceLeft    nor in any other one of its workspace, which removed the app
-    │   └── MembershipsUnknown   it does not say who is in which channel
-    ├── FileUnavailable          an uploaded file cannot be had from its platform, now or later
-    ├── FileBeingRead            an uploaded file is not read yet, so nothing can be asked about it
+    ├── ModelError               the language model returned nothing usable
+    │   ├── ModelUnavailable     endpoint down, timed out, refusing or rate-limited
+    │   └── ModelReplyUnusable   truncated, empty or in the wrong format
+    ├── RerankerError            the reranker is down, timed out or returned no scores
+    ├── DeliveryError            the chat platform did not accept a message
+    │   ├── DeliveryUnclear      outcome unknown: search before posting again
+    │   ├── ChannelClosed        the bot cannot post in that channel
+    │   │   └── WorkspaceLeft    nor anywhere in its workspace, which uninstalled the app
+    │   └── MembershipsUnknown   the platform does not return channel memberships
+    ├── FileUnavailable          an uploaded file cannot be downloaded, now or later
+    ├── FileBeingRead            an uploaded file is not searchable yet
     └── LinkError
-        ├── LinkForged           always the same 404, whatever is wrong with it
-        └── LinkEnded            a good signature that expired, was revoked or lost its document: 410
+        ├── LinkForged           bad signature: always the same 404, whatever is wrong
+        └── LinkEnded            valid signature, but expired, revoked or document gone: 410
 
-People never see these texts: ``replies/`` and ``wording.py`` hold every sentence a person can read.
+These texts are never shown to users: ``replies/`` and ``wording.py`` hold every sentence that is.
 """
 
 from bot.core.models import Prompt
 
 
 class BotError(Exception):
-    """Base of every error this package raises."""
+    """Base class of this package's errors."""
 
 
 class ModelError(BotError):
-    """The language model gave nothing that can be used."""
+    """The language model returned nothing usable."""
 
-    # All that it was sent.
+    # All prompts sent before it failed.
     prompts: tuple[Prompt, ...] = ()
 
 
 class ModelUnavailable(ModelError):
-    """The model's endpoint is down, late, refusing or rate-limited."""
+    """The model's endpoint is down, timed out, refusing or rate-limited."""
 
 
 class ModelReplyUnusable(ModelError):
-    """The model's reply was cut off, empty or not what was asked for."""
+    """The model's reply was truncated, empty or in the wrong format."""
 
 
 class RerankerError(BotError):
-    """The reranker is down, late or refusing, or gave something else than scores."""
+    """The reranker is down, timed out, refusing, or returned something other than scores."""
 
 
 class DeliveryError(BotError):
-    """The chat platform did not take a message; ``retry_after`` are seconds it asked us to wait."""
+    """The chat platform did not accept a message; ``retry_after`` is in seconds, if it sent one."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -56,39 +56,39 @@ class DeliveryError(BotError):
 
 
 class DeliveryUnclear(DeliveryError):
-    """The connection broke before the platform said whether it took the message."""
+    """The connection broke before the platform confirmed the message: it may have been posted."""
 
 
 class ChannelClosed(DeliveryError):
-    """The channel is archived or gone, or the bot is not in it."""
+    """The channel is archived or deleted, or the bot is not a member."""
 
 
 class WorkspaceLeft(ChannelClosed):
-    """The workspace removed the app: nothing that waits for it is tried again."""
+    """The workspace uninstalled the app: nothing pending for it is retried."""
 
 
 class MembershipsUnknown(DeliveryError):
-    """The chat platform does not say who is in which channel: nothing may be shown until it does."""
+    """The platform does not return channel memberships: show nothing until it does."""
 
 
 class FileUnavailable(BotError):
-    """The platform does not give out an uploaded file: it is gone, or we may not have it."""
+    """An uploaded file cannot be downloaded: it was deleted, or access is denied."""
 
 
 class FileBeingRead(BotError):
-    """An uploaded file is not read yet: what stands beside it is asked in a moment."""
+    """An uploaded file is not searchable yet: retry the question beside it shortly."""
 
 
 class LinkError(BotError):
-    """A link that opens nothing."""
+    """A link that cannot be opened."""
 
 
 class LinkForged(LinkError):
-    """The signature is not ours."""
+    """The link's signature is invalid."""
 
 
 class LinkEnded(LinkError):
-    """Our signature, but expired, revoked, or of a document that is gone."""
+    """The link's signature is valid, but it expired, was revoked, or its document is gone."""
 
     def __init__(
         self,
@@ -99,9 +99,10 @@ class LinkEnded(LinkError):
         chat_url: str | None = None,
         answer_url: str | None = None,
     ) -> None:
-        """Of an expired link also its channel and citation, and where the channel and the answer are opened.
+        """Create the error.
 
-        None: nobody can say.
+        An expired link also carries its channel, its citation, and the URLs of chat and answer (None if
+        unknown).
         """
         super().__init__(reason)
         self.channel_id = channel_id

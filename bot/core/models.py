@@ -1,4 +1,4 @@
-"""The values that the stages of a question hand to one another, and those of model calls."""
+"""Value types passed between the stages of a question, and those of model calls."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from storage.models import (
     section_at,
 )
 
-# Whoever uses this machine itself: its console, which strangers cannot reach, or its command line.
+# Asker id of the command line and the local console, which other machines cannot reach.
 LOCAL_ASKER = "local"
 
 
 class Language(StrEnum):
-    """A language that replies are written in, as its ISO 639-1 code."""
+    """A reply language, as its ISO 639-1 code."""
 
     ENGLISH = "en"
     GERMAN = "de"
@@ -40,7 +40,7 @@ class Language(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a model's reply cost, as its endpoint counts tokens."""
+    """Token usage of a model's reply, as its endpoint counts it."""
 
     prompt: int
     completion: int
@@ -48,17 +48,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model was sent, word for word."""
+    """A prompt exactly as a model received it."""
 
     system: str
     user: str
-    # A JSON schema of the reply was sent along.
+    # A JSON schema for the reply was sent along.
     with_schema: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole reply: its ``finish_reason`` was "stop"."""
+    """A complete model reply: its ``finish_reason`` was "stop"."""
 
     text: str
     usage: Usage | None
@@ -66,47 +66,51 @@ class Reply:
 
 @dataclass(slots=True)
 class AuxiliaryCall:
-    """A call to a model that writes no answer, but helps one: it words a question, or judges passages."""
+    """A model call that supports an answer without writing it: rewriting a query, judging passages."""
 
     purpose: str
-    # All that were sent, in order.
+    # In the order they were sent.
     prompts: list[Prompt] = field(default_factory=list)
     usage: Usage | None = None
-    # What came instead of a reply that is of use.
+    # Error class name if there was no usable reply.
     error: str | None = None
 
 
-# Those made for the question at hand: by whatever implements a port, far from where its trace is.
+# Auxiliary calls of the current question. A context variable, because the adapters that make them are far
+# from the question's trace.
 COLLECTED_CALLS: ContextVar[list[AuxiliaryCall]] = ContextVar("auxiliary_calls")
 
 
 @contextmanager
 def auxiliary_call(purpose: str) -> Iterator[AuxiliaryCall]:
-    """Yield a call that is made in here, to be filled in; collected, if anybody does."""
+    """Yield the record of a model call made in this block, for the caller to fill in.
+
+    It is collected if the question's trace is collecting.
+    """
     call = AuxiliaryCall(purpose)
     COLLECTED_CALLS.get([]).append(call)
     try:
         yield call
-    except BaseException as error:  # one that is cut off by its deadline was sent all the same
+    except BaseException as error:  # cancelled by its deadline, the call was sent all the same
         call.error = type(error).__name__
         raise
 
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """Words of a question, and others that say the same in its channel."""
+    """Terms of a question and equivalent terms in its channel."""
 
-    # Terms of the question.
+    # Analyzed terms of the question.
     asked: tuple[str, ...]
-    # Terms that a document may have instead.
+    # Equivalent analyzed terms that a document may contain.
     said: tuple[str, ...]
-    # The same as it was written.
+    # ``said`` as it was written.
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A misspelt word, and a word of the channel's documents that is searched for in its place."""
+    """A misspelt word and the word of the channel's vocabulary that is searched for instead."""
 
     typed: str
     word: str
@@ -114,89 +118,89 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class AppliedFilter:
-    """What a question says, in the words of its reply, of the documents that may answer; how many fit."""
+    """The document filters of a question, worded for the reply, with the number of matches."""
 
     conditions: tuple[str, ...]
-    # Documents that were searched; 0: none fits, and all were searched.
+    # Documents searched; 0 if none matched, so that all were searched.
     kept: int
-    # Of them, those that are undated and fit by the day on which they arrived.
+    # Of these, undated documents that matched by their arrival date.
     by_arrival: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class MemberChannel:
-    """A channel of which a platform said, when a question was asked, that its asker is a member."""
+    """A channel that the asker is a member of, as the platform confirmed when the question came."""
 
     channel: Channel
-    # What the direct chat said before of this channel's documents, newest last.
+    # Earlier turns of the direct chat about this channel's documents, oldest first.
     history: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredFrom:
-    """What a direct chat is shown of the channels that its person is a member of."""
+    """The channels that an answer in a direct chat draws on."""
 
-    # All that something is said of: who has left one of them is not shown it again.
+    # The answer is shown again only to members of all these.
     tenants: tuple[TenantName, ...]
-    # What people call the channel, where it is one.
+    # Display name, if it is a single channel.
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in one channel. The channel comes from a verified envelope, never from the text."""
+    """A question in one channel; the channel comes from a verified envelope, never from the text."""
 
     id: str
     text: str
-    # Whose documents are searched.
+    # The channel whose documents are searched.
     channel: Channel
     asked_at: datetime
-    # Only these may answer; None: every one of the channel.
+    # Filter by document; None: all documents of the channel.
     documents: frozenset[UUID] | None = None
-    # ``documents`` are all but those of kinds that it excludes: what is no document may answer, too.
+    # ``documents`` only leaves out some kinds, so approved web pages may answer as well.
     is_exclusion: bool = False
     filter: AppliedFilter | None = None
-    # Its text with these words, where they were taken out.
+    # The text before filter words were removed from it, if any were.
     unfiltered: str = ""
-    # As its person wrote it: no rewording or correction of ``text`` replaces it. '' where text is that.
+    # The text as typed, before any rewriting or spelling correction; '' if ``text`` is that.
     typed: str = ""
-    # The whole message where it is one of several questions in it: what opens domains of web pages.
+    # The whole message, if it holds several questions: its keywords open domains of web pages.
     message: str = ""
-    # Several documents that it names and asks about: each is searched by itself, in this order.
+    # Several documents that it names and asks about: each is searched separately, in this order.
     compared: tuple[UUID, ...] = ()
-    # What its thread said before, newest last.
+    # Earlier turns of its thread, oldest first.
     history: tuple[Turn, ...] = ()
-    # What else its words are called here.
+    # Synonyms of its words from the channel's glossary.
     synonyms: tuple[Synonym, ...] = ()
-    # A second search after one that found too little: only what a person set narrows it.
+    # Retry of a search that found too little: only filters that a person set still apply.
     is_wide: bool = False
-    # What its reply is written in.
+    # Language of the reply.
     language: Language = Language.ENGLISH
-    # Nobody asked it: it was made up to see whether a document answers.
+    # Synthetic question that tests whether a document answers; nobody asked it.
     is_trial: bool = False
-    # The direct chat in which it was asked, where the documents are a library's or a channel's.
+    # The direct chat it was asked in, if the documents belong to a library or a channel.
     chat: Channel | None = None
-    # The channels that a direct chat asks, where these are its asker's own: each is searched by itself, and
-    # ``channel`` is one of them.
+    # The asker's channels, if a direct chat searches those: each is searched separately, and ``channel`` is
+    # one of them.
     members: tuple[MemberChannel, ...] = ()
-    # Within the channel; None: it stands alone.
+    # Thread id within the channel; None: no thread, no history.
     thread: str | None = None
-    # Who asks, as FOOTNOTE_ADMINS names people, from a verified envelope; '' where that is not known.
+    # Who asks, in the format of FOOTNOTE_ADMINS, from a verified envelope; '' if unknown.
     asker: str = ""
 
     @property
     def asked_in(self) -> Channel:
-        """Whose conversation it belongs to: its memory and its trace are kept there, and go with it."""
+        """The channel of the conversation: stores its memory and trace, and takes them along when deleted."""
         return self.chat or self.channel
 
     @property
     def asked_channels(self) -> tuple[Channel, ...]:
-        """All whose documents are searched."""
+        """All channels searched."""
         return tuple(one.channel for one in self.members) or (self.channel,)
 
     @property
     def origin(self) -> AnsweredFrom:
-        """What an answer of its channel says of where it comes from."""
+        """Source note of an answer from its channel."""
         return AnsweredFrom((self.channel.tenant,), self.channel.name)
 
 
@@ -212,112 +216,111 @@ class Passage:
     heading_path: tuple[str, ...]
     # Final relevance, 0-1.
     score: float
-    # Raw BM25, higher is better; None when the words leg did not find it.
+    # Raw BM25, higher is better; None if the lexical search did not return it.
     bm25: float | None
-    # Cosine; None when the vector leg did not find it.
+    # Cosine similarity; None if the vector search did not return it.
     vector: float | None
-    # The analyzer's, of title, headings and text.
+    # Analyzed terms of title, headings and text.
     terms: Container[str] = frozenset()
-    # What its score is made of, each part 0-1 and by its name, before weights.
+    # Components of the score by name, each 0-1, before weighting.
     parts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedQuestion:
-    """A question's text with what the search knows of it in its channel."""
+    """A question's text with its terms, IDF weights and embedding in its channel."""
 
     text: str
-    # The analyzer's terms, repeated as they occur.
+    # Analyzed terms, with repetitions.
     terms: tuple[str, ...]
-    # How rare each term that weighs something is in the channel: 0 for one that every chunk holds.
+    # IDF within the channel per term that has weight; 0 for a term in every chunk.
     idf: Mapping[str, float]
-    # L2-normalised embedding; None when the channel was searched by words alone.
+    # L2-normalised embedding; None if the channel was searched lexically only.
     vector: Sequence[float] | None
-    # What else its words are called here.
+    # Synonyms of its words from the channel's glossary.
     synonyms: tuple[Synonym, ...] = ()
-    # The same question in a model's words, each searched for beside it.
+    # Paraphrases by a model, each searched for as well (multi-query).
     wordings: tuple[AnalyzedQuestion, ...] = ()
-    # What was misspelt; ``text`` has the first word of each.
+    # Spelling corrections; ``text`` contains the best one for each word.
     corrections: tuple[Correction, ...] = ()
-    # As its person wrote it: what a model is asked, beside what was searched for. '' where text is that.
+    # The text as typed, which models are asked instead of ``text``; '' if they are the same.
     typed: str = ""
-    # Its content words, as typed, that stand in no document of the channel.
+    # Content words, as typed, that occur in no document of the channel.
     unknown: tuple[str, ...] = ()
-    # What its reply is written in.
+    # Language of the reply.
     language: Language = Language.ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFigure:
-    """A figure that a search came upon."""
+    """A retrieved figure, scored like a passage."""
 
     publication: LivePublication
-    # Counted from 0 among the figures of its reading.
+    # Index among the figures of its reading, from 0.
     number: int
     bm25: float | None
-    # Scores as of a passage.
     vector: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenFigure:
-    """A figure that an answer shows."""
+    """A figure selected for an answer."""
 
     publication: LivePublication
     figure: Figure
-    # Counted from 0 among the figures of its reading.
+    # Index among the figures of its reading, from 0.
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A passage that was found and is no candidate."""
+    """A retrieved passage that did not become a candidate."""
 
     passage: Passage
-    # The candidate that says the same; None: it ranked too low.
+    # The candidate that it duplicates; None: its rank was too low.
     repeats: Passage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedWeb:
-    """A domain of approved web pages that a question opened."""
+    """A domain of approved web pages that keywords in the question opened."""
 
     domain: str
-    # Those that the question holds.
+    # The keywords found in the question.
     keywords: tuple[str, ...]
-    # The approved pages that were searched.
+    # Approved pages that were searched.
     pages: tuple[str, ...] = ()
-    # Those of which no text was there yet.
+    # Approved pages whose text was not available yet.
     missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a retriever found."""
+    """The result of a retriever."""
 
     question: AnalyzedQuestion
-    # Candidates in final order, at least 20 when there are that many.
+    # Candidates in final order, at least 20 if there are that many.
     passages: tuple[Passage, ...]
-    # Those found beside them, the best first.
+    # Figures retrieved along with them, best first.
     figures: tuple[FoundFigure, ...] = ()
     rejected: tuple[Rejected, ...] = ()
-    # Hits that fell, because their publication was not live after the search.
+    # Hits dropped because their publication was no longer live after the search.
     not_live: int = 0
-    # Tokens of what was embedded for it.
+    # Tokens embedded for this search.
     embedded: int = 0
-    # Domains of web pages that it was looked for in, too.
+    # Domains of web pages that were searched as well.
     web: tuple[OpenedWeb, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A passage the answerer reads, with the number it goes by in this question."""
+    """A passage to answer from, with its number in this question."""
 
     number: int
     passage: Passage
-    # (offset, page) wherever a page begins in the passage's text; the first offset is 0.
+    # (offset, page) of each page start in the passage's text; the first offset is 0.
     page_starts: tuple[tuple[int, int], ...]
-    # The text's offset -> box map: for citations only, never part of a prompt.
+    # Bounding boxes by text offset: for citations only, never part of a prompt.
     words: Sequence[PlacedWord] = ()
     # (offset, headings) of each section, as in a chunk.
     sections: Sections = ()
@@ -327,61 +330,61 @@ class Evidence:
             object.__setattr__(self, "sections", ((0, self.passage.heading_path),))
 
     def section_at(self, offset: int) -> tuple[str, ...]:
-        """Return the headings above an offset of the passage's text."""
+        """Return the heading path at an offset of the passage's text."""
         return section_at(self.sections, offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words that an answerer says stand in one passage; believed only when they are located."""
+    """Words that an answerer claims to quote from a passage; trusted only once located."""
 
-    # The number of the passage the answerer named: a hint, never the truth.
+    # The passage number that the answerer gave: a hint, not to be trusted.
     passage: int
     text: str
-    # Offset in that passage's text, from an answerer that copied the words itself.
+    # Offset in that passage's text, if the answerer copied the words itself.
     start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence of a draft with the quotes that carry it."""
+    """One sentence of a draft with its supporting quotes."""
 
     text: str
     quotes: tuple[Quote, ...]
-    # Of a verbatim draft: its text tells where its quotes stand, and is shown in their place.
+    # In a verbatim draft: its text says where the quotes are, and is shown instead of them.
     is_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an answerer wrote before anybody checked it. No claims: it found no answer."""
+    """An answerer's unverified answer; no claims: it found none."""
 
     claims: tuple[Claim, ...]
     # The claims are quotes from the documents, not sentences about them.
     verbatim: bool = False
-    # False where its model says that the evidence does not answer the question.
+    # False if the model says that the evidence does not answer the question.
     is_sufficient: bool = True
-    # What of the question has no answer in the evidence, as its model says; '' where all of it has.
+    # The part of the question that the evidence does not answer, in the model's words; '' if none.
     missing: str = ""
-    # None: no model wrote it, or its endpoint does not say.
+    # None: no model wrote it, or its endpoint reports no usage.
     usage: Usage | None = None
-    # All that a model was sent for it.
+    # All prompts sent for it.
     prompts: tuple[Prompt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedPart:
-    """A sentence, item or row that a quote stands in, as the judge of meaning reads it."""
+    """The sentence, list item or table row of a quote, as the entailment judge reads it."""
 
-    # Its document's title and file, and the two innermost headings above it.
+    # Document title, file name and the two innermost headings.
     names: tuple[str, ...]
-    # With the lead of its list or the header of its table.
+    # Includes the lead-in of its list or the header of its table.
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedSentence:
-    """A model's sentence, and the places that it rests on."""
+    """A model's sentence with its supporting sources."""
 
     text: str
     sources: tuple[QuotedPart, ...]
@@ -389,26 +392,26 @@ class QuotedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Verdict on the sentences of one answer."""
+    """The entailment verdict on the sentences of one answer."""
 
-    # For each sentence: True if its sources bear it out entirely.
+    # Per sentence: True if its sources fully support it.
     is_borne_out: Sequence[bool]
-    # What of the question the sentences that are borne out leave unanswered; '' where nothing.
+    # The part of the question that the supported sentences do not answer; '' if none.
     missing: str = ""
 
 
 class AnswerState(StrEnum):
-    """How an answer ended."""
+    """The outcome of a question."""
 
-    # A model answered, and all that it wrote is verified.
+    # Written by a model, every sentence verified.
     GROUNDED = "grounded"
-    # The same, but something was dropped or is missing, and the text says so.
+    # Like GROUNDED, but a part was dropped or is missing, and the text says so.
     PARTIAL = "partial"
-    # A search without a model: the citations are what it shows, and nothing claims that they answer.
+    # Search results without a model: citations only, with no claim that they answer.
     PASSAGES = "passages"
-    # A plain no: it cites nothing.
+    # Abstention, without citations.
     NOT_FOUND = "not_found"
-    # Help, greetings: no documents involved.
+    # Help or small talk, without documents.
     CHAT = "chat"
     # An engine or model failed and no fallback could answer.
     FAILED = "failed"
@@ -416,37 +419,37 @@ class AnswerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage as shown."""
+    """A citation as shown."""
 
     number: int
     title: str
     file: str
-    # Where most of the quote lies; 0: it is a web page, which has none.
+    # The page with most of the quote; 0 for a web page.
     page: int
     quote: str
-    # The quote's rectangles on ``page``; empty when nothing could be located.
+    # Bounding boxes of the quote on ``page``; empty if it could not be located.
     boxes: tuple[Box, ...]
     url: str
-    # The version that holds it; no two documents share one, though their paths may be equal.
+    # The cited version; unique per document, whereas two documents may have equal paths.
     version_id: int = 0
-    # What the document is called in its channel, where no other one is called so; with its version.
+    # The document's name, unique in its channel, with its version.
     name: str = ""
-    # The headings that the quote stands under, from the top.
+    # Heading path of the quote, outermost first.
     section: tuple[str, ...] = ()
-    # What the document says of itself beside its name: SOP id, department, day.
+    # Metadata shown beside the name: SOP id, department, date.
     details: tuple[str, ...] = ()
-    # The page's text was read from its picture, and may be wrong in a letter or a digit.
+    # The page's text comes from OCR and may have wrong letters or digits.
     is_ocr: bool = False
-    # Of an approved web page, whose address is ``file``; '' of a PDF.
+    # Host of an approved web page, whose URL is ``file``; '' for a PDF.
     host: str = ""
-    # When a web page was fetched, in ISO 8601 and UTC.
+    # When a web page was fetched, ISO 8601 in UTC.
     fetched: str = ""
-    # By which it is kept, and openings of its link are counted; 0 of a web page.
+    # Row id in ``citation``, by which openings of its link are counted; 0 for web pages.
     citation_id: int = 0
 
     @property
     def kind(self) -> str:
-        """``web`` or ``pdf``, as other programs are told."""
+        """``web`` or ``pdf``, as in JSON output."""
         return "web" if self.host else "pdf"
 
 
@@ -456,33 +459,33 @@ class AnswerFigure:
 
     file: str
     page: int
-    # The document's own words for it, else what a model says of it; '' where neither is known.
+    # The document's caption, else a model's description; '' if there is neither.
     caption: str
     box: Box
-    # Opens its page with the figure marked.
+    # Opens its page with the figure highlighted.
     url: str
     # URL of its picture.
     image: str
-    # The [n] of the sentence that speaks of it; 0: there is none.
+    # The [n] of the sentence about it; 0 if there is none.
     number: int = 0
-    # It is the picture of a table.
+    # The picture shows a table.
     is_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NearestPage:
-    """The page that came nearest when nothing answered the question."""
+    """The closest page if nothing answered the question."""
 
     file: str
     page: int
     url: str
-    # Of its document, as sources call it in its channel.
+    # The document's name, as in citations.
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A file of the channel that could not be read, and why."""
+    """A file of the channel that could not be read, with the reason."""
 
     file: str
     reason: str
@@ -490,31 +493,31 @@ class UnreadFile:
 
 @dataclass(frozen=True, slots=True)
 class Milliseconds:
-    """How long the parts of an answer took."""
+    """Timings of the parts of an answer."""
 
     retrieve: int = 0
     answer: int = 0
     total: int = 0
-    # Until the first words were shown: as the total, where nothing was shown before all of it.
+    # Until the first words were shown; equals ``total`` if nothing was streamed.
     first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """When a stage of answering was gone through."""
+    """Start and duration of one run of a pipeline stage."""
 
     name: str
-    # By ``time.perf_counter``.
+    # Value of ``time.perf_counter()``.
     began: float
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person gets, whatever the platform."""
+    """The reply to a question, independent of the platform."""
 
     state: AnswerState
-    # With [n] marks; never a link, mention or image.
+    # Has [n] markers; never a link, mention or image.
     text: str
     citations: tuple[Citation, ...] = ()
     figures: tuple[AnswerFigure, ...] = ()
@@ -522,63 +525,63 @@ class Answer:
     nearest: NearestPage | None = None
     unread: tuple[UnreadFile, ...] = ()
     milliseconds: Milliseconds = field(default_factory=Milliseconds)
-    # What was searched for, when it is not what was typed.
+    # The query that was searched for, if it differs from what was typed.
     standalone: str = ""
-    # Words that were taken for misspelt, and what was searched for in their place.
+    # Spelling corrections made before the search.
     corrections: tuple[Correction, ...] = ()
-    # Words of the question that stand in no document of the channel.
+    # Words of the question that occur in no document of the channel.
     unknown: tuple[str, ...] = ()
     filter: AppliedFilter | None = None
-    # What is said beside the documents' own words.
+    # Language of everything but the quotes.
     language: Language = Language.ENGLISH
-    # A model worded some of it; else all that answers is quoted word for word.
+    # True if a model worded any of it; otherwise every answering sentence is verbatim.
     is_generated: bool = False
-    # The channels that it shows something of, where it is not asked in one of them.
+    # The channels it draws on, if it was not asked in one of them.
     answered_from: AnsweredFrom | None = None
-    # Whom it names to ask, as FOOTNOTE_ADMINS names people.
+    # People to ask instead, in the format of FOOTNOTE_ADMINS.
     people: tuple[str, ...] = ()
-    # Lines of its text that name the places of the passages below them.
+    # Lines of its text that name the source of the passages below them.
     headings: tuple[str, ...] = ()
 
     @property
     def channel_name(self) -> str:
-        """What people call the channel that it comes from; '' where that goes without saying."""
+        """Display name of the channel that answered; '' if that is self-evident."""
         return self.answered_from.name if self.answered_from else ""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """What a posted answer says of a cited document that was replaced or withdrawn since."""
+    """A notice on a posted answer that a cited document was replaced or withdrawn."""
 
     line: str
-    # Opens the same passage in the newer version; None: there is none.
+    # Opens the same passage in the newer version; None if there is none.
     page: CitedPage | None
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedQuote:
-    """A quote found in the text of a passage."""
+    """A quote located in the text of a passage."""
 
     passage: Passage
     start: int
     end: int
     page: int
-    # The passage's own words, as they stand there; a dotted gap between an item's lead and the item.
+    # Verbatim text of the passage; an ellipsis separates a list's lead-in from the item.
     quote: str
     boxes: tuple[Box, ...]
-    # The headings above its end: what comes before may only introduce it.
+    # Heading path at its end, as text before that may only introduce it.
     section: tuple[str, ...]
-    # Parts of a quote that runs over a page's end, one for each page, the main one first.
+    # Parts of a quote that crosses a page break, one per page, the main one first.
     parts: tuple[LocatedQuote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CitedPage:
-    """One source button: all citations of an answer that stand on one page of one document."""
+    """A source button: all citations of an answer on one page of one document."""
 
     numbers: tuple[int, ...]
     # ``p. N · name · section``, without the numbers.
     label: str
-    # ``Page N of file.pdf``, where a button cannot be shown.
+    # ``Page N of file.pdf``, for clients without buttons.
     fallback: str
     url: str

@@ -1,4 +1,4 @@
-"""The borders of the core: chat platforms, language models and searches, each of more than one kind."""
+"""Ports of the core: interfaces that chat platforms, language models and retrievers implement."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from bot.core.models import (
 from storage.chat_models import InboxItem, RecentQuestion, WithdrawnItem
 from storage.models import Channel, ChannelKey, PageImage, Platform, TenantName
 
-# After so long a platform that has had no answer yet is asked to send again: Slack gives up after three.
+# After this time without a stored event, ask the platform to redeliver: Slack times out after 3 s.
 ACK_SECONDS = 2.5
 
-# Makes sure that a question is still ours for a while; else it raises ``storage.errors.LeaseLost``.
+# Renews the lease on a question; raises ``storage.errors.LeaseLost`` if another worker has it.
 Hold = Callable[[], Awaitable[None]]
 
-# Keeps for good what names our message in a chat, in place of what was kept of it before.
-#
-# It raises ``storage.errors.LeaseLost`` where the question is not ours any more.
+# Stores the reference of our chat message durably, replacing the previous one.
+# It raises ``storage.errors.LeaseLost`` if another worker has the question.
 Keep = Callable[[dict[str, Any]], Awaitable[None]]
 
 # Called with each sentence of a draft as soon as it and its quotes are complete.
@@ -43,90 +42,89 @@ OnClaim = Callable[[Claim], None]
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A verified platform event that asks something."""
+    """A verified platform event that contains a question."""
 
     # From the verified envelope only.
     key: ChannelKey
     channel_name: str | None
-    # The platform's event id with its installation: the same event may be delivered again.
+    # The platform's event id with its installation, to deduplicate redelivered events.
     event_key: str
-    # The message with its installation and conversation: it may arrive as several events.
+    # Message id with installation and conversation, as one message may arrive in several events.
     message_key: str
-    # Within the channel; '' where all that is said there is one running conversation.
+    # Thread id within the channel; '' if the whole chat is one conversation.
     thread: str
-    # Without the bot's mention.
+    # Without the bot mention.
     text: str
-    # Where to reply, as the platform's own messenger wants it; stored as JSON.
+    # Reply address in the format of the platform's messenger; stored as JSON.
     address: dict[str, Any]
-    # Whether it is a chat between one person of the installation and the bot; None: the envelope does not
-    # say, and what an earlier one said holds.
+    # True for a one-to-one chat with the bot; None: the envelope does not say, and an earlier value holds.
     is_direct: bool | None = None
-    # Nobody mentioned us: it asks us only in a thread in which we answer already.
+    # The bot is not mentioned: it counts as a question only in a thread the bot already takes part in.
     is_unaddressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementEntry:
-    """One file or folder of an announcement."""
+    """A file or folder in an announcement."""
 
     headline: str
     # What could not be read and why, or what to do.
     notes: tuple[str, ...] = ()
-    # Questions that were tried and that this file answers.
+    # Tested questions that this file answers.
     questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one message says."""
+    """The content of an unsolicited message."""
 
-    # Names the message, so that it can be found again.
+    # Identifies the message, so that an earlier post of it can be found.
     id: str
     lead: str
     entries: tuple[AnnouncementEntry, ...]
-    # How many files there are beside the named ones.
+    # Counts of the files that are not listed.
     more: tuple[str, ...] = ()
-    # Buttons that open the files' first pages.
+    # Buttons that open the first pages of the files.
     sources: tuple[CitedPage, ...] = ()
-    # Tried questions of the channel that a button each asks, where the platform can.
+    # Tested questions of the channel, each shown as a button if the platform supports it.
     questions: tuple[str, ...] = ()
 
 
-# Commits a message of a chat platform for good; False when it was known already, or asks others.
+# Stores a platform message durably; False if it is a duplicate or not addressed to the bot.
 Receive = Callable[[IncomingMessage], Awaitable[bool]]
 
-# Keeps what people call a channel.
+# Stores a channel's display name.
 NameChannel = Callable[[ChannelKey, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelOverview:
-    """What is shown of a channel to somebody who is in it."""
+    """Overview of a channel for one of its members."""
 
     tenant: TenantName
     name: str
-    # All of them with what they say of themselves, a line each, and those that cannot be read.
+    # All documents with their metadata, one per line, then the unreadable ones.
     documents: str
-    # The new and changed ones, a line each; '' where there are none.
+    # New and changed documents, one per line; '' if there are none.
     news: str
-    # Tried questions.
+    # Tested questions.
     questions: tuple[str, ...]
 
 
-# Reads channels that may be shown; those without documents are left out.
+# Reads the overviews of channels that may be shown; channels without documents are left out.
 ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOverview]]]
 
 
-# Reads tried questions of what the direct chats of a platform's installation are asked about.
+# Reads tested questions about what the direct chats of a platform's installation search.
 ReadQuestions = Callable[[Platform, str], Awaitable[Sequence[str]]]
 
-# Reads what a person asked of channels that may be shown, newest first: at most so many.
+# Reads a person's latest questions about channels that may be shown, newest first, up to a limit.
 ReadRecent = Callable[[str, Collection[TenantName], int], Awaitable[Sequence[RecentQuestion]]]
 
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer that is kept, and where its question was asked."""
+    """A stored answer with the reply address of its question."""
 
     address: dict[str, Any]
     answer: Answer
@@ -134,70 +132,70 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LinkPreview:
-    """What a link of ours opens."""
+    """Preview of a link to a source."""
 
-    # Of the channel that it belongs to: nobody else is shown this.
+    # The link's channel: the preview is shown to nobody outside it.
     tenant: TenantName
-    # Page and document, as on a source's button.
+    # Page and document, as on a source button.
     label: str
-    # The passage that is marked; '' where nothing is.
+    # The highlighted passage; '' if there is none.
     quote: str
 
 
-# Reads a URL; None when it is no link of ours that holds right now.
+# Resolves a URL; None if it is not one of our links or is no longer valid.
 PreviewLink = Callable[[str], Awaitable[LinkPreview | None]]
 
 
 class SetShared(Protocol):
-    """Keeps whether a private answer was shown to its channel."""
+    """Stores whether a private answer was shared with its channel."""
 
     async def __call__(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
-        """False when that is known already, or nothing is known of the question."""
+        """Return False if nothing changed, or the question is unknown."""
 
 
-# The sources of the answer to a question (channel, question) with new links, for who may have them.
-#
+# Returns the sources of the answer to a question (channel id, question id) with fresh links, for a caller who
+# has checked that they may be shown.
 # It raises ``storage.errors.InfrastructureError``.
 RenewLinks = Callable[[int, str, Language], Awaitable[Answer]]
-# Keeps that a channel is gone, or that we are no more in it.
+# Records that a channel was deleted, or that the bot was removed from it.
 LeaveChannel = Callable[[ChannelKey], Awaitable[None]]
-# Keeps that a channel is called otherwise by its platform from now on.
+# Records that a channel has a new id on its platform.
 MoveChannel = Callable[[ChannelKey, ChannelKey], Awaitable[None]]
-# (a channel's tenant name, one that it has got since), the newest last; raises ``DatabaseUnavailable``.
+# Reads (old tenant, new tenant) of moved channels, newest last; raises ``DatabaseUnavailable``.
 ReadMoves = Callable[[], Awaitable[Sequence[tuple[TenantName, TenantName]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """Somebody wants no answer any more to what is in work in a thread."""
+    """A request to cancel the questions in progress in a thread."""
 
     key: ChannelKey
     thread: str
-    # Of the message that the thread would hang on, where what is said runs on in the chat itself.
+    # Key of the thread's first message, for chats that are one running conversation.
     message_key: str
-    # Whether the question of an address was asked before.
+    # True if the question of a reply address is older than the request.
     covers: Callable[[dict[str, Any]], bool]
 
 
-# Keeps that a message is that of a certain question; False when it is another one's.
+# Assigns a chat message to a question; False if another question has it.
 TakeMessage = Callable[[dict[str, Any]], Awaitable[bool]]
-# Keeps that questions are not to be answered; False when none is in work.
+# Cancels questions in progress; False if there are none.
 StopQuestions = Callable[[StopRequest], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatIntake:
-    """What Slack hands to us: what it is given is kept for good before a call returns."""
+    """What Slack events call; each callable has stored its data durably when it returns."""
 
     receive: Receive
-    # A known question was asked in other words: it is answered anew. False: it is unknown, or the same.
+    # A known question was edited: it is answered again. False: unknown, or not changed.
     edit: Receive
-    # A message was deleted: if it asked us, its words and its answer are erased.
+    # A message was deleted: if it was a question, it is erased together with its answer.
     withdraw: Callable[[Platform, str], Awaitable[WithdrawnItem | None]]
-    # The answer to the question of a message key, as long as it is kept.
+    # The answer to the question with a message key, while it is retained.
     given: Callable[[Platform, str], Awaitable[GivenAnswer | None]]
     set_shared: SetShared
-    # We joined a channel.
+    # The bot was added to a channel.
     join: Callable[[ChannelKey], Awaitable[None]]
     leave: LeaveChannel
     name_channel: NameChannel
@@ -209,61 +207,60 @@ class ChatIntake:
     move: MoveChannel
     moves: ReadMoves
     stop: StopQuestions
-    # A stream is that of the question of a message key; False: of another one.
+    # Assigns a stream to the question with a message key; False if another question has it.
     take: Callable[[Platform, str, dict[str, Any]], Awaitable[bool]]
 
 
 class JoinAt(Protocol):
-    """Keeps that we joined a channel of a platform on which more than its key reaches it."""
+    """Records that the bot was added to a channel that cannot be reached by its key alone."""
 
     async def __call__(
         self, key: ChannelKey, name: str | None, *, is_direct: bool | None, address: dict[str, Any]
     ) -> None:
-        """Keep it; ``address`` is as of a message, and ``name`` and ``is_direct`` are, too."""
+        """Record it; the arguments have the meaning of those of ``IncomingMessage``."""
 
 
-# Draws what a figure's ``image`` link opens.
-#
-# It raises ``LinkError`` where that opens nothing any more, ``storage.errors.DocumentError`` where the page
-# cannot be drawn, and ``storage.errors.InfrastructureError`` or OSError where nobody can draw it just now.
+# Renders the picture of a figure's ``image`` link.
+# It raises ``LinkError`` if the link has ended, ``storage.errors.DocumentError`` if the page cannot be
+# rendered, and ``storage.errors.InfrastructureError`` or OSError if rendering is temporarily unavailable.
 DrawFigure = Callable[[AnswerFigure], Awaitable[PageImage]]
 
 
 class Announcer(Protocol):
-    """One platform's way to speak first; ``place`` is what that platform made of a channel."""
+    """Posts unsolicited messages on one platform; ``place`` is an address in that platform's format."""
 
     def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Where in a channel it would speak; None while that is not known.
+        """Return the address to post at in a channel; None while it is unknown.
 
         Args:
             channel: the channel.
-            address: where the channel's newest question came from, if there ever was one.
+            address: reply address of the channel's latest question, if there was one.
         """
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post one message that nobody asked for; below the message whose address a place has as ``below``.
+        """Post an unsolicited message; in the thread of ``place["below"]``, if that is set.
 
         Raises:
-            bot.core.errors.ChannelClosed: never in this channel.
-            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+            bot.core.errors.ChannelClosed: the bot can never post in this channel.
+            bot.core.errors.DeliveryError: the platform refused or did not respond.
         """
 
     async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
-        """True if the announcement of this id was posted there; None from a platform that cannot search.
+        """True if the announcement with this id was posted; None if the platform cannot search.
 
         Raises:
-            bot.core.errors.DeliveryError: the platform did not let us search.
+            bot.core.errors.DeliveryError: the platform refused the search.
         """
 
 
 class Expiring(Protocol):
-    """Keeps things for a while only."""
+    """A store with a retention period."""
 
     async def delete_expired(self) -> int:
-        """Erase some of what has been kept long enough; returns how much that was.
+        """Delete a batch of expired entries and return its size.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nothing can be erased just now.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
 
 
@@ -278,55 +275,55 @@ class Generator(Protocol):
         stands: Sequence[str] = (),
         on_claim: OnClaim | None = None,
     ) -> Draft:
-        """Answer from numbered ``evidence`` alone.
+        """Draft an answer from the numbered ``evidence`` alone.
 
         Args:
-            question: what is asked.
-            evidence: what may be quoted.
-            stands: proven sentences of an earlier draft; only what they do not say is wanted.
-            on_claim: called with each complete sentence; those before an error belong to no draft.
+            question: the analyzed question.
+            evidence: the passages that may be quoted.
+            stands: verified sentences of an earlier draft; only what they leave out is wanted.
+            on_claim: called with each complete sentence; after an error, its sentences belong to no draft.
 
         Raises:
-            bot.core.errors.ModelError: the model failed, was cut off or wrote nothing usable.
+            bot.core.errors.ModelError: the model failed, or its reply was truncated or unusable.
         """
 
     async def write(self, instructions: str, request: str, *, seconds: float, tokens: int) -> Reply:
-        """Return a short text, whole.
+        """Return a short text that is complete.
 
         Raises:
-            bot.core.errors.ModelError: it failed, was late or was cut off.
+            bot.core.errors.ModelError: the model failed or timed out, or its reply was truncated.
         """
 
 
 class SentenceJudge(Protocol):
-    """Judges whether sentences mean what their sources say."""
+    """Judges whether sentences are entailed by their sources."""
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
-        """Judge all sentences of an answer at once, from the question and their sources alone.
+        """Judge all sentences of an answer in one call, from the question and their sources alone.
 
         Raises:
-            bot.core.errors.ModelError: there is no verdict on each of them.
+            bot.core.errors.ModelError: the verdict does not cover every sentence.
         """
 
 
 class AnswerListener(Protocol):
-    """Shows a person who waits how far their answer has come."""
+    """Receives the beginning of an answer while the rest is written."""
 
     def show(self, text: str) -> None:
-        """The sentences that are proven so far, with their [n]; the answer's text will begin with them.
+        """Show the sentences verified up to now, with their [n]; the final text begins with them.
 
-        Returns at once, whatever becomes of it.
+        Returns immediately, and never fails the answer.
         """
 
 
 class Retriever(Protocol):
-    """Finds passages in one channel."""
+    """Retrieves passages from one channel."""
 
     async def retrieve(self, question: Question) -> Retrieval:
         """Return the best candidates of the question's channel, best first.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down or late.
+            storage.errors.InfrastructureError: an engine is down or timed out.
         """
 
 
@@ -334,101 +331,100 @@ class QuestionAnswering(Protocol):
     """Answers questions."""
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Return the answer a person gets; faults of engines and models end in one that says so."""
+        """Return the answer; failing engines and models yield one that says so."""
 
 
 class NoteWriter(Protocol):
-    """Writes notes to threads that follow a page; a note names subscription, version and page."""
+    """Writes change notes to threads that follow a page; a note holds subscription, version and page."""
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """Return the channel of the page's document; None: there is nothing to tell.
+        """Return the channel of the page's document; None if there is nothing to report.
 
         Raises:
-            storage.errors.InfrastructureError: nobody knows just now.
+            storage.errors.InfrastructureError: the database is unavailable.
         """
 
     async def write(self, note: Mapping[str, int]) -> Answer:
-        """What the thread is told.
+        """Return the note for the thread.
 
         Raises:
-            storage.errors.InfrastructureError: what was read is not there just now.
+            storage.errors.InfrastructureError: the document's reading is temporarily unavailable.
         """
 
 
-# Takes the file of a message, once; None: it is read, and the words beside it can be asked.
-#
+# Takes in the file of a message, once; None: it is searchable, so that the text beside it can be answered.
 # It raises ``FileBeingRead`` until then.
 TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
 
 
 class Messenger(Protocol):
-    """One platform's way to reply; ``address`` and ``message`` are what that platform stored."""
+    """Replies on one platform; ``address`` and ``message`` are stored in that platform's format."""
 
     async def place(
         self, address: dict[str, Any], language: Language, *, queued: str = "", asked: str = ""
     ) -> dict[str, Any]:
-        """Post a placeholder where the question was asked and return what names it.
+        """Post a placeholder as a reply to the question and return its message reference.
 
-        A rate limit is not waited for: whoever waits here holds others up.
+        Does not wait for a rate limit, as that would delay other questions.
 
         Args:
-            address: where that is.
-            language: what it says is in.
-            queued: the sentence of a question that others are answered before; '': it is searched for now.
-            asked: its words, where a platform names a conversation after its first question.
+            address: reply address of the question.
+            language: language of the placeholder.
+            queued: sentence for a question that waits for others; '': the search begins now.
+            asked: text of the question, for platforms that title a conversation after its first one.
 
         Raises:
-            bot.core.errors.DeliveryUnclear: nobody knows whether it was posted.
-            bot.core.errors.DeliveryError: it was not.
+            bot.core.errors.DeliveryUnclear: it may or may not have been posted.
+            bot.core.errors.DeliveryError: it was not posted.
         """
 
     async def find_placeholder(
         self, address: dict[str, Any], others: Sequence[dict[str, Any]] = ()
     ) -> dict[str, Any] | None:
-        """What names the placeholder that an earlier ``place`` may have posted for this very question.
+        """Return the reference of the placeholder that an earlier ``place`` may have posted.
 
-        Asked when nobody knows whether it did. A platform that cannot search returns None: there a
-        second placeholder may appear. ``others``: what names messages of other questions of the thread.
+        Called when the outcome of that post is unknown. A platform that cannot search returns None; there a
+        second placeholder may appear. ``others``: message references of the thread's other questions.
 
         Raises:
-            bot.core.errors.DeliveryError: the platform did not let us search.
+            bot.core.errors.DeliveryError: the platform refused the search.
         """
 
     async def show(self, address: dict[str, Any], message: dict[str, Any], text: str) -> None:
-        """Write the first sentences of an answer over the placeholder, and that more is to come.
+        """Overwrite the placeholder with the first sentences of an answer, marked as incomplete.
 
-        Tried once: it is a decoration.
+        Best effort: tried once.
 
         Raises:
-            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+            bot.core.errors.DeliveryError: the platform refused or did not respond.
         """
 
     async def deliver(
         self, address: dict[str, Any], message: dict[str, Any], answer: Answer, keep: Keep
     ) -> None:
-        """Replace the placeholder with the answer; repeating it changes nothing a person sees.
+        """Replace the placeholder with the answer; idempotent, as far as people see.
 
-        Whatever is posted beside the placeholder is handed to ``keep`` before and after, so that no later
-        try posts it again.
+        The references of any further messages are passed to ``keep`` before and after they are posted, so
+        that a retry does not post them again.
 
         Raises:
-            storage.errors.LeaseLost: as ``keep``.
-            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+            storage.errors.LeaseLost: from ``keep``.
+            bot.core.errors.DeliveryError: the platform refused or did not respond.
         """
 
     async def illustrate(
         self, address: dict[str, Any], message: dict[str, Any], answer: Answer, hold: Hold
     ) -> None:
-        """Add its figures to an answer that is delivered, where the platform wants their pictures from us.
+        """Add the figures to a delivered answer, on platforms that want the pictures uploaded.
 
-        What fails costs a picture and nothing else. Repeating it changes nothing a person sees.
+        Best effort: a failure only costs a picture. Idempotent, as far as people see.
 
         Raises:
-            storage.errors.LeaseLost: as ``hold``, which is asked before anything is shown.
+            storage.errors.LeaseLost: from ``hold``, which is called before anything is shown.
         """
 
     async def retract(self, address: dict[str, Any], message: dict[str, Any], answer: Answer) -> None:
-        """Write over a delivered answer that it was erased; its pictures and its card go, too.
+        """Overwrite an erased answer with a notice; also delete its pictures and its card.
 
         Raises: as ``revise``.
         """
@@ -440,9 +436,9 @@ class Messenger(Protocol):
         answer: Answer,
         changes: Sequence[SourceChange],
     ) -> None:
-        """Write over a delivered answer what became of its sources; no new message appears.
+        """Overwrite a delivered answer with what changed in its sources; posts no new message.
 
         Raises:
             bot.core.errors.ChannelClosed: this message can never be updated again.
-            bot.core.errors.DeliveryError: the platform refused, or did not answer.
+            bot.core.errors.DeliveryError: the platform refused or did not respond.
         """

@@ -1,6 +1,6 @@
-"""How well a channel is answered, week by week, in figures made of the records of its questions.
+"""Weekly quality metrics of a channel, computed from the records of its questions.
 
-``bot.core.targets`` says what they are held to.
+``bot.core.targets`` holds their targets.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from storage.clock import utc_now
 Json = dict[str, Any]
 
 MAX_WEEKS = 12
-# A document is called recent when its day lies no further before the question.
+# A document is recent if its date is at most this long before the question.
 RECENT_DAYS = 365
 
 ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL}
 WITH_SOURCES = {*ANSWERED, AnswerState.PASSAGES}
-# Nothing was searched for.
+# States without a search.
 CHAT = {AnswerState.CHAT}
 
 Facts = Sequence[AnswerFacts]
@@ -33,12 +33,12 @@ Facts = Sequence[AnswerFacts]
 
 @dataclass(frozen=True, slots=True)
 class QualityFigure:
-    """One figure of a week."""
+    """A weekly metric."""
 
     label: str
-    # ``share`` (0-1), ``ms``, ``tokens``, or ``''``: a number.
+    # ``share`` (0-1), ``ms``, ``tokens``, or ``''`` for a plain number.
     unit: str
-    # Of the questions that were searched for; None: nothing to measure it by is kept.
+    # Computes it over questions with a search; None: no data.
     of: Callable[[Facts], float | None]
 
 
@@ -57,12 +57,12 @@ def _share_of(*states: AnswerState) -> Callable[[Facts], float | None]:
 
 
 def _documents(facts: Facts) -> float | None:
-    """Distinct documents among the first five candidates."""
+    """Return the mean number of distinct documents among the top five candidates."""
     return _mean(len({found["file"] for found in one.leading}) for one in facts if one.leading)
 
 
 def _recent(facts: Facts) -> float | None:
-    """Share of the distinct documents among the first five that are recent; of those that are dated."""
+    """Return the share of recent documents among the dated ones of the top five candidates."""
     return _mean(
         date.fromisoformat(day) >= one.asked_at.date() - timedelta(days=RECENT_DAYS)
         for one in facts
@@ -72,12 +72,12 @@ def _recent(facts: Facts) -> float | None:
 
 
 def _figures(facts: Facts) -> float | None:
-    """Figures per answer."""
+    """Return the mean number of figures per answer with sources."""
     return _mean(len(one.figures) for one in facts if one.state in WITH_SOURCES)
 
 
 def _fitting(facts: Facts) -> float | None:
-    """Share of the figures shown that stand on a page which their answer cites."""
+    """Return the share of the shown figures that are on a page cited by their answer."""
     return _mean(
         (figure["file"], figure["page"]) in {(cited["file"], cited["page"]) for cited in one.citations}
         for one in facts
@@ -94,19 +94,19 @@ def _doubted(facts: Facts) -> float | None:
 
 
 def _corrected(facts: Facts) -> float:
-    """How often somebody named the right page."""
+    """Count the feedback that named the right page."""
     return sum(page > 0 for one in facts for _, page in one.verdicts)
 
 
 def _opened(facts: Facts) -> float | None:
-    """Share of the answers of which somebody opened a source."""
+    """Return the share of answers with sources of which at least one source was opened."""
     return _mean(
         any(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
     )
 
 
 def _openings(facts: Facts) -> float | None:
-    """Openings of sources, an answer."""
+    """Return the mean number of source openings per answer with sources."""
     return _mean(
         sum(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
     )
@@ -120,7 +120,7 @@ def _milliseconds(part: str) -> Callable[[Facts], float | None]:
     return lambda facts: _median(one.milliseconds[part] for one in facts if part in one.milliseconds)
 
 
-# By name. Times are medians, tokens means of the questions for which a model was asked.
+# By name. Times are medians; tokens are means over the questions that called a model.
 FIGURES: dict[str, QualityFigure] = {
     "answered": QualityFigure("answered", "share", _share_of(*ANSWERED)),
     "passages": QualityFigure("passages shown", "share", _share_of(AnswerState.PASSAGES)),
@@ -144,37 +144,37 @@ FIGURES: dict[str, QualityFigure] = {
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """The questions of one week of a channel."""
+    """The metrics of one week of a channel."""
 
-    # Its Monday.
+    # A Monday.
     begins: date
     questions: int
     figures: Mapping[str, float | None]
-    # False: retention has removed some of its records, or all.
+    # False if retention has deleted some or all of its records.
     is_whole: bool
 
     @property
     def is_kept(self) -> bool:
-        """True if any of it is."""
+        """True if some of its records are left, or none was deleted."""
         return self.questions > 0 or self.is_whole
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelQuality:
-    """How well a channel is answered."""
+    """The quality metrics of a channel."""
 
     channel_id: int
     kept_since: datetime
-    # Oldest first, without a gap, up to the present one.
+    # Oldest first, without gaps, up to the current one.
     weeks: Sequence[Week]
     questions: int
-    # Of all these weeks.
+    # Over all these weeks.
     figures: Mapping[str, float | None]
-    # What was kept of an earlier time to hold them to.
+    # Stored metrics of an earlier period, for comparison.
     baseline: Mapping[str, float | None] | None
 
     def as_json(self, channel: str) -> Json:
-        """As ``footnote quality --json`` prints it."""
+        """Return the output of ``footnote quality --json``."""
         return {
             "channel": channel,
             "kept_since": self.kept_since.isoformat(timespec="seconds"),
@@ -196,18 +196,18 @@ class ChannelQuality:
 
 
 def is_missed(name: str, value: float | None) -> bool:
-    """True if a figure is known and not what is asked of it."""
+    """True if a metric is known and misses its target."""
     limit = FIGURE_TARGETS.get(name)
     return limit is not None and value is not None and not limit.is_met(value)
 
 
 def figures_of(facts: Facts) -> dict[str, float | None]:
-    """Return every figure of some questions."""
+    """Compute every metric over some questions."""
     return {name: figure.of(facts) for name, figure in FIGURES.items()}
 
 
 def weeks_of(facts: Facts, kept_since: datetime, until: datetime, count: int) -> list[Week]:
-    """Return the figures of the last ``count`` weeks, Monday to Sunday in UTC."""
+    """Compute the metrics of the last ``count`` weeks, Monday to Sunday in UTC."""
     last = _monday(until)
     found = []
     for begins in (last - timedelta(weeks=back) for back in reversed(range(count))):
@@ -224,10 +224,10 @@ def _monday(moment: datetime) -> date:
 async def channel_quality(
     records: QuestionRecords, channel_id: int, weeks: int = MAX_WEEKS
 ) -> ChannelQuality:
-    """How well a channel was answered in the last ``weeks``, as far as its records are kept.
+    """Return a channel's metrics of the last ``weeks``, as far back as records are retained.
 
     Raises:
-        storage.errors.DatabaseUnavailable: nobody knows just now.
+        storage.errors.DatabaseUnavailable: the database is unavailable.
     """
     now = utc_now()
     since = now - timedelta(days=now.weekday(), weeks=weeks - 1)

@@ -1,7 +1,7 @@
-"""What answers are held to: the figures of a channel's weeks, and the measures of labelled questions.
+"""Quality targets: of a channel's weekly metrics, and of the measures of labelled questions.
 
-``footnote quality`` and the console check the first against records of questions; ``make eval`` checks all of
-them against answers to its own questions.
+``footnote quality`` and the console check the former against records of questions; ``make eval`` checks all
+of them against answers to its own questions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _HOLDS = {">=": operator.ge, "<=": operator.le}
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What is asked of one figure."""
+    """A target value and the side on which it is met."""
 
     # ``>=`` or ``<=``.
     sign: str
     value: float
 
     def is_met(self, value: float) -> bool:
-        """True if a figure is as it should be; one that could not be measured (nan) is not."""
+        """True if a value meets the target; NaN, for one that could not be measured, does not."""
         holds: bool = _HOLDS[self.sign](value, self.value)
         return holds
 
@@ -31,16 +31,16 @@ class Limit:
 
 
 def at_least(value: float) -> Limit:
-    """No less."""
+    """Return a lower limit."""
     return Limit(">=", value)
 
 
 def at_most(value: float) -> Limit:
-    """No more."""
+    """Return an upper limit."""
     return Limit("<=", value)
 
 
-# Figure of ``bot.core.quality`` -> what is asked of it: first guesses, no channel's weeks were measured.
+# Metric of ``bot.core.quality`` -> target. First guesses: no real channel was measured.
 FIGURE_TARGETS: Mapping[str, Limit] = {
     "documents": at_least(1.2),
     "fitting": at_least(0.80),
@@ -48,7 +48,7 @@ FIGURE_TARGETS: Mapping[str, Limit] = {
     "total_ms": at_most(10000),
 }
 
-# Measure of labelled questions -> what is asked where quotes answer.
+# Measure of labelled questions -> target, for answers that only quote (no model).
 QUOTE_TARGETS: Mapping[str, Limit] = {
     "off subject, plain no": at_least(0.85),
     "absent here, plain no": at_least(0.50),
@@ -59,13 +59,13 @@ QUOTE_TARGETS: Mapping[str, Limit] = {
     "characters a reply": at_most(600),
     "misspelt: hit@5 lost": at_most(0.05),
 }
-# The same where a model answers.
+# The same, for answers written by a model.
 MODEL_TARGETS: Mapping[str, Limit] = {
     "answerable claimed": at_least(0.95),
     "off subject claimed": at_most(0.05),
     "absent here claimed": at_most(0.15),
 }
-# Share of the quoted words that are marked on their page.
+# Share of the quoted words that are highlighted on their page.
 MARKED_WORDS = at_least(0.98)
-# Marks that lie on other words.
+# Highlights that cover other words than the quoted ones.
 MISPLACED_MARKS = at_most(0)

@@ -1,7 +1,7 @@
-"""The record of a question: what was found, read, sent to a model, written, judged and cited.
+"""The trace of a question: what was retrieved, read, prompted, drafted, judged and cited.
 
-``Trace`` collects it while the question is answered; ``QuestionRecord`` is the same as JSON, whose fields
-docs/records.md names.
+``Trace`` collects it while the question is answered; ``QuestionRecord`` serialises it to JSON, whose fields
+docs/records.md lists.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from storage.text.token_counts import count_tokens
 
 Json = dict[str, Any]
 
-# Of all prompts of a record together; what goes beyond is cut off, and the record says so.
+# Limit for all prompts of a record together; the rest is truncated, and ``is_cut`` says so.
 MAX_PROMPT_CHARS = 400_000
-# Characters kept of a question, however long it was.
+# Stored characters of a question.
 MAX_QUESTION_CHARS = 10_000
-# First candidates that say how varied and how recent an answer's sources are.
+# Top candidates by which the diversity and recency of an answer's sources are measured.
 LEADING = 5
-# Characters kept of a passage that was found.
+# Stored characters of a retrieved passage.
 PREVIEW_CHARS = 160
 
-# Scores that order candidates, in turn: both legs, fused, with document and words, with age, reranked.
+# Scores that order candidates, in turn: lexical, vector, fused, plus document and words, plus age, reranked.
 STAGES = ("bm25", "vector", "mix", "relevance", "ranked", "reranked")
 
 NOWHERE = "stands in no passage word for word"
@@ -58,52 +58,52 @@ AMBIGUOUS = "too short: stands at several places"
 
 
 class TimedListener:
-    """Hands on what is shown of an answer, and knows when that began."""
+    """Forwards an answer's first sentences and records when they began."""
 
     def __init__(self, listener: AnswerListener) -> None:
         self._listener = listener
-        # By ``time.perf_counter``; None while nothing was shown.
+        # Value of ``time.perf_counter()``; None until something is shown.
         self.began: float | None = None
 
     def show(self, text: str) -> None:
-        """Show it."""
+        """Forward the text."""
         self.began = self.began or time.perf_counter()
         self._listener.show(text)
 
 
 @dataclass(slots=True)
 class SearchAttempt:
-    """One search of the question: its candidates, the evidence read of them, and the verdict on it.
+    """One search of a question: its candidates, the evidence read from them, and the verdict.
 
-    The stages of answering fill it and hand it on; the trace keeps it.
+    The stages of the pipeline fill it in; the trace stores it.
     """
 
     question: Question
     retrieval: Retrieval
-    # How many of the first candidates were read.
+    # Number of top candidates read.
     read: int = 0
-    # These, and the text around them; None where a figure alone may answer.
+    # These with their context expansion; None if only a figure may answer.
     evidence: Sequence[Evidence] | None = None
-    # What may be quoted of the evidence, best first.
+    # Quotable parts of the evidence, best first.
     quotes: RankedQuotes | None = None
-    # Whether the evidence answers; None: it was not judged.
+    # Whether the evidence answers the question; None: not judged.
     verdict: Verdict | None = None
-    # Of the documents that the question compares those that answer, or come near.
+    # Of the documents that are compared, those that answer or come close.
     answering: tuple[UUID, ...] = ()
 
     @property
     def found_nothing(self) -> bool:
-        """The judge saw nothing that comes near."""
+        """True if the judge found nothing that comes close."""
         return self.verdict is not None and self.verdict.outcome is Outcome.NOT_FOUND
 
 
 @dataclass(slots=True)
 class Trace:
-    """One question's; whoever works on it adds what happened."""
+    """The trace of one question; every stage adds to it."""
 
     most_read: int
     searches: list[SearchAttempt] = field(default_factory=list)
-    # The one of them that the answer is made of.
+    # The search that the answer is based on.
     judged: SearchAttempt | None = None
     attempts: Sequence[Attempt] = ()
     calls: list[AuxiliaryCall] = field(default_factory=list)
@@ -112,7 +112,7 @@ class Trace:
 
     @contextmanager
     def timing(self, stage: str) -> Iterator[None]:
-        """Notes how long the stage takes that is gone through in here."""
+        """Record how long the block takes, as a run of ``stage``."""
         began = time.perf_counter()
         try:
             yield
@@ -120,7 +120,7 @@ class Trace:
             self.stages.append(StageTime(stage, began, time.perf_counter() - began))
 
     def seconds_by_stage(self) -> dict[str, float]:
-        """In the order of the stages; one that was gone through twice has the sum."""
+        """Return the seconds spent per stage, in stage order; repeated runs add up."""
         spent = dict.fromkeys((one.name for one in self.stages), 0.0)
         for one in self.stages:
             spent[one.name] += one.seconds
@@ -128,7 +128,7 @@ class Trace:
 
     @contextmanager
     def collecting_calls(self) -> Iterator[None]:
-        """Collects the auxiliary calls that are made in here, also by tasks that begin in here."""
+        """Collect the auxiliary calls made in this block, including those of tasks started in it."""
         token = COLLECTED_CALLS.set(self.calls)
         try:
             yield
@@ -136,12 +136,12 @@ class Trace:
             COLLECTED_CALLS.reset(token)
 
     def search(self, question: Question, retrieval: Retrieval) -> SearchAttempt:
-        """Note a search, and return it for what becomes of it."""
+        """Add a search and return it, to be filled in."""
         self.searches.append(SearchAttempt(question, retrieval))
         return self.searches[-1]
 
     def search_as_json(self, search: SearchAttempt) -> Json:
-        """One search with what became of it."""
+        """Return a search and its outcome as JSON."""
         retrieval, documents = search.retrieval, search.question.documents
         places = _places([*retrieval.passages, *(one.passage for one in retrieval.rejected)])
         candidates = [
@@ -169,7 +169,7 @@ class Trace:
         }
 
     def _outcome(self, rank: int, search: SearchAttempt) -> str:
-        """What became of the candidate of a rank."""
+        """Return the outcome of the candidate at ``rank``."""
         if search.verdict is None:
             return "not asked for: a figure, or none, is the answer"
         if rank > search.read:
@@ -178,7 +178,7 @@ class Trace:
         return "read"
 
     def tokens_as_json(self) -> Json:
-        """What the question cost; a model's as its endpoint counts them, None where it does not say."""
+        """Return the token usage; a model's as its endpoint reports it, None if it does not."""
         drafts = [one.draft for one in self.attempts if one.draft]
         usages = [one for one in (*(one.usage for one in drafts), *(one.usage for one in self.calls)) if one]
         embedded = sum(
@@ -193,17 +193,17 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """A question that was answered, with its trace."""
+    """An answered question with its trace."""
 
     question: Question
     answer: Answer
     trace: Trace
 
     def as_json(self) -> Json:
-        """As a value that JSON and any database can hold.
+        """Return a value that JSON and any database can hold.
 
-        It has no more of its prompts than ``MAX_PROMPT_CHARS``, those of drafts first, and no links:
-        a link opens the page to whoever has it.
+        Prompts are truncated to ``MAX_PROMPT_CHARS`` in total, auxiliary calls first. Links are left out: a
+        link opens its page to anyone who has it.
         """
         question, answer, trace = self.question, self.answer, self.trace
         read = (trace.judged.evidence if trace.judged else None) or ()
@@ -241,7 +241,7 @@ class QuestionRecord:
         return record
 
     def log_line(self) -> str:
-        """Ids and counts, never a word of question or document."""
+        """Return ids and counts for the log, never a word of the question or a document."""
         question, answer, tokens = self.question, self.answer, self.trace.tokens_as_json()
         spent = self.trace.seconds_by_stage().items()
         stages = "".join(f"{name}_ms={1000 * seconds:.0f} " for name, seconds in spent)
@@ -259,7 +259,7 @@ _PROMPTS = TypeAdapter(Sequence[Prompt])
 
 
 def _citation(one: Citation) -> Json:
-    """As ``footnote ask --json`` prints it, but for its link and the places of its boxes."""
+    """Return a citation as in ``footnote ask --json``, without its link and box coordinates."""
     return {
         "number": one.number,
         "kind": one.kind,
@@ -278,13 +278,13 @@ def _leading(judged: SearchAttempt | None) -> list[Json]:
 
 
 def _day(passage: Passage) -> str | None:
-    """What its document counts as of, in ISO 8601."""
+    """Return the date of the passage's document, in ISO 8601."""
     day = document_day(passage.publication.metadata, passage.publication.arrived_at)
     return day.day.isoformat() if day else None
 
 
 def _has_pages(publication: LivePublication) -> bool:
-    """Return a web page has none, unless it is a PDF."""
+    """True unless the source is a web page other than a PDF."""
     return publication.web is None or publication.web.is_pdf
 
 
@@ -293,7 +293,7 @@ def _place(publication: LivePublication, page: int) -> str:
 
 
 def _places(passages: Sequence[Passage]) -> Iterator[dict[str, int]]:
-    """For each passage its place, counted from 1, by each score that it has, in the order of the stages."""
+    """Yield each passage's rank, from 1, by each of its scores, in the order of STAGES."""
     scores = [_stage_scores(one) for one in passages]
     places: list[dict[str, int]] = [{} for _ in passages]
     for stage in STAGES:
@@ -305,13 +305,13 @@ def _places(passages: Sequence[Passage]) -> Iterator[dict[str, int]]:
 
 
 def _stage_scores(passage: Passage) -> dict[str, float]:
-    """What orders a passage in each stage; one that no reranker saw keeps the score of its search."""
+    """Return a passage's score in each stage; one that was not reranked keeps its search score."""
     found = {"bm25": passage.bm25, "vector": passage.vector, "ranked": passage.score, **dict(passage.parts)}
     return {name: score for name, score in found.items() if score is not None}
 
 
 def _origin(passage: Passage) -> Json:
-    """Where a passage stands, by which it can be opened."""
+    """Return the location of a passage, by which it can be opened."""
     publication = passage.publication
     has_pages = _has_pages(publication)
     return {
@@ -325,7 +325,7 @@ def _origin(passage: Passage) -> Json:
 
 
 def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[str, int]) -> Json:
-    """Return a passage that was found; ``rank`` counts from 1 among the candidates, None: it is none of them.
+    """Return a retrieved passage as JSON; ``rank``, from 1, is None if it is no candidate.
 
     ``fate``: ``read``, or why not: ``cut by rank``, ``repeats FILE p. N``, ``over the token budget`` ...
     """
@@ -346,7 +346,7 @@ def _candidate(passage: Passage, rank: int | None, fate: str, places: Mapping[st
 
 
 def _draft(attempt: Attempt, read: Sequence[Evidence]) -> Json:
-    """One draft, or the failure that came instead."""
+    """Return a draft as JSON, or the error that replaced it."""
     source = attempt.draft or attempt.error
     return {
         "author": "quotes" if attempt.draft and attempt.draft.verbatim else "model",
@@ -358,7 +358,7 @@ def _draft(attempt: Attempt, read: Sequence[Evidence]) -> Json:
 
 
 def _claim(one: JudgedClaim, read: Sequence[Evidence]) -> Json:
-    """A sentence of a draft: each quote as it was claimed and where it was found, and why it was dropped."""
+    """Return a sentence of a draft as JSON, with each quote as claimed and as located, and its fault."""
     quotes = []
     for quote, place in zip(one.claim.quotes, one.places, strict=True):
         if place is not None:
@@ -373,7 +373,7 @@ def _claim(one: JudgedClaim, read: Sequence[Evidence]) -> Json:
 
 
 def _cut_prompts(prompts: Iterable[Json]) -> bool:
-    """Cut what goes beyond ``MAX_PROMPT_CHARS`` off the prompts, in their order; returns whether any was."""
+    """Truncate the prompts, in order, to ``MAX_PROMPT_CHARS`` in total; return whether any was."""
     left, is_cut = MAX_PROMPT_CHARS, False
     for prompt in prompts:
         for part in ("system", "user"):
@@ -384,7 +384,7 @@ def _cut_prompts(prompts: Iterable[Json]) -> bool:
 
 
 def _prompt_tokens(prompt: Json) -> Json:
-    """What a prompt costs in cl100k_base, and how much of it the page markers."""
+    """Count the tokens of a prompt in cl100k_base, and those of its page markers."""
     return {
         "system": count_tokens(prompt["system"]),
         "user": count_tokens(prompt["user"]),
@@ -395,6 +395,6 @@ def _prompt_tokens(prompt: Json) -> Json:
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
         return mend(value)
-    if isinstance(value, dict):  # most of a record are scores
+    if isinstance(value, dict):  # most values are scores: skipping floats here saves a call for each
         return {key: one if isinstance(one, float) else _mended(one) for key, one in value.items()}
     return [_mended(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""Writes the records of questions asynchronously: a full queue or a failing store never delays an answer."""
+"""Writes question records asynchronously: a full queue or a failing store never delays an answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from storage.chat.traces import QuestionRecords
 from storage.errors import StorageError
 from storage.task_group import cancel_and_wait
 
-# Records that wait to be kept; further ones are let go.
+# Records in the queue; further ones are dropped.
 MAX_QUEUED = 200
-# How long the end waits for those that are not kept yet.
+# How long shutdown waits for the queue.
 DRAIN_SECONDS = 5.0
 
 CountQuestion = Callable[[QuestionRecord], None]
@@ -23,16 +23,19 @@ log = logging.getLogger(__name__)
 
 
 class TraceWriter:
-    """Takes records and has them kept one after the other."""
+    """Queues records and stores them one by one."""
 
     def __init__(self, store: QuestionRecords, count: CountQuestion | None = None) -> None:
-        """``count`` gets each record as it is taken, kept or not; it must return at once."""
+        """Create the queue.
+
+        ``count`` receives each record, stored or dropped, and must return immediately.
+        """
         self._store = store
         self._count = count
         self._waiting: asyncio.Queue[QuestionRecord] = asyncio.Queue(MAX_QUEUED)
 
     def take(self, record: QuestionRecord) -> None:
-        """Have a record kept soon; returns at once."""
+        """Queue a record for storage; returns immediately."""
         if self._count:
             self._count(record)
         try:
@@ -41,12 +44,12 @@ class TraceWriter:
             log.warning("question=%s leaves no record: too many wait", record.question.id)
 
     async def run(self) -> None:
-        """Keep what is taken, until cancelled."""
+        """Store queued records until cancelled."""
         while True:
             record = await self._waiting.get()
             asked, state = record.question, record.answer.state.value
             try:
-                value = await asyncio.to_thread(record.as_json)  # counting the tokens of prompts takes long
+                value = await asyncio.to_thread(record.as_json)  # counting prompt tokens is CPU-bound
                 await self._store.keep(asked.id, asked.asked_in.id, asked.asked_at, state, value)
             except StorageError as error:
                 log.warning("question=%s leaves no record: %s", asked.id, type(error).__name__)
@@ -54,7 +57,7 @@ class TraceWriter:
                 self._waiting.task_done()
 
     async def drained(self) -> None:
-        """Wait until all that was taken is kept, or let go of."""
+        """Wait until every queued record is stored or dropped."""
         await self._waiting.join()
 
 
@@ -62,7 +65,7 @@ class TraceWriter:
 async def writing_traces(
     store: QuestionRecords, count: CountQuestion | None = None
 ) -> AsyncIterator[TraceWriter]:
-    """Yield a recorder that works until the context ends, and then a little longer for what still waits."""
+    """Yield a running trace writer; on exit, drain its queue for up to DRAIN_SECONDS."""
     trace_writer = TraceWriter(store, count)
     running = asyncio.create_task(trace_writer.run(), name="recording")
     try:

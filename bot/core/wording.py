@@ -1,8 +1,7 @@
-"""Every sentence of a reply, in each language that replies are written in: ``replies/<language>.toml``.
+"""Reply sentences in every language, from ``replies/<language>.toml``.
 
-Nothing there quotes an exception or an id, and no path but that of the folder that a channel's documents go
-to. A sentence with {places} is called with their values;
-one with a number has a form for one and a form for the others.
+No sentence quotes an exception or an id, nor any path but that of the folder for a channel's documents. One
+with {placeholders} is called with their values; one with a count has a singular and a plural.
 """
 
 from __future__ import annotations
@@ -17,42 +16,42 @@ from typing import Any
 from bot.core.models import Answer, AnswerState, AppliedFilter, Language
 from storage.models import Channel, Platform
 
-# Files that are named before the others are only counted.
+# Files listed by name; the others are counted.
 FILES_NAMED = 3
-# Words of a question that are named for standing in no document.
+# Words of a question listed as occurring in no document.
 WORDS_NAMED = 3
-# Languages that say "0 document" (Unicode CLDR, plural rules).
+# Languages with a singular for zero, as in "0 document" (Unicode CLDR plural rules).
 ZERO_IS_ONE = {Language.FRENCH, Language.PORTUGUESE}
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceTemplate:
-    """A sentence with places for values; what is put there is never read as a place itself."""
+    """A sentence with placeholders; a value that is filled in is never parsed as one."""
 
     text: str
 
     def __call__(self, **values: object) -> str:
-        """Return the sentence with its values."""
+        """Return the sentence with its placeholders filled in."""
         return self.text.format(**values)
 
 
 @dataclass(frozen=True, slots=True)
 class PluralSentence:
-    """A sentence about so many things, in both of its forms."""
+    """A sentence with a count, in the singular and the plural."""
 
     one: str
     other: str
     language: Language
 
     def __call__(self, count: int, **values: object) -> str:
-        """Return the sentence for this many, with its other values."""
+        """Return the form for ``count``, with its other placeholders filled in."""
         is_one = count == 1 or (count == 0 and self.language in ZERO_IS_ONE)
         return (self.one if is_one else self.other).format(count=count, **values)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyWords:
-    """The sentences of one language; the English file shows what each says, and its {places}."""
+    """The sentences of one language; the English file shows each with its placeholders."""
 
     language: Language
     searching: str
@@ -234,9 +233,9 @@ class ReplyWords:
     no_such_upload: SentenceTemplate
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
-        """What was searched for where it is not what was typed, a line each; most answers have none.
+        """Return notes on how the search differed from what was typed, one per line; usually none.
 
-        Before it stands the channel whose documents answer, in a direct chat that asks several.
+        The first names the channel that answered, if a direct chat searched several.
         """
         is_named = answer.channel_name and answer.state is not AnswerState.NOT_FOUND
         words = ", ".join(dict.fromkeys(one.word for one in answer.corrections))
@@ -255,30 +254,30 @@ class ReplyWords:
         return self.searched_only(applied.kept, filter=conditions) + note
 
     def mentioned_nowhere(self, words: Sequence[str], documents: int) -> str:
-        """Say that no document mentions these words; of more than three the longest are named."""
+        """Say that no document mentions these words; names the longest three."""
         longest = sorted(words, key=len, reverse=True)[:WORDS_NAMED]
         *named, last = (self.document_named(title=word) for word in words if word in longest)
         said = self.either_word(words=", ".join(named), last=last) if named else last
         return self.unmentioned(documents, words=said)
 
     def unread(self, names: Sequence[str]) -> str:
-        """Files of the channel that could not be read; at most three are named."""
+        """Say which files could not be read; names at most three."""
         return self.unread_files(files=self._first(names))
 
     def nothing_found_in(self, names: Sequence[str]) -> str:
-        """Say in which documents nothing was found; at most three are named."""
+        """Say in which documents nothing was found; names at most three."""
         return self.nothing_in(documents=self._first([self.document_named(title=name) for name in names]))
 
     def partly(self, names: Sequence[str]) -> str:
-        """Say that files are still being read; at most three are named."""
+        """Say that files are still being read; names at most three."""
         return self.partly_read(len(names), files=self._first(names))
 
     def found_in_no_channel(self, names: Sequence[str]) -> str:
-        """Say in which channels nothing was found; at most three are named."""
+        """Say in which channels nothing was found; names at most three."""
         return self.not_found_in_channels(channels=self._first(names))
 
     def being_read(self, names: Sequence[str]) -> str:
-        """Files of the channel that nothing can be asked about yet; at most three are named."""
+        """Say which files are not searchable yet; names at most three."""
         return self.reading_files(files=self._first(names))
 
     def _first(self, names: Sequence[str]) -> str:
@@ -286,9 +285,9 @@ class ReplyWords:
         return self.and_more(files=named, count=rest) if rest > 0 else named
 
     def no_documents(self, channel: Channel, folder: str) -> str:
-        """Say how a channel gets its first documents; where a direct chat may ask.
+        """Say how a channel gets its first documents, or where a direct chat can search.
 
-        ``folder`` is a place on the server, so only who asks on this machine or in the console is told.
+        ``folder`` is a path on the server, so only local users (command line, console) are shown it.
         """
         if channel.is_direct:
             return self.no_direct_library
@@ -301,23 +300,23 @@ class ReplyWords:
         return self.empty_named_channel(channel=channel.name)
 
     def figure_label(self, caption: str, page: int, *, is_table: bool = False) -> str:
-        """Return a figure's page and what it is called: ``p. 4 · Figure 2. Water use``."""
+        """Return a figure's page and caption: ``p. 4 · Figure 2. Water use``."""
         if caption:
             return self.source_label(page, caption)
         return (self.table_unnamed if is_table else self.figure_unnamed)(page=page)
 
     def source_label(self, page: int, title: str, *, is_ocr: bool = False) -> str:
-        """Return a page and what it is of: ``p. 4 · Handbook``."""
+        """Return a page and its document: ``p. 4 · Handbook``."""
         return f"{self.page_label(page, is_ocr=is_ocr)} · {title}"
 
     def page_label(self, page: int, *, is_ocr: bool = False) -> str:
-        """Return a page, and whether OCR read it: ``p. 4 (OCR)``."""
+        """Return a page, marked if OCR read it: ``p. 4 (OCR)``."""
         return (self.source_by_ocr if is_ocr else self.source)(page=page)
 
 
 @cache
 def reply_words(language: Language) -> ReplyWords:
-    """Return the sentences of a language."""
+    """Return the sentences of a language; cached."""
     file = files("bot.core").joinpath("replies", f"{language}.toml")
     said = tomllib.loads(file.read_text(encoding="utf-8"))
     return ReplyWords(language, **{name: _read(value, language) for name, value in said.items()})
