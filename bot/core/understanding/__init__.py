@@ -1,1 +1,1 @@
-"""What a question is and asks for: language, terms, filters, the kind of answer wanted."""
+"""Question analysis: language, terms, document filters and the type of answer wanted."""

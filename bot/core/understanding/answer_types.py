@@ -1,7 +1,6 @@
-"""What kind of answer a question asks for: a phone number, a price or a count; a figure; several documents.
+"""Answer types: whether a question asks for a phone number, a price, a count, a figure, several documents ...
 
-A text without the number, price or date that is asked for is no answer at all; questions in other languages
-than English require nothing.
+A text without the required number, price or date cannot be an answer. Only English questions require any.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from bot.core.verification.negation_lexicon import NEGATIONS
 from storage.models import FigureKind
 from storage.text.analyzer import analyze, fold
 
-# A question of no more words that names a figure and asks nothing else wants to see it.
+# A question of up to this many words that names a figure and asks nothing else wants to see it.
 BARE_WORDS = 6
 
-# What is asked to be shown, and is not called a figure, is one of many things by a single word.
+# Subject terms needed if the thing to show is not called a figure: a single word fits too many things.
 MIN_IMPLICIT_TERMS = 2
 
-# They name a figure and nothing else.
+# Words that mean a figure and nothing else.
 _SURE_NAMES = (
     r"charts?|graphs?|diagrams?|figure(?=\s+\d)|figures(?=\s+\d)|fig\.?(?=\s*\d)|histograms?|infographics?|"
     r"schematics?|flow[ -]?charts?|diagramme?|abbildung(?:en)?|schaubild(?:er)?|grafik(?:en)?|graphiques?|"
@@ -33,7 +32,7 @@ _NAMES = (
 _NAME = re.compile(rf"\b(?:{_NAMES})(?!\w)(?!\s+out\b)", re.IGNORECASE)
 _SURE_NAME = re.compile(rf"\b(?:{_SURE_NAMES})(?!\w)|\b(?:{_NAMES})\W*$", re.IGNORECASE)
 _PLURAL = re.compile(r"(?:s|en|er|me)$", re.IGNORECASE)
-# A request, as the question or as a part of it.
+# A request, as the whole question or as a part of it.
 _SHOW = re.compile(
     r"(?:^|[,;:.?!–—]|\s-)\W*"
     r"(?:(?:please|can you|could you|can i|may i|i(?:'d like| would like| want| need) to|let me|and)\s+)*"
@@ -52,14 +51,14 @@ _NUMBER = re.compile(
     r"([a-z]?\d+(?:[.-]\d+)*[a-z]?)\b",
     re.IGNORECASE,
 )
-# How a sentence names figures: "Figures 1 and 2".
+# References to figures in a sentence: "Figures 1 and 2".
 _NUMBERS = re.compile(
     r"\b(?:figures?|figs?|charts?|exhibits?|diagrams?|abbildung(?:en)?|abb|figuras?|graphiques?)\.?\s*"
     r"([a-z]?\d[\w.-]*(?:\s*(?:,|and|und|et|y|&)\s*[a-z]?\d[\w.-]*)*)",
     re.IGNORECASE,
 )
 _CAPTION = re.compile(rf"^\W*(?:{_NAMES}|abb)\.?\s*([a-z]?\d+(?:[.-]\d+)*[a-z]?)", re.IGNORECASE)
-# What a figure does is not what it is about.
+# Words for showing say nothing about a figure's subject.
 _SHOWING = frozenset(analyze("shown shows depicted illustrated displayed drawn see look mean tell"))
 _KINDS = {
     FigureKind.BAR: re.compile(r"\b(?:bar|column)(?= (?:chart|graph|plot))", re.IGNORECASE),
@@ -67,7 +66,7 @@ _KINDS = {
     FigureKind.PIE: re.compile(r"\bpie(?= (?:chart|graph))", re.IGNORECASE),
 }
 
-# Asks a figure for numbers, or how they go on.
+# Asks a figure for numbers or their trend.
 _DATA = re.compile(
     r"""\b(?:numbers|data|values|statistics|trends?|growth|development|over\ time|how\ (?:many|much|often)
     |(?:by|per|each|every)\ (?:day|week|month|quarter|year)|zahlen|daten|werte|verlauf|entwicklung|wachstum
@@ -125,7 +124,7 @@ _TITLE = (
     r"(?:Chief|Vice|Senior|Executive|Officer|Manager|Director|President|Head|Department|Office|Team|Board)\b"
 )
 
-# (what a question says, what its answer holds).
+# (pattern of the question, pattern of its answer).
 _REQUIRED_KINDS = (
     # a phone number
     (
@@ -149,7 +148,7 @@ _REQUIRED_KINDS = (
         r"\b(?:street|mailing|postal)\ address\b | \bzip\ code\b",
         r"\b\d{5}\b | \bp\.?o\.?\ box\b | \d\ (?:\w+\ ){1,3}(?:street|st|avenue|ave|road|rd|drive|suite)\b",
     ),
-    # what one thing alone is called or numbered by
+    # a unique number or name
     (
         r"\b(?:account|serial|part|model|catalog|group|licen[cs]e|registration|tail|order|room)\ number\b",
         r"\b(?=[\w-]*\d)[\w-]{3,}",
@@ -178,7 +177,7 @@ _REQUIRED_KINDS = (
         r"[$€£¥]\s?\d | \d\s?(?:dollars|euros|pounds|usd|eur|cents|%|percent) | \bfree\b"
         r" | \bno\ (?:cost|charge|fee)",
     ),
-    # a share
+    # a percentage
     (r"\b(?:what|which)\ percent(?:age)?\b | \bhow\ many\ percent\b", r"\d\s?(?:%|percent)"),
     # an age
     (
@@ -201,7 +200,7 @@ _REQUIRED_KINDS = (
         r"\b(?:at|by)?\ ?what\ time\b | \b(?:opening|business|office)\ hours\b",
         r"\d\s?(?:[ap]\.?m\b|o['’]clock) | \d:\d\d | \b(?:noon|midnight|24\ hours|around\ the\ clock)\b",
     ),
-    # a day
+    # a date
     (r"\b(?:what|which)\ year\b", r"\b(?:1[89]|20)\d{2}\b"),
     (
         r"\b(?:what|which)\ (?:date|day)\b | \bdeadline\b | \bwhen\ (?:was|were|did)\b",
@@ -245,9 +244,9 @@ _ABBREVIATED = {"hour": r"h(?:ou)?rs?\b", "minute": r"min(?:ute)?s?\b", "year": 
 
 
 class RequiredAnswer:
-    """The kinds of answer that a question asks for, as a number or a date; false when it requires none.
+    """The kinds of answer that a question requires, such as a number or a date; falsy if none.
 
-    Numbers of the question itself answer nothing: "Cessna 210" is no age.
+    Numbers in the question itself do not count: "Cessna 210" is no age.
     """
 
     def __init__(self, question: str) -> None:
@@ -260,12 +259,12 @@ class RequiredAnswer:
         return bool(self._kinds)
 
     def is_held_by(self, *texts: str) -> bool:
-        """True if each kind stands in one of these texts; of none that is required none is missing."""
+        """True if each required kind occurs in one of these texts, or if none is required."""
         others = [self._without_own_numbers(text) for text in texts] if self._kinds else []
         return all(any(kind.search(text) for text in others) for kind in self._kinds)
 
     def parts_held(self, text: str) -> list[str]:
-        """Where a text holds one of these kinds: whole words, and the next one, which may be a unit."""
+        """Return the parts of a text that match: whole words, and the next one, which may be a unit."""
         rest = self._without_own_numbers(text)
         return [
             rest[rest.rfind(" ", 0, found.start()) + 1 : _word_end(rest, _word_end(rest, found.end()))]
@@ -281,13 +280,13 @@ class RequiredAnswer:
 
 
 def _word_end(text: str, at: int) -> int:
-    """Where the word ends that stands at an offset, or that follows it."""
+    """Return the end of the word at an offset, or of the next one."""
     following = re.compile(r"\s?\S*").match(text, at)
     return following.end() if following else at
 
 
 def _counted(noun: str) -> re.Pattern[str]:
-    """Return a number near what is counted, before or behind it, or a list of such things."""
+    """Return a pattern for a number close to the counted noun, or for a list of such things."""
     if noun == "times":
         return re.compile(_COUNT, _FLAGS)
     stem = noun.removesuffix("ies") if noun.endswith("ies") else noun.removesuffix("s")
@@ -300,84 +299,84 @@ def _counted(noun: str) -> re.Pattern[str]:
 
 
 def wants_steps(question: str) -> bool:
-    """True if the words ask how something is done, and for no number, date or the like.
+    """True if a question asks how to do something, and for no number, date or the like.
 
-    So "How many days do I get (steps to request leave)?", with what it follows up, asks for none.
+    So "How many days do I get (steps to request leave)?", a follow-up with its context, asks for no steps.
     """
     return _HOW_TO.search(question) is not None and not RequiredAnswer(question)
 
 
 def wants_list(question: str) -> bool:
-    """True if the words ask for all there is of something: "what are the values?"."""
+    """True if a question asks for all items of a kind: "what are the values?"."""
     return _LIST.search(question) is not None and not RequiredAnswer(question)
 
 
 def wants_whole_list(question: str) -> bool:
-    """True if all of a list is asked for: of its steps, or of what there is."""
+    """True if a question asks for a complete list: of steps, or of all items of a kind."""
     return wants_steps(question) or wants_list(question)
 
 
 def wants_table(question: str) -> bool:
-    """True if the words ask for a table, and for no number, date or the like that one of its rows holds."""
+    """True if a question asks for a table, and for no number, date or the like from one of its rows."""
     return _TABLE.search(question) is not None and not RequiredAnswer(question)
 
 
 def asks_whether(question: str) -> bool:
-    """True if a question opens with its verb, in any language: yes or no answers it."""
+    """True for a yes/no question, which opens with its verb, in any language."""
     opening = re.search(r"[^\W_]+", fold(question).lower())
     return opening is not None and any(opening[0] in words.verbs for words in NEGATIONS.values())
 
 
 def spans_documents(question: str) -> bool:
-    """True if the words ask for several documents: comparisons, "which of", "each of"."""
+    """True if a question asks for several documents: comparisons, "which of", "each of"."""
     return _SPANS.search(question) is not None
 
 
 def asks_across_documents(question: str) -> bool:
-    """True if more than a comparison spans documents: what is compared may stand in one of them."""
+    """True if it spans documents apart from comparing: one document may hold both things compared."""
     return spans_documents(_COMPARES.sub(" ", question))
 
 
 def compares(question: str) -> bool:
-    """True if the words ask how things differ."""
+    """True if a question asks how things differ."""
     return _COMPARES.search(question) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class FigureQuestion:
-    """A question that speaks of a figure."""
+    """A parsed question about a figure."""
 
-    # It asks for the figure itself, not for what it says.
+    # Asks for the figure itself, not for its content.
     wants_it: bool
-    # It names a figure by a word that means nothing else, or asks to be shown something.
+    # Uses an unambiguous word for a figure, or asks to be shown something.
     is_sure: bool
-    # It calls what it speaks of a figure; otherwise it only asks to be shown something.
+    # Calls the thing a figure; otherwise it only asks to be shown something.
     names_one: bool
     wants_several: bool
-    # As "3" of "figure 3", '' when it gives none.
+    # "3" for "figure 3"; '' if it has none.
     number: str
-    # bar, line or pie, when it says so.
+    # Bar, line or pie, if it says so.
     kind: FigureKind | None
-    # It asks for numbers or their trend, or for a kind of figure that shows them.
+    # Asks for numbers or their trend, or for a kind of figure that shows them.
     wants_data: bool
-    # The terms that say what the figure is about.
+    # Terms of the figure's subject.
     subject: frozenset[str]
 
     @property
     def is_particular(self) -> bool:
-        """It says which figure, in some way."""
+        """True if it identifies a figure by subject, number or kind."""
         enough = 1 if self.names_one else MIN_IMPLICIT_TERMS
         return bool(len(self.subject) >= enough or self.number or self.kind)
 
     def fits(self, caption: str, kind: FigureKind) -> bool:
-        """True if a figure can be meant: neither another number nor surely another kind."""
+        """True if a figure may be meant: neither its number nor its kind, if known, contradicts."""
         numbered = _CAPTION.match(caption)
         is_number = not self.number or (numbered is not None and numbered[1].lower() == self.number)
         return is_number and (self.kind is None or kind in {self.kind, FigureKind.UNKNOWN})
 
 
 def speaks_of(quote: str, caption: str) -> bool:
-    """True if a sentence is a figure's caption, or a part of it, or names the figure by its number."""
+    """True if a sentence is a figure's caption, or a part of it, or refers to the figure by number."""
     said, known = (" ".join(text.split()).casefold() for text in (quote, caption))
     if said and known and (said in known or known in said):
         return 2 * len(said.split()) >= len(known.split())
@@ -389,13 +388,13 @@ def speaks_of(quote: str, caption: str) -> bool:
 
 
 def wants_figure(text: str) -> bool:
-    """True if nothing but a figure answers the question."""
+    """True if only a figure answers the question."""
     asked = figure_question(text)
     return asked is not None and asked.wants_it
 
 
 def figure_question(text: str) -> FigureQuestion | None:
-    """What a question says of figures; None when it speaks of none."""
+    """Parse a question about a figure; None if it mentions none."""
     named, requests = _NAME.search(text), list(_SHOW.finditer(text))
     is_shown = any(one["sure"] for one in requests)
     if named is None and not is_shown:

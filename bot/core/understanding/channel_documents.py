@@ -1,7 +1,7 @@
-"""The documents of a channel: what each is called, and which of them a question names.
+"""The documents of a channel: their names, and which of them a question refers to.
 
-"In SOP-IT-04", "in the 2024 handbook" and "from HR" make a filter. A name that merely occurs in a question is
-a gentle preference: what it names may be in several documents.
+"In SOP-IT-04", "in the 2024 handbook" and "from HR" are filters. A name that merely occurs in a question only
+boosts the score of its documents, as its subject may be in several.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus, LivePublication, MetadataField
 from storage.text.analyzer import analyze, fold
 
-# Share of a name's weight that must occur in the question before it counts as named.
+# Share of a name's weight that must occur in a question for the name to count as mentioned.
 SPECIFIC = 0.5
 
-# Most documents that are each searched by themselves for one question.
+# Maximum number of documents that are searched separately for one question.
 MAX_COMPARED = 7
 
-# A shorter SOP id may be a word or a number of the question.
+# An SOP id up to this length may be a word or a number of the question.
 MIN_CODE_CHARS = 4
 
 _FROM = r"(?:in|from|by|per|of|within|under|according\ to|im|in\ der|laut|nach|dans|selon|en|según)"
@@ -59,11 +59,10 @@ _PLACE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS_IN_KIND = re.compile(rf"\b{_KIND}s?\s+$", re.IGNORECASE | re.VERBOSE)
-# Before a department they tell whose something is: documents are meant only behind a word for one, for "the
-# head of HR" is nobody's document.
+# Before a department these are possessive ("the head of HR"), so they filter only after a word for documents.
 _DOER = {"of", "by", "per"}
 
-# Fields of a document's metadata that are dates, the one that counts first.
+# Metadata fields that are dates, in order of precedence.
 DATE_FIELDS = ("effective", "last_updated")
 
 _LANGUAGES = {language.value: language for language in Language}
@@ -72,7 +71,7 @@ log = logging.getLogger(__name__)
 
 
 class ChannelView:
-    """The documents of one channel, read from SQL once for a question, when a stage first needs them."""
+    """The documents of one channel, loaded from SQL once per question, on first use."""
 
     def __init__(self, catalog: Catalog, channel: Channel, folders: ChannelFolders | None = None) -> None:
         self._catalog = catalog
@@ -81,7 +80,7 @@ class ChannelView:
         self._documents: Sequence[DocumentStatus] | None = None
 
     async def documents(self) -> Sequence[DocumentStatus]:
-        """Return all documents that are not deleted, whatever their state, by file name.
+        """Return all documents that are not deleted, in any state, by file name.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -91,7 +90,7 @@ class ChannelView:
         return self._documents
 
     async def folder(self) -> str:
-        """Where an admin puts the channel's documents; its name alone where nobody watches folders.
+        """Return the folder for the channel's documents; only its name if no folders are watched.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -99,7 +98,7 @@ class ChannelView:
         return await self._folders.location(self._channel) if self._folders else folder_name(self._channel)
 
     async def language(self) -> Language | None:
-        """What more than half of the documents are in; None, too, where SQL cannot be reached."""
+        """Return the majority language of the documents; None if there is none, or SQL is down."""
         try:
             documents = await self.documents()
         except InfrastructureError as error:
@@ -111,9 +110,9 @@ class ChannelView:
         return usual if 2 * count > len(documents) else None
 
     async def narrow(self, question: Question) -> Question:
-        """Return the question, kept to the documents that it asks in; as it is where it says nothing of them.
+        """Return the question with its document filter; unchanged if it refers to no documents.
 
-        Where none is of the kind or the time that it asks for, all may answer, and its filter says so.
+        If no document is of the kind or date asked for, all may answer, and the filter says so.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -143,7 +142,7 @@ def _narrowed(
 
     effective = [one for one in filters if not all(fits(document, one) for document in kept)]
     if not any(fits(document, *effective) for document in kept):
-        effective = [one for one in effective if not one.version]  # the version may be of something else
+        effective = [one for one in effective if not one.version]  # it may be the version of something else
     fitting = [document for document in kept if fits(document, *effective)]
     conditions = (*names.conditions, *(one.named(words) for one in effective))
     if not conditions:
@@ -166,9 +165,9 @@ def _narrowed(
 
 
 class _Named(NamedTuple):
-    # Those that a question asks in by name; none where it names no place, or all of them.
+    # Documents that a question names; empty if it names none, or all of them.
     documents: list[DocumentStatus]
-    # What names them.
+    # The names.
     conditions: tuple[str, ...] = ()
 
 
@@ -181,7 +180,7 @@ def _named_in(text: str, documents: Sequence[DocumentStatus]) -> _Named:
 
 
 def filtered_documents(text: str, documents: Sequence[DocumentStatus]) -> frozenset[UUID]:
-    """Return the documents that a question asks in by name; none when it names no place, or all of them."""
+    """Return the documents that a question restricts itself to by name; empty if none, or all."""
     return frozenset(one.document for one in _named_in(text, documents).documents)
 
 
@@ -192,10 +191,10 @@ def _by_file(text: str, documents: Sequence[DocumentStatus]) -> _Named:
 
 
 def compared_documents(text: str, documents: Sequence[DocumentStatus]) -> tuple[UUID, ...]:
-    """The documents that a question names beside one another, as it names them; none unless they are several.
+    """Return the documents that a question names side by side, in that order; empty unless several.
 
-    One is named by words in a row that are most of the weight of its title or of its file's name. Where the
-    same words name them all, as of two versions, the question must be a comparison.
+    A document is named by consecutive words with most of the weight of its title or file name. If the same
+    words name all of them, as with two versions, the question must be a comparison.
     """
     folded = fold(text).casefold()
     said = [
@@ -220,12 +219,12 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _is_code(sop_id: str) -> bool:
-    """True if it can be nothing else in a question: SOP-IT-04, not 7."""
+    """True if an SOP id cannot be anything else in a question: SOP-IT-04, but not 7."""
     return any(map(str.isalpha, sop_id)) and any(map(str.isdigit, sop_id)) and len(sop_id) > MIN_CODE_CHARS
 
 
 def _name_terms(name: str) -> tuple[str, ...]:
-    """What tells a document from others of its kind, in order and small letters: neither "SOP" nor "v02"."""
+    """Return the distinctive terms of a name in order, so without "SOP" and "v02"."""
     terms = analyze(_GENERIC.sub(" ", fold(name).casefold()))
     return tuple(term for term in dict.fromkeys(terms) if term not in FUNCTION_TERMS)
 
@@ -233,9 +232,9 @@ def _name_terms(name: str) -> tuple[str, ...]:
 def _place_of(
     name: Sequence[str], said: Sequence[tuple[int, frozenset[str]]], weights: Mapping[str, float]
 ) -> int:
-    """Return the offset at which a name stands in a row, small words aside; -1: it stands nowhere.
+    """Return the offset of consecutive words that match a name, ignoring function words; -1 if none do.
 
-    More than half of its weight is enough, and half of it with its first word: MilliQ, of MilliQ water.
+    More than half of its weight is enough, or half of it including its first word: MilliQ, of MilliQ water.
     """
     whole = frozenset(name)
     begun, held = 0, frozenset[str]()
@@ -252,7 +251,7 @@ def _place_of(
 
 
 def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> _Named:
-    """By an SOP id or a department, whole, right behind a word such as "in" or "from"."""
+    """Match a complete SOP id or department directly after a word such as "in" or "from"."""
     folded = fold(text)
     said = []
     for match in _PLACE.finditer(folded):
@@ -267,7 +266,7 @@ def _by_id_or_department(text: str, documents: Sequence[DocumentStatus]) -> _Nam
 
 
 def _said_value(document: DocumentStatus, place: str, fields: Sequence[str]) -> str | None:
-    """Which of these fields a place begins with, as the document prints it."""
+    """Return the first of ``fields`` whose value ``place`` begins with, as the document prints it."""
     for field in filter(None, map(document.metadata.get, fields)):
         value = fold(field.value).casefold()
         initials = ["".join(word[0] for word in value.split())] if " " in value else []
@@ -277,7 +276,7 @@ def _said_value(document: DocumentStatus, place: str, fields: Sequence[str]) -> 
 
 
 def _by_name(text: str, documents: Sequence[DocumentStatus]) -> _Named:
-    """By a name that ends in a word for a document and is found whole in a document's own names."""
+    """Match a phrase that ends in a word for a document and whose words all occur in a document's names."""
     names = [(match["name"], frozenset(analyze(match["name"]))) for match in _NAMED.finditer(text)]
     said = [(one, named) for one in documents for named, name in names if name <= _identity(one)]
     return _Named(
@@ -287,7 +286,7 @@ def _by_name(text: str, documents: Sequence[DocumentStatus]) -> _Named:
 
 
 def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
-    """The documents of a file name, an SOP id, or of a title and metadata that hold all words of a name."""
+    """Return the documents with exactly this name, else those whose names and metadata hold its words."""
     said = fold(name).casefold()
     exact = [one for one in documents if said in _exact_names(one)]
     terms = weighted_terms(name)
@@ -295,7 +294,7 @@ def documents_named(name: str, documents: Sequence[DocumentStatus]) -> list[Docu
 
 
 def documents_meant(name: str, documents: Sequence[DocumentStatus]) -> list[DocumentStatus]:
-    """The same, where a word for a document need not be part of what one is called: "the travel policy"."""
+    """Return the same, but a word for a document may be absent from its name: "the travel policy"."""
     bare = re.sub(rf"\b{_KIND}s?\b", " ", name, flags=re.IGNORECASE | re.VERBOSE)
     return documents_named(name, documents) or (documents_named(bare, documents) if bare.strip() else [])
 
@@ -308,7 +307,7 @@ def _exact_names(document: DocumentStatus) -> set[str]:
 
 
 def _identity(document: DocumentStatus) -> frozenset[str]:
-    """Return all terms that a document is called by: title, file, metadata, the years of its dates."""
+    """Return all terms that identify a document: of title, file name, metadata, years of its dates."""
     values = [one.day or one.value for one in document.metadata.values()]
     file = re.sub(r"[_\W]+", " ", PurePosixPath(document.file).stem)
     years = re.findall(r"\b(?:19|20)\d\d\b", " ".join(values))
@@ -316,17 +315,16 @@ def _identity(document: DocumentStatus) -> frozenset[str]:
 
 
 def named_documents(terms: Collection[str], publications: Collection[LivePublication]) -> dict[UUID, float]:
-    """Publication -> share (0-1) of its title or file name that the question says; 0 when too little.
+    """Return, per publication, the share (0-1) of its title or file name in a question; 0 if too small.
 
-    A name's words weigh by how few of the ``publications`` share them, so that a name which all of
-    them carry names none of them.
+    Words are weighted by their IDF among ``publications``: a name that all of them have identifies none.
     """
     shares = name_shares(terms, publications)
     return {id_: share if share >= SPECIFIC else 0.0 for id_, share in shares.items()}
 
 
 def name_shares(terms: Collection[str], publications: Collection[LivePublication]) -> dict[UUID, float]:
-    """Publication -> share (0-1) of its title or file name that the question says, however little."""
+    """Return, per publication, the share (0-1) of its title or file name in a question."""
     labels = {publication.id: document_labels(publication) for publication in publications}
     names = {id_: (_terms(title), _terms(file)) for id_, (title, file) in labels.items()}
     weights = _weights(names)
@@ -338,13 +336,13 @@ def name_shares(terms: Collection[str], publications: Collection[LivePublication
 
 
 def document_labels(document: LivePublication | DocumentStatus) -> tuple[str, str]:
-    """What people may call it: its title, and its file's name in words."""
+    """Return the names that people may use: the title, and the file name split into words."""
     return document.title, re.sub(r"[_\W]+", " ", PurePosixPath(document.file).stem)
 
 
 @lru_cache(maxsize=10_000)
 def _terms(name: str) -> frozenset[str]:
-    """Return the terms of a name; memoised, because every question compares all names that it finds."""
+    """Return the terms of a name; cached, since every question compares all names that it finds."""
     return frozenset(analyze(name))
 
 
@@ -362,9 +360,9 @@ def _share(name: frozenset[str], asked: Collection[str], weights: Mapping[str, f
 
 
 def edition(publication: LivePublication) -> str:
-    """What sets it apart from other documents of its title: ``SOP-IT-04, version 2.1``, as far as it says so.
+    """Return what distinguishes documents of the same title: ``SOP-IT-04, version 2.1``.
 
-    A number that the title holds already is not said twice.
+    An SOP id that the title contains is not repeated.
     """
     said = {name: one.value for name, one in publication.metadata.items()}
     sop_id = said.get("sop_id", "")
@@ -374,16 +372,16 @@ def edition(publication: LivePublication) -> str:
 
 
 class DocumentDay(NamedTuple):
-    """A day, and whether it is only that of the arrival."""
+    """A document's date; ``is_arrival`` if only its arrival is known."""
 
     day: date
     is_arrival: bool = False
 
 
 def document_day(metadata: Mapping[str, MetadataField], arrived_at: datetime | None) -> DocumentDay | None:
-    """What a document counts as of; None where it is undated and its arrival unknown.
+    """Return the date of a document; None if it has none and its arrival is unknown.
 
-    A printed date that can be read in two ways, as 5/10/23, counts as the earlier one.
+    An ambiguous printed date, such as 5/10/23, counts as the earlier one.
     """
     if printed := next(filter(None, (field_day(metadata.get(name)) for name in DATE_FIELDS)), None):
         return DocumentDay(printed)
@@ -391,7 +389,7 @@ def document_day(metadata: Mapping[str, MetadataField], arrived_at: datetime | N
 
 
 def field_day(field: MetadataField | None) -> date | None:
-    """Return the first day that a field of metadata may mean; None where it is no date."""
+    """Return the earliest day that a metadata field may mean; None if it is no date."""
     if field is None:
         return None
     if field.day:

@@ -1,4 +1,4 @@
-"""Which library a direct chat asks: the one that an admin names, where the installation may have it."""
+"""Resolves the library that direct chats search, if an admin named one for the installation."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from storage.models import Channel, Platform
 
 
 class DirectLibraries:
-    """Answers for each installation, a workspace of Slack or a tenant of Teams."""
+    """Resolves the library of an installation: a Slack workspace or a Teams tenant."""
 
     def __init__(self, channels: Channels, shared: Collection[Platform] = ()) -> None:
-        """Nothing is asked yet.
+        """Create the resolver.
 
         Args:
-            channels: know the library, and the installations that an admin named for it.
-            shared: platforms where anybody may install the bot: there only named installations get it.
+            channels: stores the library, and the installations that an admin named for it.
+            shared: platforms where anyone may install the bot: only named installations get the library.
         """
         self._channels = channels
         self._shared = shared
 
     async def of(self, platform: Platform, installation: str) -> Channel | None:
-        """Return the library's own channel; None: there is none, or it is not for this installation.
+        """Return the library's channel; None if there is none, or none for this installation.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database is unavailable.
         """
         library = await self._channels.direct_library()
         if library is None or (platform in self._shared and installation not in library.installations):

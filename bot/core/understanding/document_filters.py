@@ -1,7 +1,7 @@
-"""Which documents a question asks in, by kind, day and version: "only SOPs since 2023", "not the drafts".
+"""Document filters in a question, by kind, date and version: "only SOPs since 2023", "not the drafts".
 
-A filter must be said of documents: a span of time counts behind a word for documents ("reports from 2019 to
-2021") or behind "only", an exclusion between two pauses. "How many accidents since 2019?" is about accidents.
+A filter must be about documents. A time span counts after a word for documents ("reports from 2019 to 2021")
+or after "only", an exclusion between two pauses. "How many accidents since 2019?" is about accidents.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.core.verification.number_lexicon import MONTHS
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
 
-# Kinds of documents: the words for each in all languages, in questions as in documents' own names.
+# Kinds of documents: the words for each in all languages, in questions and in document names.
 KINDS = {
     "sop": r"sops?|standard operating procedures?|work instructions?|proc[eé]dures?|procedimentos?|"
     r"procedimientos?|procedur[ae]|(?:verfahrens|arbeits)anweisung(?:en)?|werkinstructies?",
@@ -79,7 +79,7 @@ _VERSION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _FILE_VERSION = re.compile(r"(?<![a-z])v(?:er(?:sion)?)?[. _-]?(\d+(?:\.\d+)*)", re.IGNORECASE)
-# Every filter names documents or a version, or says "only": other questions need not be read for one.
+# Cheap pre-check: every filter contains a word for documents or a version, or "only".
 MAY_FILTER = re.compile(
     rf"\b(?:{_KIND}|{_ONLY}|vers\w*|fassung|rev\w*|v(?:er)?\.?\s?\d[\d.]*)\b", re.IGNORECASE
 )
@@ -96,7 +96,7 @@ _YEAR_OR_MONTH = re.compile(r"(?P<year>(?:19|20)\d\d)(?:-(?P<month>0?[1-9]|1[0-2
 
 @lru_cache(maxsize=10_000)
 def read_days(text: str) -> tuple[date, date] | None:
-    """The first and the last day that a written date, month or year may mean; None where it is none."""
+    """Return the first and last day that a date, month or year may mean; None if it is none."""
     text = text.strip()
     if found := _YEAR_OR_MONTH.fullmatch(text):
         year, month = int(found["year"]), int(found["month"] or 0)
@@ -104,7 +104,7 @@ def read_days(text: str) -> tuple[date, date] | None:
     days = [day for mention in find_dates(text)[:1] for day in mention.days]
     try:
         spans = [(date(year, month, day or 1), _last(year, month, day)) for month, day, year in days if year]
-    except ValueError:  # no calendar has such a day
+    except ValueError:  # not a day of the calendar
         return None
     return (min(spans)[0], max(last for _, last in spans)) if spans else None
 
@@ -114,38 +114,38 @@ def _last(year: int, month: int, day: int) -> date:
 
 
 def _last_day(year: int, month: int) -> date:
-    """Of a month, or of a year for month 0."""
+    """Return the last day of a month; of the year if ``month`` is 0."""
     return date(year, month or 12, calendar.monthrange(year, month or 12)[1])
 
 
 @dataclass(frozen=True, slots=True)
 class DaySpan:
-    """Days from the first to the last; None: open."""
+    """An inclusive range of days; None: open-ended."""
 
     first: date | None = None
     last: date | None = None
 
     def __contains__(self, day: date | None) -> bool:
-        """True if a day lies in it; no day does not."""
+        """True if ``day`` is in the range; False for None."""
         return day is not None and (self.first or day) <= day <= (self.last or day)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """What is asked of documents in one place of a question."""
+    """A condition on documents, from one place in a question."""
 
-    # Where it says only where to search.
+    # (start, end) of the words that only filter and can be removed from the query.
     place: tuple[int, int]
-    # The kind of document, as it was typed; '' for documents of any kind.
+    # Kind of document, as typed; '' for any kind.
     word: str = ""
-    # The days that they count as of.
+    # Range of document dates.
     span: DaySpan | None = None
     version: str = ""
     # Documents of this kind are left out.
     is_excluded: bool = False
 
     def fits(self, document: DocumentStatus, day: date | None) -> bool:
-        """True if a document that counts as of a day may answer."""
+        """True if a document with the date ``day`` may answer."""
         if self.is_excluded:
             return not is_of_kind(document, self.word)
         if self.version:
@@ -153,7 +153,7 @@ class DocumentFilter:
         return (self.span is None or day in self.span) and is_of_kind(document, self.word)
 
     def named(self, words: ReplyWords) -> str:
-        """What it asks for, in the words of a reply."""
+        """Return the condition in the words of a reply."""
         if self.is_excluded:
             return words.filter_without(kind=self.word)
         if self.version:
@@ -165,14 +165,14 @@ class DocumentFilter:
 
 
 def read_filters(text: str) -> list[DocumentFilter]:
-    """What a question asks of the documents that may answer it."""
+    """Parse the document filters of a question."""
     excluded = list(_exclusions(text))
     rest = _blanked(text, excluded)
     return [*_scopes(rest), *_versions(rest), *excluded]
 
 
 def without_filters(text: str, filters: Iterable[DocumentFilter]) -> str:
-    """Return a question without what only says where to search; a version stays, it may belong to a name."""
+    """Remove the filters from a question; a version stays, as it may be part of a name."""
     left = " ".join(_blanked(text, [one for one in filters if not one.version]).split())
     left = re.sub(r"\s+(?=[,;:.?!])|[,;:–-]\s*(?=[,;:.?!]|$)|^[\s,;:.–-]+", "", left)
     left = re.sub(r"([.?!])\s*[,;:.]+", r"\1", left).strip()
@@ -180,7 +180,7 @@ def without_filters(text: str, filters: Iterable[DocumentFilter]) -> str:
 
 
 def _blanked(text: str, filters: Iterable[DocumentFilter]) -> str:
-    """Return the text with spaces in place of what was read already."""
+    """Replace the filters by spaces, so that all offsets stay valid."""
     for one in filters:
         start, end = one.place
         text = text[:start] + " " * (end - start) + text[end:]
@@ -188,7 +188,7 @@ def _blanked(text: str, filters: Iterable[DocumentFilter]) -> str:
 
 
 def is_of_kind(document: DocumentStatus, word: str) -> bool:
-    """True if a document is what a word names; every one is a document."""
+    """True if a document is of the kind that a word names; every document is a "document"."""
     kinds = [kind for kind, names in _NAMES.items() if names.fullmatch(word)]
     return not kinds or any(_is_kind(document, kind) for kind in kinds)
 
@@ -226,12 +226,12 @@ def _scopes(text: str) -> Iterator[DocumentFilter]:
 
 
 def _is_several(word: str) -> bool:
-    """True if a word for documents stands in the plural, and names a kind of them; "report" may be a verb."""
+    """True if a word is the plural of a kind; the singular, as "report", may be a verb."""
     return _IS_PLURAL.search(word) is not None and names_kind(word)
 
 
 def _span(found: re.Match[str]) -> DaySpan | None:
-    """Return the days that a range means; None where there is none."""
+    """Return the days that a matched range means; None if there are none."""
     said = {name: read_days(found[name]) for name in _BOUNDS if found[name]}
     first = last = None
     for name, days in said.items():
@@ -243,7 +243,7 @@ def _span(found: re.Match[str]) -> DaySpan | None:
 
 
 _DAY = timedelta(days=1)
-# Group of a range -> the (first, last) day that it asks for, from those that its date may mean.
+# Group of a range -> its first and last day, computed from the days that its date may mean.
 _BOUNDS: Mapping[str, Callable[[date, date], tuple[date | None, date | None]]] = {
     "first": lambda first, _: (first, None),
     "last": lambda _, last: (None, last),
@@ -261,17 +261,17 @@ def _versions(text: str) -> Iterator[DocumentFilter]:
 
 
 def _versions_of(document: DocumentStatus) -> list[str]:
-    """As it prints it, and as its file is named."""
+    """Return the versions printed in a document and in its file name."""
     printed = document.metadata.get("version")
     return [*([printed.value] if printed else ()), *_FILE_VERSION.findall(PurePosixPath(document.file).stem)]
 
 
 def _is_version(wanted: str) -> Callable[[str], bool]:
-    """Version 2 is 02, v2.0 and 2.1; version 2.1 is not 2."""
+    """Return the predicate of a version: 2 accepts 02, v2.0 and 2.1; 2.1 does not accept 2."""
     parts = version_parts(wanted)
     return lambda other: version_parts(other)[: len(parts)] == parts
 
 
 def version_parts(version: str) -> list[int]:
-    """1.10 is newer than 1.9, and 03 is 3."""
+    """Split a version into numbers, so that 1.10 is newer than 1.9, and 03 equals 3."""
     return [int(part) for part in re.findall(r"\d+", version)]

@@ -1,11 +1,11 @@
-"""Words by which the language of a message is known, by language."""
+"""Word lists per language, for language detection."""
 
 from __future__ import annotations
 
 from bot.core.models import Language
 
-# Words that join and ask, without accents. The English ones hold more: what English writes like a word of
-# another language ("die casting", "comment", "plus", "solo"), so that it decides nothing alone.
+# Function words (stop words), without accents. The English list also has words that English shares with
+# another language ("die casting", "comment", "plus", "solo"), so that such a word alone decides nothing.
 SMALL_WORDS = {
     Language.ENGLISH: """
 a about ad after again al all also am an and ante any anybody anyone anything applies apply are aren as
@@ -97,8 +97,8 @@ ze zegt zei zelf zich zij zijn zo zoals zodat zonder zou
 """,
 }
 
-# Articles, possessives and question words, which follow a verb or a preposition. Prepositions that Romance
-# languages write like an article are left out.
+# Articles, possessives and question words that follow a verb or a preposition. Prepositions that look like an
+# article in Romance languages are left out.
 DETERMINERS = {
     Language.ENGLISH: "a an the my our your his her their any some me us how what why",
     Language.GERMAN: "der die das den dem ein eine einen einem einer mein meine meinen meiner unser mir",
@@ -108,7 +108,7 @@ DETERMINERS = {
     Language.PORTUGUESE: "o os as um uma meu minha meus minhas nosso nossa este esta",
     Language.DUTCH: "de het een mijn ons onze uw je jouw dit deze",
 }
-# Who does something: questions put the verb behind it, German and Dutch ones before it.
+# Subject pronouns: in a question the verb comes after them, in German and Dutch before them.
 SUBJECTS = {
     Language.ENGLISH: "i we you he she they who",
     Language.GERMAN: "ich wir man",
@@ -120,7 +120,7 @@ SUBJECTS = {
 }
 VERB_FIRST = (Language.GERMAN, Language.DUTCH)
 
-# What people say and ask about most.
+# Content words that are frequent in questions and small talk.
 OTHER_WORDS = {
     Language.GERMAN: """
 abrechnung anleitung antrag arbeit arbeiten arbeitszeit ausnahmen beantragen bekomme bekommen bekommt
@@ -164,7 +164,7 @@ zwangerschap
 """,
 }
 
-# Typed without their apostrophe they are no typing errors. Spanish and Portuguese have none.
+# Contractions without their apostrophe are no misspellings. Spanish and Portuguese have none.
 CONTRACTIONS = {
     Language.ENGLISH: """
 aint arent cant couldnt didnt doesnt dont hadnt hasnt havent heres hows im isnt ive mightnt mustnt neednt

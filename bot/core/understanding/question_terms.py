@@ -1,10 +1,10 @@
-"""The words of a question: their language, which weigh something, which are meant literally, and synonyms.
+"""The terms of a question: its language, content terms, exact words and synonyms.
 
-Function words ask or join and name nothing: they weigh nothing when it is judged what a text covers. English
-first; of the other languages all small words that English does not write for something else, and a few that
-it does, because they open and join questions there. Codes, numbers and names are lost by no ranking. The
-channel's glossary adds other words that say the same, at a lower weight. A language that is not certain is
-None: a few words are enough, as in "wie lange?", and an English question is never taken for another one.
+Function words (stop words) do not count when the coverage of a question by a text is measured. The list is
+English first; from the other languages it has all function words that are not English words, and a few that
+are, because they open and join questions there. Codes, numbers and names survive every ranking. The channel's
+glossary adds synonyms, at a lower weight. An uncertain language is None: a few words are enough, as in "wie
+lange?", and an English question is never taken for one in another language.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from storage.text.token_counts import is_frequent_word
 _WORD = re.compile(r"[^\W_]+(?:[-_./:,&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.?!]\s*$")
 
-# How often each term of the question itself is searched for, and each other word once.
+# How often a search repeats each term of the question itself; a synonym's term appears once.
 OWN_WEIGHT = 2
 
-# A glossary that has more for one question is not followed any further.
+# Limit for glossary synonyms of one question; further ones are ignored.
 MAX_SYNONYMS = 24
 
 _WORD_OR_MARK = re.compile(r"[^\W_]+|[^\w\s'’-]")
 _TOKEN = re.compile(r"[^\W_]+(?:[-/.@][^\W_]+)*")
 _SPANISH_MARK = re.compile(r"[¿¡]\w")
-# So many known words decide a language; in a text of at most three words, one is enough.
+# Known words that decide the language of a text; in one of up to three words, one is enough.
 MIN_KNOWN_WORDS = 2
-# A text of more words than this, all in capitals, is no abbreviation.
+# An all-caps text with more words than this is emphasis, not an abbreviation.
 MIN_UPPERCASE_WORDS = 2
-# Share of a text's words that are known at least: one in a language that is not ours holds fewer.
+# Minimum share of known words: a text in an unsupported language contains fewer.
 MIN_LEAD_SHARE = 0.1
 
 _ENGLISH = """
@@ -66,20 +66,20 @@ de et ou a au aux en dans pour par sur avec il elle on nous vous je ce cette
 cual cuales cuando como donde quien cuanto cuantos es son el los las una unos y o del al con por para
 """
 
-# What is left of the weight of names, codes and what a thread spoke of before, where it is not in question
-# what a text is about: together at most this share of the other words' weight.
+# Maximum weight of names, codes and thread context together, as a share of the other words' weight, where the
+# subject of a text is not in question.
 NAME_SHARE = 0.3
 
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
 _CODE = re.compile(
     r"(?=.*\d)(?=.*[^\W\d_])(?=.*[-./]).{4,} | [^\W\d_]+\d{3,}\w* | \d+[^\W\d_]+\d\w{2,} | \d{6,}", re.VERBOSE
 )
-# 'How often are they tested (nightly backups)?': what a follow-up carries over, or a person adds.
+# 'How often are they tested (nightly backups)?': context of a follow-up, or added by a person.
 _BACKGROUND = re.compile(r"\([^()]{3,}\)\W*$")
 
 
 def exact_words(question: str) -> list[str]:
-    """Return the codes, numbers, acronyms and names of a question, as written.
+    """Return the codes, numbers, acronyms and names in a question, as written.
 
     A name is a capitalised word that does not open a sentence.
     """
@@ -91,7 +91,7 @@ def exact_words(question: str) -> list[str]:
 
 
 def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
-    """Return the exact words of a question whose idf is above ``rarity``: the others single nothing out."""
+    """Return the exact words of a question with an IDF above ``rarity``; others are not selective."""
     idf = question.idf
     return [
         word
@@ -101,16 +101,16 @@ def rare_words(question: AnalyzedQuestion, rarity: float) -> list[str]:
 
 
 def code_words(question: str) -> list[str]:
-    """The codes, part and account numbers of a question, as written: neither dates nor plain quantities."""
+    """Return the codes, part and account numbers in a question, as written; no dates or quantities."""
     return [
         word for word in exact_words(question) if _CODE.fullmatch(word) and not word.lower().endswith(".pdf")
     ]
 
 
 def lookup_terms(question: str) -> frozenset[str]:
-    """Return the terms of a question that names something and asks no more, as "What is NPRM?"; else none.
+    """Return the terms of a question that is a mere lookup, as "What is NPRM?"; else none.
 
-    A word counts as a name when it is written as one, or is no frequent word.
+    A word counts as a name if it is written as one, or if it is not a frequent word.
     """
     content, names = weighted_terms(question), exact_words(question)
     words = [word for match in _WORD.finditer(question) if analyze(word := match[0])[0] in content]
@@ -119,10 +119,10 @@ def lookup_terms(question: str) -> frozenset[str]:
 
 
 def subject_words(text: str, words: Iterable[str], language: Language) -> list[str]:
-    """Select the words of a question that may say what it is about: its names, codes and nouns.
+    """Select the words that may be the subject of a question: its names, codes and nouns.
 
-    Small words and words of the form are none; nor is what stands like a verb: before an article with its
-    noun, or behind the person who does it. German writes nouns in capitals.
+    Function words and words for the form of an answer are left out, and so are words in a verb's position:
+    before an article with its noun, or after a subject pronoun. German capitalises nouns.
     """
     tokens = _WORD_OR_MARK.findall(text)
     small = _small_words(language)
@@ -140,7 +140,7 @@ def subject_words(text: str, words: Iterable[str], language: Language) -> list[s
 
 
 def _small_words(language: Language) -> set[str]:
-    """Return a language's small words; English ones without those that are small elsewhere alone: "door"."""
+    """Return a language's function words; the English ones without those of other languages, as "door"."""
     small = set(SMALL_WORDS[language].split())
     if language is Language.ENGLISH:
         small -= set[str]().union(*(SMALL_WORDS[one].split() for one in SMALL_WORDS if one is not language))
@@ -148,7 +148,10 @@ def _small_words(language: Language) -> set[str]:
 
 
 def _verbs(tokens: Sequence[str], small: Container[str], language: Language) -> set[str]:
-    """Find the words that stand like a verb; "trips a year" has none: no content word follows its article."""
+    """Return the words in a verb's position: before an article and a noun, or next to a subject.
+
+    "trips a year" has none, as "year" is on the list of small words.
+    """
     determiners, subjects = (some.get(language, "").split() for some in (DETERMINERS, SUBJECTS))
     triples = zip(tokens, tokens[1:], tokens[2:], strict=False)
     verbs = {
@@ -161,12 +164,12 @@ def _verbs(tokens: Sequence[str], small: Container[str], language: Language) -> 
 
 
 def bare_code(text: str) -> str:
-    """Return the letters and digits of a text, folded: how a code is compared whatever parts it."""
+    """Return the letters and digits of a text, folded: codes compare equal whatever separates them."""
     return re.sub(r"[\W_]+", "", fold(text)).casefold()
 
 
 def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
-    """Return a test whether a passage holds one of these words whole."""
+    """Return a predicate: True for a passage that contains one of these words whole."""
     if not words:
         return lambda _: False
     found = re.compile(
@@ -181,7 +184,7 @@ def holds_exactly(words: Sequence[str]) -> Callable[[Passage], bool]:
 
 
 def identified_documents(words: Sequence[str], passages: Sequence[Passage]) -> dict[UUID, float]:
-    """Publication -> share (0-1) of these words that its passages hold; empty when all hold the same."""
+    """Return, per publication, the share (0-1) of these words in its passages; empty if all are equal."""
     holders = {word: holds_exactly([word]) for word in words}
     held: dict[UUID, set[str]] = {}
     for passage in passages:
@@ -203,9 +206,9 @@ def _opens_sentence(text: str, start: int) -> bool:
 def find_synonyms(
     question: str, entries: Iterable[GlossaryEntry], *, is_wide: bool = False
 ) -> tuple[Synonym, ...]:
-    """What the glossary has for the words of a question, in its own order.
+    """Return the glossary's synonyms for the words of a question, in glossary order.
 
-    ``is_wide``: every entry counts in both directions.
+    ``is_wide``: every entry applies in both directions.
     """
     terms = analyze(question)
     found: dict[tuple[str, ...], Synonym] = {}
@@ -218,7 +221,7 @@ def find_synonyms(
 
 
 def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[str, ...]:
-    """Return the terms to search for: the question's own, which weigh more, and those of its synonyms."""
+    """Return the terms to search for: the question's own, repeated, and those of its synonyms."""
     if not synonyms:
         return tuple(terms)
     others = dict.fromkeys(term for synonym in synonyms for term in synonym.said)
@@ -226,12 +229,12 @@ def searched_terms(terms: Sequence[str], synonyms: Sequence[Synonym]) -> tuple[s
 
 
 def embedded_text(question: str, synonyms: Sequence[Synonym]) -> str:
-    """Return the text whose meaning is searched for."""
+    """Return the text to embed: the question, with its synonyms in parentheses."""
     return f"{question} ({', '.join(synonym.text for synonym in synonyms)})" if synonyms else question
 
 
 def synonym_matches(held: Container[str], synonyms: Sequence[Synonym]) -> frozenset[str]:
-    """Return the question's terms that a text with the terms ``held`` says in other words."""
+    """Return the question's terms that a text with the terms ``held`` covers by synonyms."""
     if not synonyms:
         return frozenset()
     said = (synonym for synonym in synonyms if all(term in held for term in synonym.said))
@@ -239,7 +242,7 @@ def synonym_matches(held: Container[str], synonyms: Sequence[Synonym]) -> frozen
 
 
 def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[str, str]]:
-    """(what is asked, what it may be called instead)."""
+    """Yield (term of a question, its equivalent)."""
     for entry in entries:
         if entry.is_mutual or is_wide:
             yield from permutations((entry.term, *entry.words), 2)
@@ -248,10 +251,10 @@ def _pairs(entries: Iterable[GlossaryEntry], is_wide: bool) -> Iterator[tuple[st
 
 
 def _foreign() -> set[str]:
-    """Terms of the other languages' small words, without those that are English words, too.
+    """Return the terms of the other languages' function words that are not English ones as well.
 
-    The shortest are left out: some are names ("EU", "AI"), and a document in their language holds them
-    in every chunk, so that they weigh nothing anyway.
+    Words of up to three letters are left out: some are names ("EU", "AI"), and in a document of their
+    language every chunk contains them, so that their IDF is 0 anyway.
     """
     words = {word for small in SMALL_WORDS.values() for word in small.split() if len(word) > 3}
     return set(analyze(" ".join(words))) - set(analyze(SMALL_WORDS[Language.ENGLISH]))
@@ -261,9 +264,9 @@ FUNCTION_TERMS = frozenset(analyze(fold(" ".join((_ENGLISH, _OTHERS, *CONTRACTIO
 
 
 def weighted_terms(text: str) -> set[str]:
-    """Return the terms of a question that weigh something; those of function words take the longest to count.
+    """Return the content terms of a question, which are those that are not function words.
 
-    They weigh in a question that has nothing else; and where they are written as a name is, as in "IT".
+    Function words count if there is nothing else, and where they are written like a name ("IT").
     """
     terms = set(analyze(text))
     exact = terms & {term for word in exact_words(text) for term in analyze(word)}
@@ -272,7 +275,7 @@ def weighted_terms(text: str) -> set[str]:
     return _content(terms, {}) | exact
 
 
-# They name the form of an answer: the steps to restore a file stand under "Restore", not under "steps".
+# Words for the form of an answer: the steps to restore a file are under "Restore", not under "steps".
 FORM_TERMS = frozenset(
     analyze(
         "compare comparison versus vs steps instructions list lists table tables"
@@ -284,20 +287,21 @@ FORM_TERMS = frozenset(
 
 
 def _content(terms: Iterable[str], other_spellings: Mapping[str, str]) -> set[str]:
-    """Without function words and, where others are left, words of the form; each word in one spelling."""
+    """Remove function words, other spellings and, unless nothing is left, words for the form of an answer."""
     content = set(terms) - FUNCTION_TERMS - set(other_spellings.values())
     return content - FORM_TERMS or content
 
 
 class QuestionTerms:
-    """A question's content words, and the years it names."""
+    """The weighted content terms of a question, and the years it names."""
 
     def __init__(self, question: AnalyzedQuestion) -> None:
         other_spellings = spellings(question.text)
         content = weighted_terms(question.text) - set(other_spellings.values())
-        # Content term -> idf; a question of function words alone is judged by all its words.
+        # Content term -> IDF; a question of function words alone is judged by all its words.
         self.weights = {term: idf for term, idf in question.idf.items() if term in content or not content}
-        # The same, where names, codes and background count little: they say of what, not what about it.
+        # The same, with little weight for names, codes and context: they are the subject, not what is asked
+        # about it.
         self.aspects = self._aspects(question.text)
         self._synonyms = (
             *question.synonyms,
@@ -306,11 +310,11 @@ class QuestionTerms:
         self._years = frozenset(_YEAR.findall(question.text))
 
     def coverage(self, terms: Container[str]) -> float:
-        """Share (0-1) of the question's idf weight that a text's terms cover."""
+        """Return the share (0-1) of the question's IDF weight that a text's terms cover."""
         return self._share(self.weights, terms)
 
     def aspect_coverage(self, terms: Container[str]) -> float:
-        """The same share by ``aspects``: for texts that are judged by more than by what they are about."""
+        """Return the same by ``aspects``, for texts that are not judged by their subject alone."""
         return self._share(self.aspects, terms)
 
     def _aspects(self, text: str) -> dict[str, float]:
@@ -322,12 +326,12 @@ class QuestionTerms:
         return asked | {term: share * idf for term, idf in known.items()}
 
     def contradicts(self, text: str) -> bool:
-        """Return the text speaks of years, and of none that the question names."""
+        """True if the text names years, but none of those in the question."""
         named = set(_YEAR.findall(text))
         return bool(self._years and named and not self._years & named)
 
     def _share(self, weights: Mapping[str, float], terms: Container[str]) -> float:
-        """Return a term counts as covered by its synonyms, too."""
+        """Return the covered share of ``weights``; a synonym covers its term as well."""
         otherwise = synonym_matches(terms, self._synonyms)
         total = sum(weights.values())
         held = sum(weight for term, weight in weights.items() if term in terms or term in otherwise)
@@ -347,7 +351,7 @@ _OWNERS = _owners()
 
 
 def is_lexicon_word(word: str, language: Language) -> bool:
-    """Return True for a small word, a contraction or one of the commonest words of a language."""
+    """True for a function word, a contraction or one of the most common words of a language."""
     return language in _owners_of(word)
 
 
@@ -356,7 +360,7 @@ def _owners_of(word: str) -> Sequence[Language]:
 
 
 def language_of(text: str) -> Language | None:
-    """Return the language of a text; None for one that does not show it, or is in none of ours."""
+    """Detect the language of a text; None if it is uncertain or not supported."""
     words = _words(text)
     counts = Counter(owner for word in words for owner in _OWNERS.get(word, ()))
     counts.update(Language.SPANISH for _ in _SPANISH_MARK.finditer(text))
@@ -369,7 +373,7 @@ def language_of(text: str) -> Language | None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words, folded, without codes; capitals alone are an abbreviation: 'IT' is not 'it'."""
+    """Return the folded words, without codes and acronyms ("IT" is not "it"); all-caps texts have none."""
     tokens = [re.split("[-/]", token) for token in _TOKEN.findall(fold(text))]
     is_shouted = text.isupper() and len(tokens) > MIN_UPPERCASE_WORDS
     return [
@@ -385,6 +389,6 @@ def _is_literal(part: str) -> bool:
 
 
 def spoken_language(question: Question) -> Language | None:
-    """What a question is in, else the questions of its thread before it, the newest first."""
+    """Return the language of a question; if uncertain, of the latest question before it in its thread."""
     asked = (question.text, *(turn.question for turn in reversed(question.history)))
     return next(filter(None, map(language_of, asked)), None)

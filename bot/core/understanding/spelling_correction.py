@@ -1,11 +1,10 @@
-"""Corrects the misspelt words of a question towards the words of its channel's documents.
+"""Corrects misspelt words of a question towards the vocabulary of its channel's live documents.
 
-A word is compared with the words of the channel's own live documents by its edit distance, in which a pair of
-swapped letters counts as one edit: Damerau, "A Technique for Computer Detection and Correction of Spelling
-Errors" (1964). A word of the language is never corrected, however near another one is: of 241 correctly spelt
-words that stood in none of the documents asked, 51 had such a neighbour ("planes": "plans"), and 3 of these
-were no frequent words. Nor is anything corrected towards a typing error of a document ("microsope"), and no
-negation comes or goes.
+The metric is edit distance with adjacent transpositions as one edit: Damerau, "A Technique for Computer
+Detection and Correction of Spelling Errors" (1964). A correctly spelt word is never corrected, however close
+another one is: of 241 correctly spelt words that were in none of the searched documents, 51 had such a
+neighbour ("planes": "plans"), and 3 of these were not frequent words. Nor is a word corrected towards a typo
+in a document ("microsope"), and no correction adds or removes a negation.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from storage.text.token_counts import frequent_words, is_frequent_word
 from storage.web_pages.opened_domains import keyword_terms
 from storage.web_pages.web_sources import WebSourcesFile
 
-# Shorter words are no typing errors that can be told, and seldom what a question is about.
+# Shorter words cannot be corrected reliably, and are seldom the subject of a question.
 MIN_LETTERS = 4
-# From so many letters on a word may have one or two errors; before, only swapped letters are one.
+# Minimum length for one edit and for two; a shorter word may only have swapped letters.
 MIN_LETTERS_FOR_ONE, MIN_LETTERS_FOR_TWO = 5, 8
-# So many capitals are an abbreviation, which is like many others and means none of them.
+# Up to this many capitals are an abbreviation, which resembles many others without meaning them.
 MAX_ABBREVIATION = 5
-# Words that a misspelt one is searched for as, where they are equally near.
+# Equally close corrections of a word that are searched for.
 MAX_CANDIDATES = 2
 
 # A word of letters, or several joined by hyphens; no part of a code, an address or 'don't'.
@@ -50,12 +49,12 @@ log = logging.getLogger(__name__)
 def unknown_words(
     text: str, frequencies: Mapping[str, int], explained: Collection[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Return the content words of a question, as typed, of which no form stands in the channel.
+    """Return the content words of a question, as typed, of which no form occurs in the channel.
 
     Args:
         text: the question.
-        frequencies: term -> chunks that hold it; words whose terms are not among them do not count.
-        explained: terms that the glossary says something for.
+        frequencies: term -> number of chunks with it; words whose terms are not among its keys are ignored.
+        explained: terms that the glossary covers.
     """
 
     def is_known(term: str) -> bool:
@@ -76,7 +75,7 @@ def unknown_words(
 
 
 class SpellingCorrector:
-    """Corrects words towards the vocabulary of the channel that they are asked in."""
+    """Corrects words towards the vocabulary of the channel they are asked in."""
 
     def __init__(
         self,
@@ -84,9 +83,10 @@ class SpellingCorrector:
         is_word: Callable[[str], bool] = is_frequent_word,
         web_sources: WebSourcesFile | None = None,
     ) -> None:
-        """``is_word``: whether a word is spelt correctly, wherever it stands.
+        """Create a corrector.
 
-        ``web_sources``: no keyword of a domain is corrected that the channel's questions may open.
+        ``is_word``: True if a word is spelt correctly, in any context. ``web_sources``: a keyword that opens
+        a domain for the channel is never corrected.
         """
         self._vocabularies = vocabularies
         self._is_word = is_word
@@ -95,7 +95,7 @@ class SpellingCorrector:
     async def correct(
         self, channel: Channel, words: Iterable[str], language: Language = Language.ENGLISH
     ) -> tuple[Correction, ...]:
-        """What ``words`` are misspelt for, as far as that can be told; none of them stands in the channel."""
+        """Return the corrections of ``words``, none of which occurs in the channel."""
         typed = [word for word in words if self._may_be_misspelt(word, language)]
         if typed and self._web_sources:
             keywords = keyword_terms((await self._web_sources.known()).of(channel))
@@ -123,10 +123,10 @@ def _is_abbreviation(word: str) -> bool:
 def find_corrections(
     typed: Iterable[str], vocabulary: Mapping[str, int], *, is_listed: bool = True
 ) -> tuple[Correction, ...]:
-    """The words of a vocabulary (lower case -> count) that are nearest to each of ``typed``, best first.
+    """Return the words of a vocabulary (lower case -> count) closest to each of ``typed``, best first.
 
-    ``is_listed``: frequent words of the question's language are left out already. Where there is no list of
-    them, only swapped letters and one error in a long word are taken for errors.
+    ``is_listed``: frequent words of the question's language are already left out. Without such a list, only
+    swapped letters, or one edit in a long word, count as a misspelling.
     """
     folded = {word: word if word.isascii() else fold(word) for word in vocabulary}
     return tuple(
@@ -139,9 +139,9 @@ def find_corrections(
 def _nearest_words(
     typed: str, folded: Mapping[str, str], counts: Mapping[str, int], is_listed: bool
 ) -> list[str]:
-    """Up to two words of different stems, none of which is nearer than the other; one that stands: none.
+    """Return up to two equally close words of different stems; none if the word itself occurs.
 
-    Of words at the same distance the one of the same letters is nearer: to swap two is the likelier slip.
+    At equal distance an anagram is closer, since swapping two letters is the likelier slip.
     """
     is_long = len(typed) >= MIN_LETTERS_FOR_TWO
     limit = 2 if is_long and is_listed else 1
@@ -163,10 +163,10 @@ def _nearest_words(
 
 
 def _is_slip(word: str, counts: Mapping[str, int], is_listed: bool) -> bool:
-    """True if a document's word is probably misspelt: it occurs once, beside a frequent word of another stem.
+    """True if a document's word is probably a typo: it occurs once, close to a frequent word of another stem.
 
-    Of 343 words that one collection has once, 69 are found so, half of them rightly; no correction of the
-    75 misspelt words of the evaluation is lost.
+    Of 343 words that occur once in one collection, this rejects 69, half of them rightly; none of the
+    evaluation's 75 misspelt words loses its correction.
     """
     if counts[word] > 1 or is_frequent_word(word):
         return False
@@ -181,13 +181,17 @@ def _is_slip(word: str, counts: Mapping[str, int], is_listed: bool) -> bool:
 
 
 def _may_mean(typed: str, word: str) -> bool:
-    """A slip seldom changes the first letter, unless it swaps the first two, and never denies or affirms."""
+    """True if ``typed`` may be a slip for ``word``.
+
+    A slip seldom changes the first letter, except by swapping the first two; a negating prefix must be the
+    same.
+    """
     is_near = typed[0] == word[0] or typed[:2] == word[1::-1]
     return is_near and (sorted(typed) == sorted(word) or _denial(typed) == _denial(word))
 
 
 def _denial(word: str) -> str:
-    """Return the prefix by which a word may deny another one: "undated" is not "updated"."""
+    """Return the negating prefix of a word, if any: "undated" is not "updated"."""
     return next((prefix for prefix in _DENYING_PREFIXES if word.startswith(prefix)), "")
 
 
@@ -196,7 +200,7 @@ def _in_case(typed: str, word: str) -> str:
 
 
 def correct_text(text: str, corrections: Iterable[Correction]) -> str:
-    """Return a question with each misspelt word replaced by the best word for it."""
+    """Replace each misspelt word of a question by its best correction."""
     best = {one.typed: one.word for one in reversed(tuple(corrections))}
     if not best:
         return text
@@ -205,7 +209,7 @@ def correct_text(text: str, corrections: Iterable[Correction]) -> str:
 
 
 def alternatives(corrections: Sequence[Correction]) -> Iterator[Synonym]:
-    """Yield the second words for what was misspelt, as synonyms of the best ones."""
+    """Yield the second-best corrections, as synonyms of the best ones."""
     best: dict[str, str] = {}
     for one in corrections:
         first = best.setdefault(one.typed, one.word)

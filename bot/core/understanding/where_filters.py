@@ -1,4 +1,4 @@
-"""The conditions of ``--where FIELD=VALUE``: what a field of a document must say."""
+"""Parses the ``--where FIELD=VALUE`` options into document filters."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bot.core.understanding.document_filters import (
 from storage.errors import SettingsError
 from storage.models import FIELDS, DocumentStatus, says
 
-# What ``--where`` asks for; ``date`` is the day that a document counts as of.
+# Fields of ``--where``; ``date`` is the document's printed date, else its arrival.
 WHERE_FIELDS = (*FIELDS, "date", "kind")
 
 
 def where_filter(field: str, value: str) -> Callable[[DocumentStatus], bool]:
-    """What ``FIELD=VALUE`` asks of a document; a field that ends in ``!`` asks for the contrary.
+    """Return the predicate of ``FIELD=VALUE``; a field that ends in ``!`` negates it.
 
-    Dates and versions may be ranges: ``2023..2024``, ``2023..`` or ``..2024``, both ends included.
+    Dates and versions may be ranges, including both ends: ``2023..2024``, ``2023..`` or ``..2024``.
 
     Raises:
-        SettingsError: there is no such field, or it has no such value; the message says what there is.
+        SettingsError: unknown field or invalid value; the message lists the valid ones.
     """
     name, is_excluded = field.removesuffix("!"), field.endswith("!")
     if name not in WHERE_FIELDS or not value:
@@ -49,7 +49,7 @@ def _of_kind(name: str, value: str) -> Callable[[DocumentStatus], bool]:
 
 
 def _in_days(name: str, value: str) -> Callable[[DocumentStatus], bool]:
-    """True if a date lies in a range, in a year or month, or is as printed."""
+    """Return the predicate of a date: in a range, year or month, or exactly as printed."""
     first, dots, last = map(str.strip, value.partition(".."))
     days = [read_days(one) if one else None for one in ((first, last) if dots else (first, first))]
     if (first and not days[0]) or (last and not days[1]) or not (first or last):
@@ -84,7 +84,7 @@ def _in_versions(name: str, value: str) -> Callable[[DocumentStatus], bool]:
     return fits
 
 
-# Fields that take more than their value as printed.
+# Fields that accept more than an exact value.
 _FIELD_FILTERS = {
     **dict.fromkeys((*DATE_FIELDS, "date"), _in_days),
     "version": _in_versions,
