@@ -1,1 +1,1 @@
-"""From inbox to outbox: one reply per message, updated live; memory of a thread."""
+"""Conversation: from inbox to outbox, one reply per message, streamed updates, thread memory."""

@@ -1,7 +1,7 @@
-"""Answers as the outbox keeps them.
+"""JSON serialisation of answers for the outbox.
 
-A stored answer has no passages: no platform shows them, and they hold far more text than the answer. All
-other fields come back exactly as they were.
+Passages are not stored: no platform shows them, and they are far larger than the answer. All other fields
+survive the round trip unchanged.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Json = dict[str, Any]
 
 
 def answer_to_json(answer: Answer) -> Json:
-    """Return the answer without its passages, as a value that JSON can hold."""
+    """Serialise an answer, without its passages, to a JSON value."""
     stored = asdict(replace(answer, passages=()))
     return {**stored, "state": answer.state.value}
 
 
 def answer_from_json(stored: Json) -> Answer:
-    """Return the answer that ``answer_to_json`` was given, with no passages."""
+    """Deserialise an answer that ``answer_to_json`` serialised; it has no passages."""
     nearest = stored["nearest"]
     return Answer(
         state=AnswerState(stored["state"]),
@@ -51,7 +51,7 @@ def answer_from_json(stored: Json) -> Answer:
         language=Language(stored["language"]),
         is_generated=stored["is_generated"],
         answered_from=_origin_from_json(stored["answered_from"]),
-        people=tuple(stored.get("people", ())),  # answers of an earlier version have none
+        people=tuple(stored.get("people", ())),  # absent in answers stored by an earlier version
         headings=tuple(stored.get("headings", ())),
     )
 

@@ -1,8 +1,8 @@
-"""From a verified message to the one answer a person sees, whatever crashes in between.
+"""Takes each verified message to the single answer a person sees, whatever crashes in between.
 
-Chat platforms hand messages in; they are stored before they are acknowledged. A worker loop posts a
-placeholder, asks for the answer, stores it in the outbox and replaces the placeholder with it. Every step is
-stored before the next one begins, so another worker can take over anywhere, and no answer is made twice.
+Messages from chat platforms are stored before they are acknowledged. A worker loop posts a placeholder,
+computes the answer, stores it in the outbox and replaces the placeholder with it. Every step is stored before
+the next one begins, so another worker can resume anywhere, and no answer is computed twice.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-# Tries that may fail by the question's own fault before it is answered with a sentence that says so.
+# Failed attempts, by the question's own fault, before it is answered with an error message.
 MAX_ATTEMPTS = 3
-# Placeholders that are posted at the same time while all slots are taken.
+# Concurrency limit for placeholders while all slots are taken.
 MAX_PLACED_AT_ONCE = 16
-# How long a platform may refuse an answer before nobody waits for it any more.
+# How long a refused answer is retried.
 MAX_DELIVERY_TIME = timedelta(days=1)
-# Answers that wait for so long wait because of a flood: then placeholders say that others are first.
+# Answers delayed for this long mean a flood: placeholders then say that others come first.
 FLOOD_SECONDS = 0.2
 
 
 class Conversation:
-    """Receives questions and sees each of them through to its answer."""
+    """Receives questions and processes each of them up to its delivered answer."""
 
     def __init__(
         self,
@@ -89,24 +89,24 @@ class Conversation:
         poll_seconds: float = 1,
         may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Nothing runs before ``run``.
+        """Create the service; ``run`` starts the work.
 
         Args:
-            inbox: keeps the questions.
-            channels: knows the channels.
-            answering: answers one question.
-            memory: knows what each thread said before.
-            messengers: one for each platform that is connected; more may be added until ``run``.
-                Questions of other platforms wait until theirs is connected again.
-            notes: writes what threads are told of pages that they follow.
-            direct: knows what direct chats ask; None: the library that an admin names.
-            take_upload: takes the files of messages; None: they are as if they were not there.
-            limits: beyond them a question goes behind others; None: none does.
-            pacing: how long steps give way to others.
+            inbox: stores the questions.
+            channels: stores the channels.
+            answering: answers a question.
+            memory: stores the turns of threads.
+            messengers: one per connected platform; more may be added until ``run``.
+                Questions of other platforms stay queued until theirs is connected again.
+            notes: writes change notes for threads that follow a page.
+            direct: resolves what direct chats search; None: the library that an admin names.
+            take_upload: takes in the files of messages; None: files are ignored.
+            limits: rate limits above which a question is queued behind others; None: no limits.
+            pacing: how long each step yields to incoming messages.
             concurrency: questions answered at the same time.
-            lease_seconds: after this time a dead worker's question is taken over.
-            poll_seconds: how often to ask for questions that nobody announced.
-            may_have_work: False while asking for them would find none.
+            lease_seconds: lease after which the question of a dead worker is taken over.
+            poll_seconds: polling interval for questions that arrive without a wake-up.
+            may_have_work: False if polling would find nothing.
         """
         self._inbox = inbox
         self._channels = channels
@@ -145,14 +145,14 @@ class Conversation:
         self._ended.set()
 
     async def receive(self, message: IncomingMessage) -> bool:
-        """Keep a verified message for good, then return; False when it is known already, or asks others.
+        """Store a message durably; False if it is a duplicate or not addressed to the bot.
 
         Raises:
             InvalidTenant: the envelope names no possible channel.
-            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+            DatabaseUnavailable: not stored, so the message must not be acknowledged.
         """
         with self._received_first():
-            if message.is_unaddressed:  # the same message may come as one that asks us, too
+            if message.is_unaddressed:  # not deduplicated: the same message may also come as a mention
                 return await self._receive(message)
             event = (message.key.platform, message.event_key)
             return await self._repeated.keep_once(event, partial(self._receive, message))
@@ -177,23 +177,23 @@ class Conversation:
         return is_new
 
     async def edit(self, message: IncomingMessage) -> bool:
-        """Answer a question anew that its author asks in other words; False when none such is known.
+        """Answer an edited question again; False if it is unknown or not changed.
 
         Raises:
-            DatabaseUnavailable: nothing was changed, so it must not be acknowledged.
+            DatabaseUnavailable: nothing was changed, so the edit must not be acknowledged.
         """
         is_new = await self._inbox.ask_again(message.key.platform, message.message_key, message.text)
         self._announce()
         return is_new
 
     async def stop(self, request: StopRequest) -> bool:
-        """Say of the questions in work in a thread that they were stopped; False when there are none.
+        """Cancel the questions in progress in a thread and say so there; False if there are none.
 
-        Work on them that is under way in this process ends now, elsewhere when its lease is renewed next.
+        Work on them in this process is cancelled now, that of other processes at their next lease renewal.
 
         Raises:
             InvalidTenant: the envelope names no possible channel.
-            DatabaseUnavailable: nothing was changed, so it must not be acknowledged.
+            DatabaseUnavailable: nothing was changed, so the request must not be acknowledged.
         """
 
         def stopped(item: InboxItem) -> Json | None:
@@ -208,16 +208,16 @@ class Conversation:
         return bool(names)
 
     async def given(self, platform: Platform, message_key: str) -> GivenAnswer | None:
-        """Return the answer to the question of a message; None while there is none, or none any more.
+        """Return the answer to the question of a message; None if it has none, or it is not retained.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database is unavailable.
         """
         kept = await self._inbox.given(platform, message_key)
         return GivenAnswer(kept[0], answer_from_json(kept[1])) if kept else None
 
     async def run(self) -> None:
-        """Answer questions until ``drain`` is called."""
+        """Process questions until ``drain`` is called."""
         self._ended.clear()
         placing = asyncio.create_task(self._place_queued(), name="placeholders")
         try:
@@ -229,10 +229,10 @@ class Conversation:
             try:
                 await placing
             finally:
-                self._ended.set()  # or whoever drains waits for ever
+                self._ended.set()  # in any case, or ``drain`` would wait forever
 
     async def drain(self, seconds: float) -> None:
-        """Take no more questions, let those in work end for ``seconds``, and let go of the rest."""
+        """Claim no more questions, wait up to ``seconds`` for those in progress, release the rest."""
         self._is_stopping = True
         self._announce()
         if self._tasks:
@@ -242,7 +242,7 @@ class Conversation:
 
     @contextlib.contextmanager
     def _received_first(self) -> Iterator[None]:
-        """While a message is being kept, no work on others begins: its platform waits three seconds."""
+        """Hold back other work while a message is being stored: its platform times out after 3 s."""
         self._receiving += 1
         self._none_receiving.clear()
         try:
@@ -257,7 +257,7 @@ class Conversation:
         self._arrived.set()
 
     async def _place_queued(self) -> None:
-        """Show those who ask that their question is here, while nobody is free to answer it."""
+        """Post placeholders for questions that wait while all slots are taken."""
         while not self._is_stopping:
             await _wait(self._arrived, self._poll_seconds)
             self._arrived.clear()
@@ -267,18 +267,18 @@ class Conversation:
             self._none_unseen.set()
 
     def _is_nobody_free(self) -> bool:
-        """True if all slots are taken; one whose claim comes soon will take a question itself."""
+        """True if all slots are taken, and none is about to claim a question."""
         since = self._claiming_since
         return self._slots.locked() and (since is None or steady_seconds() - since > FLOOD_SECONDS)
 
     async def _place_some(self) -> bool:
-        """Post the next placeholders, those of all channels in turn; False when there are none to post."""
+        """Post a batch of placeholders, channels in turn; False if there are none to post."""
         while len(self._placing) > MAX_PLACED_AT_ONCE // 2:
             await asyncio.wait(self._placing, return_when=asyncio.FIRST_COMPLETED)
         await _wait(self._none_receiving, self._pacing.placing_held_back)
         try:
             items = await self._placeholders.claim(self._owner, MAX_PLACED_AT_ONCE - len(self._placing))
-        except Exception as error:  # whatever it is, the next claim may do better
+        except Exception as error:  # whatever it is, the next claim may succeed
             _log.warning("no placeholder can be posted: %s", raised_at(error))
             return False
         if items:
@@ -295,14 +295,14 @@ class Conversation:
         self._wakeup.set()
 
     def _start(self, work: Coroutine[Any, Any, None], item: InboxItem) -> asyncio.Task[None]:
-        """Work on a question until it ends, or the program does."""
+        """Run a step of a question as a task that ``drain`` waits for."""
         task = asyncio.create_task(work, name=_task_name(item.id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def _take_next(self) -> None:
-        """Start on the next question once a slot is free, or wait for one to arrive."""
+        """Start the next question once a slot is free, or wait for one to arrive."""
         await self._slots.acquire()
         self._wakeup.clear()
         self._claiming_since = steady_seconds()
@@ -310,11 +310,11 @@ class Conversation:
         self._claiming_since = None
         if item is not None:
             self._start(self._process(item), item).add_done_callback(lambda _: self._slots.release())
-            self._arrived.set()  # it may have taken the last slot
+            self._arrived.set()  # if that was the last slot, the others need placeholders now
             return
         self._slots.release()
         while not self._is_stopping and not await _wait(self._wakeup, self._poll_seconds):
-            if self._may_have_work() or self._is_any_closed:  # a channel opens again without a commit
+            if self._may_have_work() or self._is_any_closed:  # rate-limited channels reopen without a commit
                 return
 
     async def _claim(self) -> InboxItem | None:
@@ -325,15 +325,15 @@ class Conversation:
             return await self._inbox.claim(
                 self._owner, self._lease_seconds, platforms, closed_channels=closed
             )
-        except Exception as error:  # whatever it is, the next claim may do better
+        except Exception as error:  # whatever it is, the next claim may succeed
             _log.warning("no question can be taken up: %s", raised_at(error))
             return None
 
     async def _first_signs_first(self) -> None:
-        """Wait for a while until what arrives is kept and shown: a sign is owed sooner than an answer."""
+        """Wait, up to a limit, while messages are stored and placeholders posted: those are more urgent."""
         until = asyncio.get_running_loop().time() + self._pacing.held_back
         is_calm = await _wait(self._none_receiving, min(FLOOD_SECONDS, self._pacing.held_back))
-        if not is_calm and self._receiving > 1:  # one alone is not many: the database is slow
+        if not is_calm and self._receiving > 1:  # a single one is no flood: the database is slow
             self._is_flooded = True
             self._arrived.set()
         for calm in (self._none_receiving, self._none_unseen):
@@ -347,7 +347,7 @@ class Conversation:
 
     @contextlib.asynccontextmanager
     async def _in_work(self, item: InboxItem) -> AsyncIterator[None]:
-        """One try at one question: whatever happens, it is done, put off or let go of."""
+        """Run one attempt at a question; on exit it is done, scheduled for retry, failed or released."""
         try:
             async with self._lease_kept(item):
                 yield
@@ -357,7 +357,7 @@ class Conversation:
             with contextlib.suppress(LeaseLost, DatabaseUnavailable):
                 await self._inbox.release(item)
             raise
-        except Exception as error:  # one question's fault must not end the loop that serves all of them
+        except Exception as error:  # one question's error must not end the loop that serves all of them
             await self._put_off(item, error)
 
     async def _reply(self, item: InboxItem) -> None:
@@ -382,7 +382,7 @@ class Conversation:
         )
 
     async def _answer(self, item: InboxItem, messenger: Messenger, message: dict[str, Any]) -> Answer:
-        """Return the answer that was kept, or a new one that is kept now."""
+        """Return the stored answer, or compute one and store it."""
         async with live_updates(partial(self._show, item, messenger, message)) as listener:
             began = steady_seconds()
             made = await self._replies.reply(item, listener, is_given_up=item.attempts >= MAX_ATTEMPTS)
@@ -394,13 +394,13 @@ class Conversation:
         return made.answer
 
     async def _show(self, item: InboxItem, messenger: Messenger, message: dict[str, Any], text: str) -> None:
-        """Write what is proven so far over the placeholder, while the question is surely ours."""
+        """Stream the verified sentences into the placeholder; the lease is renewed first."""
         await self._inbox.renew(item, self._lease_seconds)
         async with delivery_deadline(self._lease_seconds):
             await messenger.show(item.address, message, text)
 
     async def _put_off(self, item: InboxItem, error: Exception) -> None:
-        """Try again later; a question is to blame only when no engine and no platform is."""
+        """Schedule a retry, or fail the question; errors of engines and platforms count as no attempt."""
         _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, raised_at(error))
         reason = type(error).__name__
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):
@@ -414,7 +414,7 @@ class Conversation:
                 await self._inbox.put_off(item, reason, is_own_fault=is_own_fault)
 
     def _is_undeliverable(self, item: InboxItem, error: Exception) -> bool:
-        """True if even the failure's sentence cannot be delivered, or nobody waits for it any more."""
+        """True if even an error message cannot be delivered, or the retries took too long."""
         if isinstance(error, DeliveryError):
             is_late = datetime.now(UTC) - item.received_at > MAX_DELIVERY_TIME
             return is_late or isinstance(error, WorkspaceLeft)
@@ -422,7 +422,7 @@ class Conversation:
 
     @contextlib.asynccontextmanager
     async def _lease_kept(self, item: InboxItem) -> AsyncIterator[None]:
-        """Keep renewing the lease meanwhile; afterwards no renewal is on its way any more."""
+        """Renew the lease while the block runs; on exit, no renewal is in flight."""
         renewing = asyncio.create_task(self._renew(item, asyncio.current_task()))
         try:
             yield
@@ -431,7 +431,7 @@ class Conversation:
             await asyncio.wait([renewing])
 
     async def _renew(self, item: InboxItem, work: asyncio.Task[Any] | None) -> None:
-        """Renew the lease three times in its life; once it is lost, end the work."""
+        """Renew the lease three times per lease period; cancel the work once the lease is lost."""
         while work is not None:
             await asyncio.sleep(self._lease_seconds / 3)
             try:
@@ -439,7 +439,7 @@ class Conversation:
             except LeaseLost:
                 work.cancel()
                 return
-            except Exception as error:  # the next renewal may do better, and the lease is not lost yet
+            except Exception as error:  # the next renewal may succeed, and the lease is not lost yet
                 _log.warning("question=%d lease not renewed: %s", item.id, raised_at(error))
 
 
@@ -448,7 +448,7 @@ def _task_name(question: int) -> str:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:
-    """True if it came within this time."""
+    """True if the event was set within ``seconds``."""
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             return await event.wait()

@@ -1,7 +1,7 @@
-"""What a direct chat asks: the library that an admin names and, by a setting, its person's own channels.
+"""Resolves which channels a direct message searches: a library and, by a setting, the asker's channels.
 
-Which channels these are, the chat's platform says at each question; nothing is remembered. Whoever has left
-one is shown nothing of it any more: not by a follow-up, a list, the sources of an answer or its buttons.
+The platform is asked for memberships at every question; nothing is cached. Someone who has left a channel is
+shown nothing of it any more: not in a follow-up, a list, the sources of an answer or its buttons.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from storage.chat_models import InboxItem, Turn
 from storage.models import Channel, Platform, TenantName
 from storage.task_group import gather_or_cancel
 
-# Channels with documents that one question asks, the first by name.
+# Maximum number of channels with documents that one question searches, the first by name.
 MAX_MEMBER_CHANNELS = 20
 
 log = logging.getLogger(__name__)
 
 
 class MembershipLookup(Protocol):
-    """What a platform says, at that very moment, of who is in which channel."""
+    """Channel memberships, read from the platform at the time of the call."""
 
     async def of_asker(self, address: Mapping[str, Any]) -> Mapping[TenantName, str]:
-        """Return the channels that whoever asked at this address is in, with what people call them.
+        """Return the channels of the person who asked at this address, with their display names.
 
         Raises:
-            bot.core.errors.MembershipsUnknown: it does not say.
+            bot.core.errors.MembershipsUnknown: the platform does not return them.
         """
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
-        """True if whoever is answered at this address is in these channels, and in the one that was asked.
+        """True if whoever reads the reply at this address is in these channels and the one asked in.
 
-        What is no channel of this platform, as a library, counts as one that everybody is in.
+        Anything that is no channel of this platform, such as a library, is open to everyone.
 
         Raises:
-            bot.core.errors.MembershipsUnknown: it does not say.
+            bot.core.errors.MembershipsUnknown: the platform does not return them.
         """
 
 
 class DirectChats:
-    """Makes the questions of direct chats, and makes sure that answers are shown to members only."""
+    """Builds the questions of direct chats, and shows answers to channel members only."""
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class DirectChats:
         *,
         ask_channels: bool = False,
     ) -> None:
-        """Nothing is asked yet.
+        """Create the service.
 
         Args:
-            channels: knows the channels.
-            libraries: know which library a direct chat asks.
-            memory: knows what each chat said before.
-            memberships: one for each platform that says who is in its channels; more may be added later.
-            ask_channels: on these platforms a direct chat asks the channels of its person beside the library.
+            channels: stores the channels.
+            libraries: resolves the library that a direct chat searches.
+            memory: stores the turns of each chat.
+            memberships: one per platform that returns memberships; more may be added later.
+            ask_channels: on these platforms, search the asker's channels in addition to the library.
         """
         self._channels = channels
         self._libraries = libraries
@@ -76,14 +76,14 @@ class DirectChats:
         self._ask_channels = ask_channels
 
     async def question(self, item: InboxItem, chat: Question) -> Question | Answer:
-        """Return the question as it is asked of documents, or the sentence that says why none are searched.
+        """Return the question for the documents, or a reply that says why none are searched.
 
         Args:
             item: as it was received.
-            chat: the question in its direct chat, without what was said there before.
+            chat: the question in its direct chat, without history.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         memberships = self._memberships.get(item.platform) if self._ask_channels else None
         library = await self._libraries.of(item.platform, chat.channel.installation)
@@ -107,16 +107,16 @@ class DirectChats:
         return replace(chat, channel=asked[0], chat=chat.channel, history=histories[0], members=members)
 
     async def may_read(self, item: InboxItem, tenants: Collection[TenantName]) -> bool:
-        """True if whoever asked may be shown something of these channels, and of the one that was asked.
+        """True if the asker may be shown content of these channels and of the one asked in.
 
         Raises:
-            MembershipsUnknown: their platform does not say; nothing may be shown.
+            MembershipsUnknown: the platform does not return memberships; show nothing.
         """
         memberships = self._memberships.get(item.platform)
         return memberships is None or await memberships.may_read(item.address, tenants)
 
     async def refusal(self, item: InboxItem, tenants: Collection[TenantName]) -> Answer | None:
-        """Return the sentence that stands in place of what may not be shown; None: it may."""
+        """Return the reply that replaces content the asker may not be shown; None if they may."""
         words = reply_words(language_of(item.text) or Language.ENGLISH)
         try:
             may_read = await self.may_read(item, tenants)
@@ -126,12 +126,12 @@ class DirectChats:
         return None if may_read else Answer(AnswerState.CHAT, words.left_channel, language=words.language)
 
     async def _recall(self, item: InboxItem, asked: Channel | None) -> tuple[Turn, ...]:
-        """What the chat said before of the documents of one channel."""
+        """Return the chat's earlier turns about the documents of one channel."""
         return await self._memory.recall(
             item.channel_id, item.thread, item.received_at, documents_of=asked.id if asked else None
         )
 
 
 def _named(channel: Channel, name: str) -> Channel:
-    """Return a channel that nobody has a name for goes by its platform's."""
+    """Give a channel without a name its display name on the platform."""
     return replace(channel, name=name) if channel.name == channel.tenant else channel

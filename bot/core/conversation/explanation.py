@@ -1,6 +1,6 @@
-"""Why an answer came out as it did, in words: what was searched for, the nearest passages, what was left out.
+"""Explains in words why an answer came out as it did: the query, the top passages, what was left out.
 
-It is made of the question's record, and shown to the one person who asks for it.
+The explanation is generated from the question's record, for the one person who asks for it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from bot.core.wording import ReplyWords
 
 Json = dict[str, Any]
 
-# Passages that are named.
+# Passages listed.
 MAX_EXPLAINED = 6
-# Final relevance (0-1) from which a passage is called so.
+# Final relevance (0-1) from which a passage is called near, and less near.
 NEAR, LESS_NEAR = 0.65, 0.45
 
 
 def explain(record: Json, words: ReplyWords) -> str:
-    """Return the explanation of a recorded answer, a line for each thing.
+    """Return the explanation of a recorded answer, one item per line.
 
     Args:
-        record: as ``bot.core.trace.QuestionRecord.as_json`` made it.
-        words: of the language that it is written in.
+        record: from ``bot.core.trace.QuestionRecord.as_json``.
+        words: of the language of the explanation.
     """
     return "\n".join(_lines(record, words))
 

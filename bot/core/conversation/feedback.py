@@ -1,7 +1,7 @@
-"""What a person says of an answer: taken from any platform, kept with the record, explained from it.
+"""Feedback on answers from any platform: stored with the question's record, explained from it.
 
-It never changes how anything is ranked. A platform says who speaks and where; an answer of another channel
-is not there for them.
+It never changes the ranking. The platform says who gives it and where; answers of other channels do not exist
+for them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from storage.chat.inbox import Inbox
 from storage.chat.traces import QuestionRecords
 from storage.models import ChannelKey
 
-# Pages that a person may choose the right one of.
+# Pages offered as the right one.
 MAX_PAGES = 12
-# What may be said of a bad answer.
+# Reasons offered for a thumbs down.
 REASONS = (
     FeedbackVerdict.WRONG_PAGE,
     FeedbackVerdict.WRONG_ANSWER,
@@ -30,30 +30,30 @@ REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """The question whose answer somebody speaks of."""
+    """The question whose answer the feedback is about."""
 
     channel_id: int
-    # Of its record.
+    # Id of its record.
     id: str
-    # What is said to the person is written in it.
+    # Language of the replies to the person.
     language: Language = Language.ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
 class FeedbackReply:
-    """What is said to the person, and to nobody else."""
+    """The private reply to feedback."""
 
     text: str
-    # What they may say of a bad answer, each with its words.
+    # Reasons offered for a thumbs down, with their labels.
     reasons: Sequence[tuple[FeedbackVerdict, str]] = ()
-    # Labels of the pages that they may call the right one, in the order of ``page``.
+    # Labels of the pages offered as the right one, in the order of ``page``.
     pages: Sequence[str] = ()
-    # The words above these pages.
+    # The heading above these pages.
     right_page: str = ""
 
 
 class AnswerFeedback:
-    """Takes feedback of every platform."""
+    """Stores the feedback of all platforms."""
 
     def __init__(self, inbox: Inbox, records: QuestionRecords, store: FeedbackStore) -> None:
         self._inbox = inbox
@@ -63,19 +63,19 @@ class AnswerFeedback:
     async def question_of(
         self, key: ChannelKey, message_key: str, language: Language
     ) -> AnsweredQuestion | None:
-        """Return the question that a message of this channel asked; None: it asked none that is still kept.
+        """Return the question in a message of this channel; None if it is none, or not retained.
 
         Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         found = await self._inbox.question_of(key.tenant, message_key)
         return AnsweredQuestion(*found, language) if found else None
 
     async def question_of_reply(self, key: ChannelKey, message: str) -> AnsweredQuestion | None:
-        """The question that our message of this id answered in this channel; None: it is not there any more.
+        """Return the question that our message with this id answered; None if it is not retained.
 
         Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         found = await self._inbox.question_of_reply(key.tenant, message)
         if found is None:
@@ -93,18 +93,18 @@ class AnswerFeedback:
         comment: str = "",
         language: Language = Language.ENGLISH,
     ) -> FeedbackReply:
-        """Keep what a person says, in place of what they said before.
+        """Store a person's feedback, replacing what they said before.
 
         Args:
-            asked: the question; None: it is not there.
-            person: installation and user, as the platform says.
-            verdict: what they say.
-            page: which of the pages they were offered is the right one, counted from 0.
-            comment: in their own words.
-            language: of the reply where the question is not there.
+            asked: the question; None if it is gone.
+            person: installation and user, from the platform.
+            verdict: the feedback.
+            page: index of the right page among those offered, from 0.
+            comment: free text.
+            language: of the reply if the question is gone.
 
         Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         words = reply_words(asked.language if asked else language)
         pages = (await self._store.candidates(asked.channel_id, asked.id))[:MAX_PAGES] if asked else []
@@ -129,10 +129,10 @@ class AnswerFeedback:
         )
 
     async def why(self, asked: AnsweredQuestion | None, language: Language = Language.ENGLISH) -> str:
-        """Why the answer came out as it did.
+        """Explain why the answer came out as it did.
 
         Raises:
-            storage.errors.DatabaseUnavailable: the database does not work.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         words = reply_words(asked.language if asked else language)
         kept = await self._records.get(asked.channel_id, asked.id) if asked else None

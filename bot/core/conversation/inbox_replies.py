@@ -1,4 +1,4 @@
-"""What is said to an item of the inbox: an answer, a note, what became of a file, or why there is none."""
+"""Determines the reply to an inbox item: an answer, a change note, an upload's status or an error message."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from storage.chat_models import UPLOAD, InboxItem, NewTurn
 
 @dataclass(frozen=True, slots=True)
 class InboxReply:
-    """What is said, and whether it is kept already."""
+    """A reply, and whether it is stored already."""
 
     answer: Answer
-    # What the thread remembers of it.
+    # The turn to store in the thread's memory.
     turn: NewTurn | None = None
     is_kept: bool = False
 
 
 class InboxReplies:
-    """Finds what is to be said; posts and keeps nothing."""
+    """Computes replies; posts and stores nothing."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class InboxReplies:
         notes: NoteWriter | None = None,
         take_upload: TakeUpload | None = None,
     ) -> None:
-        """The arguments are those of ``Conversation``."""
+        """Create the service; the arguments are those of ``Conversation``."""
         self._channels = channels
         self._answering = answering
         self._memory = memory
@@ -50,14 +50,14 @@ class InboxReplies:
         self._take_upload = take_upload
 
     async def is_due(self, item: InboxItem, note: dict[str, Any]) -> bool:
-        """True if a note has something to say of its page, to somebody who may read it."""
+        """True if a note has something to report to someone who may read its page."""
         tenant = await self._notes.due(note) if self._notes else None
         return tenant is not None and await self._direct.may_read(item, [tenant])
 
     async def reply(self, item: InboxItem, listener: AnswerListener, *, is_given_up: bool) -> InboxReply:
-        """Return the answer that was kept, or a new one; a failure's sentence when it ``is_given_up``.
+        """Return the stored answer, or a new one; if ``is_given_up``, an error message.
 
-        One that was kept is shown if whoever asked may still read what it is from.
+        A stored answer is only shown if its asker may still read the channels it draws on.
         """
         if is_given_up:
             return InboxReply(_failure(item))
@@ -76,13 +76,13 @@ class InboxReplies:
         return InboxReply(answer, turn_of(question, item.thread, answer))
 
     async def _tell(self, item: InboxItem) -> Answer | None:
-        """Return a note on a page, or what became of a file; None: something is asked."""
+        """Return a change note or an upload's status; None if the item is a question."""
         if (note := item.address.get(NOTE)) and self._notes:
             return await self._notes.write(note)
         return await self._take_upload(item) if UPLOAD in item.address and self._take_upload else None
 
     async def _question(self, item: InboxItem) -> Question | Answer:
-        """The question with what its thread said before; what a direct chat asks, ``DirectChats`` says."""
+        """Build the question with its thread's history; ``DirectChats`` does so for a direct chat."""
         chat = await self._channels.get(item.channel_id)
         question = Question(
             str(item.id),
@@ -99,13 +99,13 @@ class InboxReplies:
 
 
 def language_of_item(item: InboxItem) -> Language:
-    """What a question is in, as far as its own words show it, or those beside a file."""
+    """Return the language of a question, or of the text beside a file; English if it is uncertain."""
     said = item.address.get(UPLOAD, {}).get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH
 
 
 def stopped_answer(item: InboxItem) -> dict[str, Any]:
-    """What stands in the place of an answer that nobody wants any more, as it is kept."""
+    """Return the reply that replaces the answer of a cancelled question, as a JSON value."""
     language = language_of_item(item)
     return answer_to_json(Answer(AnswerState.CHAT, reply_words(language).stopped, language=language))
 

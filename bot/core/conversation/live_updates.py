@@ -1,4 +1,4 @@
-"""Shows an answer while it is written, in place of the placeholder; a failure here never fails the answer."""
+"""Streams an answer into its placeholder while it is written; a failure here never fails the answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bot.core.errors import DeliveryUnclear
 from bot.core.ports import AnswerListener
 from storage.errors import raised_at
 
-# Seconds between two texts: Slack takes 50 updates a minute.
+# Minimum interval between two updates: Slack accepts 50 a minute.
 UPDATE_SECONDS = 1.2
-# How long a post of unclear outcome gets to appear before it is searched for, or written over.
+# How long a post of unknown outcome gets to appear before it is searched for or overwritten.
 UNCONFIRMED_SECONDS = 2
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ Send = Callable[[str], Awaitable[None]]
 
 @asynccontextmanager
 async def live_updates(send: Send, pace: float = UPDATE_SECONDS) -> AsyncIterator[AnswerListener]:
-    """Send the newest text that is shown in here, at this pace at most; at the end nothing is on its way."""
+    """Yield a listener that sends the latest text every ``pace`` seconds; none is in flight on exit."""
     shown = _LiveText(send, pace)
     sending = asyncio.create_task(shown.keep_sending())
     try:
@@ -34,7 +34,7 @@ async def live_updates(send: Send, pace: float = UPDATE_SECONDS) -> AsyncIterato
 
 
 class _LiveText:
-    """A text that grows, and what becomes of it."""
+    """A growing text, and the loop that sends it."""
 
     def __init__(self, send: Send, pace: float) -> None:
         self._send = send
@@ -44,17 +44,17 @@ class _LiveText:
         self._is_over = asyncio.Event()
 
     def show(self, text: str) -> None:
-        """Keep the text for the next update."""
+        """Store the text for the next update."""
         self._text = text
         self._has_grown.set()
 
     def end(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._is_over.set()
         self._has_grown.set()
 
     async def keep_sending(self) -> None:
-        """Until the end, or the first update that fails: then the answer itself is soon enough."""
+        """Send updates until the end or the first failure; after that only the final answer is shown."""
         try:
             while True:
                 await self._has_grown.wait()
@@ -64,7 +64,7 @@ class _LiveText:
                 await self._send(self._text)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._is_over.wait(), self._pace)
-        except Exception as error:  # whatever it is, it must not cost an answer that is complete
+        except Exception as error:  # best effort: whatever it is, it must not fail a complete answer
             log.info("the answer is not shown while it is written: %s", raised_at(error))
             if isinstance(error, DeliveryUnclear):
                 await asyncio.sleep(UNCONFIRMED_SECONDS)

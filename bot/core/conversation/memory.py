@@ -1,4 +1,4 @@
-"""Gives a question the last turns of its thread, stores its own turn, and deletes turns that are too old."""
+"""Thread memory: recalls a thread's last turns for a question, stores the new turn, deletes expired ones."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from storage.errors import DatabaseUnavailable
 from storage.task_group import cancel_and_wait
 
 INTERVAL_SECONDS = 3600.0
-# Between two portions: others want to write meanwhile.
+# Between two batches of deletions, to let other writers in.
 PAUSE_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
-# A greeting or a failure is nothing that the next question leans on.
+# No follow-up refers to a greeting or a failure.
 REMEMBERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES, AnswerState.NOT_FOUND}
-# Characters kept of a question and of an answer.
+# Stored characters of a question and of an answer.
 QUESTION, ANSWER = 500, 800
 
 
 @contextlib.asynccontextmanager
 async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
-    """Let a memory forget at once and then every so many seconds, until the context ends."""
+    """Delete expired entries now and then every ``every`` seconds, until the context ends."""
 
     async def forget() -> None:
         while True:
@@ -55,13 +55,14 @@ async def answer_in_thread(
     thread: str | None,
     listener: AnswerListener | None = None,
 ) -> Answer:
-    """Return the answer of the console or the command line; chats keep a turn together with its answer.
+    """Answer a question of the console or the command line in its thread.
 
-    The question is asked after what its thread said before, and its turn is kept there; without a thread it
-    stands alone. An answer is not lost because its turn cannot be kept.
+    The thread's history is recalled first, and the new turn is stored afterwards; without a thread there is
+    no history. The answer is not lost if its turn cannot be stored. Chats store turn and answer together
+    instead.
 
     Raises:
-        storage.errors.DatabaseUnavailable: nothing can be recalled just now.
+        storage.errors.DatabaseUnavailable: the history cannot be read.
     """
     if thread is None:
         return await answering.answer(question, listener)
@@ -77,7 +78,7 @@ async def answer_in_thread(
 
 
 def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
-    """What a thread remembers of a question; None when that is nothing."""
+    """Return the turn that a thread stores for a question; None if there is nothing to remember."""
     if answer.state not in REMEMBERED:
         return None
     return NewTurn(
@@ -93,5 +94,5 @@ def turn_of(question: Question, thread: str, answer: Answer) -> NewTurn | None:
 
 
 def cited_versions(answer: Answer) -> tuple[int, ...]:
-    """Return the versions that an answer cites, each once."""
+    """Return the distinct versions that an answer cites."""
     return tuple(sorted({one.version_id for one in answer.citations if not one.host}))

@@ -1,6 +1,6 @@
-"""Placeholders: the first sign that a question was heard, one for each, whatever crashes.
+"""Placeholders: the first visible reply to a question, exactly one for each, whatever crashes.
 
-What is about to be posted is kept first, then posted, then what names it is kept.
+The intent to post is stored first, then the placeholder is posted, then its message reference is stored.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from storage.errors import MessageTaken
 from storage.models import Platform
 from storage.task_group import finish_within
 
-# How long a placeholder that is being posted may hold up our end: one that nobody named stays for ever.
+# How long shutdown waits for a post in flight: without a stored reference the placeholder stays forever.
 POST_SECONDS = 5
 
 
 @contextlib.asynccontextmanager
 async def delivery_deadline(lease_seconds: float) -> AsyncIterator[None]:
-    """Yield a platform that does not answer while a question is surely ours may have done anything."""
+    """Time out platform calls after half a lease, with DeliveryUnclear, as they may have succeeded."""
     try:
         async with asyncio.timeout(lease_seconds / 2):
             yield
@@ -36,7 +36,7 @@ async def delivery_deadline(lease_seconds: float) -> AsyncIterator[None]:
 
 
 class Placeholders:
-    """Posts placeholders, and finds those that an earlier try may have posted."""
+    """Posts placeholders, and finds those that an earlier attempt may have posted."""
 
     def __init__(
         self,
@@ -46,7 +46,10 @@ class Placeholders:
         lease_seconds: float,
         pace: PostPace,
     ) -> None:
-        """The arguments are those of ``Conversation``; ``waits`` says what those who wait are told."""
+        """Create the service; the arguments are those of ``Conversation``.
+
+        ``waits`` words how long a queued question may take.
+        """
         self._inbox = inbox
         self._messengers = messengers
         self._waits = waits
@@ -54,10 +57,10 @@ class Placeholders:
         self.pace = pace
 
     async def claim(self, owner: str, limit: int) -> Sequence[InboxItem]:
-        """Questions that nobody was shown a reply to, each of which is to be given to ``post_queued``.
+        """Claim questions without a visible reply; each must be passed to ``post_queued``.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the database is unavailable.
         """
         return await self._inbox.claim_unseen(
             owner,
@@ -69,19 +72,19 @@ class Placeholders:
         )
 
     async def post_queued(self, item: InboxItem) -> None:
-        """Show that others are first, then let go of the question.
+        """Post that others come first, then release the question.
 
         Raises: as ``place``.
         """
         await finish_within(POST_SECONDS, self._post(item, is_queued=True))
 
     async def place(self, item: InboxItem) -> dict[str, Any]:
-        """What names the placeholder: it is found when an earlier try may have posted it, else posted now.
+        """Return the reference of the placeholder: of one that an earlier attempt posted, or a new one.
 
         Raises:
-            DeliveryError: the platform refused, or did not answer.
+            DeliveryError: the platform refused or did not respond.
             storage.errors.LeaseLost: another worker has the question.
-            storage.errors.DatabaseUnavailable: it could not be kept.
+            storage.errors.DatabaseUnavailable: the reference could not be stored.
         """
         if item.is_posting:
             others = await self._inbox.other_messages(item)
@@ -95,7 +98,7 @@ class Placeholders:
         return await finish_within(POST_SECONDS, self._post(item, is_queued=False))
 
     async def _post(self, item: InboxItem, *, is_queued: bool) -> dict[str, Any]:
-        """Post it, and keep what names it before anything else happens."""
+        """Post the placeholder, and store its reference before anything else happens."""
         messenger, language = self._messengers[item.platform], language_of_item(item)
         queued = self._waits.sentence(item, language) if is_queued else ""
         reach("before-placeholder")
@@ -115,9 +118,9 @@ class Placeholders:
         return message
 
     async def _keep(self, item: InboxItem, message: dict[str, Any], *, is_let_go: bool = False) -> None:
-        """Keep what names the placeholder; where another question has taken it, ours is searched for again.
+        """Store the reference; if another question has that message, ours must be searched for again.
 
-        Streams of one thread that nobody has named stand for each other: there are as many as questions.
+        The unclaimed streams of a thread are interchangeable: there are as many as questions.
         """
         try:
             await self._inbox.mark_placed(item, message, is_let_go=is_let_go)

@@ -1,6 +1,6 @@
-"""What happens under a flood: which questions go behind others, where nobody may post, how long it takes.
+"""Behaviour under load: which questions go behind others, where posts pause, how long answers take.
 
-All of it is one process's memory, and a restart forgets it: limits order the work and lose none of it.
+All state is in process memory and lost on restart: limits reorder the work and drop none of it.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from storage.chat_models import InboxItem
 from storage.clock import steady_seconds
 
 MINUTE = 60.0
-# People, channels and workspaces that are counted at the same time.
+# People, channels and workspaces counted at the same time.
 MAX_COUNTED = 10_000
-# Nobody is told how long a shorter wait is.
+# A shorter wait is not announced.
 SHORT_WAIT_SECONDS = 20.0
-# How long an answer takes, before any was made.
+# Estimated time of an answer before the first one is measured.
 FIRST_ANSWER_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionLimits:
-    """Questions within a minute that are answered in turn; 0: all."""
+    """Questions per minute that are answered in turn; 0: no limit."""
 
     person: int = 0
     channel: int = 0
-    # Of a Slack workspace, or organisation that installed the app, or Teams tenant.
+    # Per Slack workspace (or organisation with an org-wide install) or Teams tenant.
     workspace: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """Seconds for which work gives way to what arrives, and posts to a platform that asked us to wait."""
+    """How many seconds work yields to incoming messages, and posts to a rate limit."""
 
-    # Longest wait of an answer for messages that are being kept and placeholders that are being posted.
+    # Longest delay of an answer while messages are being stored and placeholders posted.
     held_back: float = 1.0
-    # Longest wait of the next placeholders for messages that are being kept.
+    # Longest delay of the next placeholders while messages are being stored.
     placing_held_back: float = 0.1
-    # Between two posts in a channel whose platform asked us to wait: Slack takes one a second.
+    # Between two posts in a rate-limited channel: Slack accepts one a second.
     post_pause: float = 1.0
 
 
 class QuestionOrigin(NamedTuple):
-    """Whose question it is, and where it was asked; what is empty is not counted."""
+    """Who asked, in which channel and workspace; empty values are not counted."""
 
     person: str
     channel: str = ""
@@ -58,24 +58,24 @@ class QuestionOrigin(NamedTuple):
 
     @classmethod
     def of_message(cls, message: IncomingMessage) -> Self:
-        """Read the origin of a chat's message."""
+        """Return the origin of a chat message."""
         return cls(str(message.address.get("asker") or ""), message.key.tenant, message.key.installation)
 
 
 class QuestionRates:
-    """Counts questions: beyond a limit a chat's goes behind the others, and the console refuses it."""
+    """Rate limiter: over a limit, a chat's question goes behind the others, the console's is refused."""
 
     def __init__(self, limits: QuestionLimits) -> None:
-        """Count against these limits."""
+        """Count against ``limits``."""
         self._limits = limits
         self._moments: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
 
     def is_beyond(self, origin: QuestionOrigin) -> bool:
-        """Return whether who asks, their channel or their workspace has asked too much within a minute."""
+        """True if the asker, the channel or the workspace reached its limit in the past minute."""
         return any(self._count(key) >= limit for key, limit in self._limited(origin))
 
     def count(self, origin: QuestionOrigin) -> None:
-        """Count a question that is no repetition; what is beyond a limit counts no further."""
+        """Count a question that is no duplicate; one over a limit is not counted."""
         if self.is_beyond(origin):
             return
         if len(self._moments) >= MAX_COUNTED:
@@ -85,7 +85,7 @@ class QuestionRates:
             self._moments[key].append(steady_seconds())
 
     def _limited(self, origin: QuestionOrigin) -> Iterator[tuple[tuple[str, str], int]]:
-        """List each that is counted, with its limit."""
+        """Yield the keys to count, each with its limit."""
         limits = (self._limits.person, self._limits.channel, self._limits.workspace)
         named = zip(QuestionOrigin._fields, origin, limits, strict=True)
         return (((kind, name), limit) for kind, name, limit in named if name and limit)
@@ -98,9 +98,10 @@ class QuestionRates:
 
 
 class PostPace:
-    """Where placeholders may be posted: everywhere, until a platform asks us to wait in one channel.
+    """Paces posts per channel: without a pause, until the platform rate-limits the channel.
 
-    From then on that channel gets one post a second, until a minute has passed without a refusal.
+    From then on that channel gets one post per ``pause`` seconds, until a minute has passed without a
+    refusal.
     """
 
     def __init__(self, pause: float) -> None:
@@ -109,20 +110,20 @@ class PostPace:
         self._refused_at: dict[int, float] = {}
 
     def refused(self, channel: int, seconds: float) -> None:
-        """The platform takes nothing there for so long."""
+        """Record that the platform accepts nothing in a channel for ``seconds``."""
         now = steady_seconds()
         self._next_at[channel] = max(self._next_at.get(channel, 0.0), now + max(seconds, self._pause))
         self._refused_at[channel] = now + seconds
 
     def closed_channels(self) -> Sequence[int]:
-        """Those in which nothing may be posted at this moment."""
+        """Return the channels in which nothing may be posted at this moment."""
         now = steady_seconds()
         for channel in [one for one, at in self._refused_at.items() if at <= now - MINUTE]:
             del self._refused_at[channel], self._next_at[channel]
         return [channel for channel, at in self._next_at.items() if at > now]
 
     def take(self, channel: int) -> bool:
-        """True if one more message may be posted in a channel now; if so, it counts as posted."""
+        """True if a message may be posted in a channel now; if so, it counts as posted."""
         now = steady_seconds()
         if (at := self._next_at.get(channel)) is None:
             return True
@@ -133,17 +134,17 @@ class PostPace:
 
 
 class QueueWaits:
-    """Tells those who wait how long that may be."""
+    """Estimates how long queued questions wait, and words it."""
 
     def __init__(self, concurrency: int) -> None:
-        """So many questions are answered at the same time."""
+        """Create an estimator; ``concurrency``: questions answered at the same time."""
         self._concurrency = concurrency
         self._answer_seconds = FIRST_ANSWER_SECONDS
         self._in_work = 0
 
     @contextlib.contextmanager
     def in_work(self) -> Iterator[None]:
-        """While one question is worked on, for which others wait."""
+        """Count a question as in progress while the block runs."""
         self._in_work += 1
         try:
             yield
@@ -151,13 +152,13 @@ class QueueWaits:
             self._in_work -= 1
 
     def answered(self, seconds: float) -> None:
-        """One answer took so long to make; the newest ten count most."""
+        """Add an answer's time to the exponential moving average, with a weight of 1/10."""
         self._answer_seconds += (seconds - self._answer_seconds) / 10
 
     def sentence(self, item: InboxItem, language: Language) -> str:
-        """What stands in the place of an answer that others are made before."""
+        """Return the placeholder text of a queued question."""
         words = reply_words(language)
-        if not item.ahead and not self._in_work:  # nobody is first: the claim was slow
+        if not item.ahead and not self._in_work:  # nothing comes first: only the claim was slow
             return words.searching
         seconds = item.ahead * self._answer_seconds / self._concurrency
         if not item.ahead or (seconds < SHORT_WAIT_SECONDS and not item.is_late):

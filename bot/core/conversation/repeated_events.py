@@ -1,8 +1,8 @@
-"""Events that a platform sends again while, or after, this process keeps them.
+"""Deduplicates events that a platform redelivers while, or after, this process stores them.
 
-A platform that had to wait sends an event again. If each repetition waited for the database like the first
-one, a short flood would feed itself: more work would wait the longer it waits, and nothing would be
-acknowledged in time any more. So a repetition costs no work here: it waits for what the first one began.
+A platform that has to wait redelivers an event. If every redelivery queued for the database like the first
+one, a short flood would feed itself: the longer the queue, the more would enter it, until nothing was
+acknowledged in time. So a redelivery costs no work here: it awaits the outcome of the first one.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from collections.abc import Awaitable, Callable, Hashable
 
 from storage.errors import DatabaseUnavailable
 
-# Events that are known to be kept; an older one is looked up in the database again.
+# Events known to be stored; an older one is looked up in the database again.
 MAX_KEPT = 10_000
 
 
 class RepeatedEvents:
-    """Keeps each event once, however often it comes meanwhile."""
+    """Stores each event once, however often it arrives concurrently."""
 
     def __init__(self, most: int = MAX_KEPT) -> None:
-        """Know the last ``most`` events that were kept."""
+        """Remember the last ``most`` events that were stored."""
         self._most = most
         self._kept: dict[Hashable, None] = {}
         self._being_kept: dict[Hashable, asyncio.Future[None]] = {}
 
     async def keep_once(self, event: Hashable, keep: Callable[[], Awaitable[bool]]) -> bool:
-        """What ``keep`` returns; False for an event that was kept, once that is sure.
+        """Return the result of ``keep``; False for a duplicate, once the event is surely stored.
 
         Args:
-            event: names the event.
-            keep: returns when the event is kept for good, and whether it is new.
+            event: identifies the event.
+            keep: returns once the event is stored durably: True if it is new.
 
         Raises:
-            DatabaseUnavailable: it could not be kept, by this call or by the one that began earlier.
+            DatabaseUnavailable: this call, or the earlier one that it awaited, could not store it.
         """
         if event in self._kept:
             return False
         if earlier := self._being_kept.get(event):
-            await asyncio.shield(earlier)  # whoever gives up waiting leaves it to the others
+            await asyncio.shield(earlier)  # cancelling one waiter must not cancel it for the others
             return False
         outcome = self._being_kept[event] = asyncio.get_running_loop().create_future()
         try:
             is_new = await keep()
         except BaseException:
             outcome.set_exception(DatabaseUnavailable("the event could not be kept when it came first"))
-            outcome.exception()  # nobody need have waited for it
+            outcome.exception()  # mark as retrieved: without a waiter, asyncio would log it
             raise
         finally:
             del self._being_kept[event]
