@@ -247,7 +247,7 @@ class Answering:
         for other in reworded:
             search = other if _is_preferred(other, search) else search
         if search.found_nothing:
-            with contextlib.suppress(TimeoutError):  # best effort: without time left, the abstention stands
+            with contextlib.suppress(TimeoutError):  # best effort: on timeout, abstain with the first result
                 wide = await self._judged(
                     await self._retrieve(replace(search.question, is_wide=True), journey)
                 )

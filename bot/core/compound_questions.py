@@ -61,8 +61,8 @@ async def trace_each(
 def split_questions(text: str) -> list[str]:
     """Split a message into up to MAX_QUESTIONS questions; return it whole if it is not compound.
 
-    A question ends at "?", or before "and" if the clause behind it asks on its own. Text in front of a
-    question stays with it.
+    A question ends at "?", or before an "and" that opens another question. Introductory text stays with the
+    question that follows it.
     """
     if len(text) > MAX_CHARS or compares(text):
         return [text]
@@ -94,7 +94,7 @@ def _asks_once(clause: str) -> bool:
 
 
 def _stands_alone(part: str) -> bool:
-    """True if a later question names its own subject, so that it needs no previous question.
+    """True if a later question states a subject, so that it does not depend on the previous one.
 
     "And who approves it?", "which year?" and "and for the Reims F172?" ask for details of the previous one.
     """

@@ -76,7 +76,7 @@ class FileUnavailable(BotError):
 
 
 class FileBeingRead(BotError):
-    """An uploaded file is not searchable yet: retry the question beside it shortly."""
+    """An uploaded file is not searchable yet: the question that came with it must wait."""
 
 
 class LinkError(BotError):

@@ -121,7 +121,7 @@ class AppliedFilter:
     """The document filters of a question, worded for the reply, with the number of matches."""
 
     conditions: tuple[str, ...]
-    # Documents searched; 0 if none matched, so that all were searched.
+    # Documents searched; 0: none matched, so all were searched.
     kept: int
     # Of these, undated documents that matched by their arrival date.
     by_arrival: int = 0
@@ -176,7 +176,7 @@ class Question:
     is_wide: bool = False
     # Language of the reply.
     language: Language = Language.ENGLISH
-    # Synthetic question that tests whether a document answers; nobody asked it.
+    # Synthetic question that tests whether a document answers.
     is_trial: bool = False
     # The direct chat it was asked in, if the documents belong to a library or a channel.
     chat: Channel | None = None
@@ -347,7 +347,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence of a draft with its supporting quotes."""
+    """A sentence of a draft with its supporting quotes."""
 
     text: str
     quotes: tuple[Quote, ...]
@@ -436,7 +436,7 @@ class Citation:
     name: str = ""
     # Heading path of the quote, outermost first.
     section: tuple[str, ...] = ()
-    # Metadata shown beside the name: SOP id, department, date.
+    # Metadata shown next to the name: SOP id, department, date.
     details: tuple[str, ...] = ()
     # The page's text comes from OCR and may have wrong letters or digits.
     is_ocr: bool = False
@@ -444,7 +444,7 @@ class Citation:
     host: str = ""
     # When a web page was fetched, ISO 8601 in UTC.
     fetched: str = ""
-    # Row id in ``citation``, by which openings of its link are counted; 0 for web pages.
+    # Row id in ``citation``, for counting how often its link is opened; 0 for web pages.
     citation_id: int = 0
 
     @property
@@ -525,7 +525,7 @@ class Answer:
     nearest: NearestPage | None = None
     unread: tuple[UnreadFile, ...] = ()
     milliseconds: Milliseconds = field(default_factory=Milliseconds)
-    # The query that was searched for, if it differs from what was typed.
+    # The query searched for, if it differs from the typed text.
     standalone: str = ""
     # Spelling corrections made before the search.
     corrections: tuple[Correction, ...] = ()

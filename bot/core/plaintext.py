@@ -20,7 +20,7 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 
-# Delimit what a renderer sets in bold. Control characters, as ``tame`` removes those from other text.
+# Markers around text that a renderer sets in bold: control characters, which ``tame`` removes from any input.
 BOLD_BEGINS, BOLD_ENDS = "\x02", "\x03"
 
 _NAME = re.compile(r"\w[^\s<>]*[\w/]")
@@ -75,7 +75,7 @@ def shorten(text: str, limit: int) -> str:
 def shorten_middle(text: str, limit: int, end: int | None = None) -> str:
     """Truncate a text in the middle: names and files may differ at the end only.
 
-    ``end``: characters kept at the end; None: a third of ``limit``.
+    ``end``: number of characters preserved at the end; None: a third of ``limit``.
     """
     line = " ".join(text.split())
     if len(line) <= limit:

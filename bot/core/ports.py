@@ -68,7 +68,7 @@ class AnnouncementEntry:
     """A file or folder in an announcement."""
 
     headline: str
-    # What could not be read and why, or what to do.
+    # Unreadable parts with the reason, or what to do.
     notes: tuple[str, ...] = ()
     # Tested questions that this file answers.
     questions: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class ChannelOverview:
 ReadOverviews = Callable[[Collection[TenantName]], Awaitable[Sequence[ChannelOverview]]]
 
 
-# Reads tested questions about what the direct chats of a platform's installation search.
+# Reads tested questions about the documents that an installation's direct chats search.
 ReadQuestions = Callable[[Platform, str], Awaitable[Sequence[str]]]
 
 # Reads a person's latest questions about channels that may be shown, newest first, up to a limit.
@@ -134,7 +134,7 @@ class GivenAnswer:
 class LinkPreview:
     """Preview of a link to a source."""
 
-    # The link's channel: the preview is shown to nobody outside it.
+    # The link's channel: only its members are shown the preview.
     tenant: TenantName
     # Page and document, as on a source button.
     label: str
@@ -185,7 +185,7 @@ StopQuestions = Callable[[StopRequest], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class ChatIntake:
-    """What Slack events call; each callable has stored its data durably when it returns."""
+    """The service behind Slack's events; each callable has stored its data durably when it returns."""
 
     receive: Receive
     # A known question was edited: it is answered again. False: unknown, or not changed.
@@ -352,7 +352,8 @@ class NoteWriter(Protocol):
         """
 
 
-# Takes in the file of a message, once; None: it is searchable, so that the text beside it can be answered.
+# Takes in the file of a message, once; None: it is searchable, and the question that came with it can be
+# answered.
 # It raises ``FileBeingRead`` until then.
 TakeUpload = Callable[[InboxItem], Awaitable[Answer | None]]
 

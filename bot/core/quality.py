@@ -99,7 +99,7 @@ def _corrected(facts: Facts) -> float:
 
 
 def _opened(facts: Facts) -> float | None:
-    """Return the share of answers with sources of which at least one source was opened."""
+    """Return the share of answers with sources that had a source opened."""
     return _mean(
         any(one.opened.values()) for one in facts if one.opened is not None and one.state in WITH_SOURCES
     )

@@ -45,7 +45,7 @@ Json = dict[str, Any]
 MAX_PROMPT_CHARS = 400_000
 # Stored characters of a question.
 MAX_QUESTION_CHARS = 10_000
-# Top candidates by which the diversity and recency of an answer's sources are measured.
+# Top candidates, used to measure the diversity and recency of an answer's sources.
 LEADING = 5
 # Stored characters of a retrieved passage.
 PREVIEW_CHARS = 160
@@ -73,7 +73,7 @@ class TimedListener:
 
 @dataclass(slots=True)
 class SearchAttempt:
-    """One search of a question: its candidates, the evidence read from them, and the verdict.
+    """A search of a question: its candidates, the evidence read from them, and the verdict.
 
     The stages of the pipeline fill it in; the trace stores it.
     """
@@ -311,7 +311,7 @@ def _stage_scores(passage: Passage) -> dict[str, float]:
 
 
 def _origin(passage: Passage) -> Json:
-    """Return the location of a passage, by which it can be opened."""
+    """Return the location of a passage, as needed to open it."""
     publication = passage.publication
     has_pages = _has_pages(publication)
     return {

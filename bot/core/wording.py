@@ -233,7 +233,7 @@ class ReplyWords:
     no_such_upload: SentenceTemplate
 
     def searched_otherwise(self, answer: Answer) -> list[str]:
-        """Return notes on how the search differed from what was typed, one per line; usually none.
+        """Return notes on how the query differs from the typed text, one per line; usually none.
 
         The first names the channel that answered, if a direct chat searched several.
         """

@@ -1,1 +1,1 @@
-"""What a chat answers without a search: small talk, help, and questions about the bot and its documents."""
+"""Chat commands, answered without a search: small talk, help, questions about the bot and its documents."""

@@ -1,8 +1,8 @@
-"""What admins may say in a chat: how folders stand, pause, resume, read again, erase, approve a deletion.
+"""Admin commands in a chat: folder status, pause, resume, re-read, erase, approve a deletion.
 
-Who is one is asked at each use, and each use is kept in the audit, a refused one, too. In a channel a command
-speaks of the channel's own folders only, for all its members read the reply; in a direct chat of all of them,
-or, where anybody may install the bot, of those of the chat's own installation and of the library it asks.
+Admin rights are checked at each use, and each use is audited, including refused ones. In a channel, a command
+covers the folders of that channel only, since all members read the reply. In a direct chat it covers all
+folders or, where anyone may install the bot, those of the chat's installation and of the library it searches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from storage.folders.folders import Folders
 from storage.models import Channel, DocumentStatus, Platform
 from storage.sql.audit import AuditedAction, AuditLog
 
-# Folders, or files, that a reply names before it counts the others.
+# Folders or files that a reply lists; further ones are counted.
 MAX_NAMED = 10
 TEXT_CHARS = 240
 
@@ -34,18 +34,17 @@ ADMINS_ONLY = {
     ChatIntent.ERASE,
     ChatIntent.ERASE_FOR_GOOD,
 }
-# Has documents read anew that could not be; returns how many there are.
+# Re-reads documents that could not be read; returns their number.
 RetryFailed = Callable[[Collection[UUID], AuditedAction], Awaitable[int]]
 # (document, path).
 _File = tuple[UUID, str]
-# Erases a file of a channel everywhere; returns how many texts quote it. None: only counts them.
-#
-# It raises ``storage.errors.StillInFolder`` for one that the next scan would bring back.
+# Erases a file of a channel everywhere; returns how many texts quote it. Without an action it only counts.
+# It raises ``storage.errors.StillInFolder`` for a file that the next scan would bring back.
 EraseDocument = Callable[[Channel, str, AuditedAction | None], Awaitable[int]]
 
 
 class AdminCommands:
-    """Does what admins ask for, and refuses everybody else with a sentence."""
+    """Executes the commands of admins; refuses everyone else with a sentence."""
 
     def __init__(
         self,
@@ -57,15 +56,15 @@ class AdminCommands:
         erase_document: EraseDocument,
         shared: Collection[Platform] = (),
     ) -> None:
-        """Nothing is asked yet.
+        """Create the commands.
 
         Args:
-            admins: as FOOTNOTE_ADMINS names people; whoever uses this machine itself is one, too.
+            admins: in the format of FOOTNOTE_ADMINS; local users (command line, console) are admins as well.
             folders: the watched folders.
-            audit: keeps each use.
-            retry_failed: has documents read again.
-            erase_document: erases one.
-            shared: platforms where anybody may install the bot.
+            audit: records each use.
+            retry_failed: re-reads documents.
+            erase_document: erases a document.
+            shared: platforms where anyone may install the bot.
         """
         self._shared = shared
         self._admins = frozenset(admins)
@@ -81,7 +80,9 @@ class AdminCommands:
         documents: Sequence[DocumentStatus],
         words: ReplyWords,
     ) -> str | None:
-        """What became of a command; None: it names no file that could be meant, and may be a question.
+        """Execute a command and return the reply.
+
+        None: it names no known file, so it may be a question.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached; nothing was done.
@@ -100,7 +101,7 @@ class AdminCommands:
         if command.intent is ChatIntent.APPROVE:
             return await self._approve(command, question, folders, words)
         await self._audit.keep(self._action(command, question))
-        # All members of a channel read the reply, and it is nothing to them where the server keeps files.
+        # All members of a channel read the reply: do not reveal paths on the server to them.
         names_places = question.asked_in.is_direct or question.asker == LOCAL_ASKER
         return _status(folders, words, names_places=names_places)
 
@@ -130,9 +131,9 @@ class AdminCommands:
     async def _files_meant(
         self, command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
     ) -> list[_File] | None:
-        """Return the files of the name that a command says: of those that could not be read, or of all.
+        """Return the files that a command names, among the unreadable ones (RETRY) or all (ERASE).
 
-        What was deleted can be erased, too. None: the command is none of files.
+        Deleted files can be erased as well. None: the command is not about files.
         """
         if command.intent is ChatIntent.RETRY:
             unread = [one for one in documents if one.state == "quarantined"]
@@ -156,7 +157,7 @@ class AdminCommands:
     async def _erase(
         self, command: ChatCommand, question: Question, meant: Sequence[_File], words: ReplyWords
     ) -> str:
-        """Only its path names a file where several have the name; the second word does it."""
+        """Erase a file after confirmation; if several have the name, ask for the path."""
         files = sorted({file for _, file in meant})
         if len(files) > 1:
             return "\n".join([words.which_document, *(f"• {file}" for file in files[:MAX_NAMED])])
@@ -185,7 +186,7 @@ class AdminCommands:
 
 
 def _named(name: str, files: Sequence[_File]) -> list[_File]:
-    """Return the files of this path, else those that are called so."""
+    """Return the files with this path, else those with this file name."""
     wanted = name.casefold()
     exact = [one for one in files if one[1].casefold() == wanted]
     return exact or [

@@ -1,7 +1,7 @@
-"""Answers what needs no search from SQL: small talk, help, the documents, the thread, the bot itself.
+"""Chat commands answered from SQL, without a search: small talk, help, documents, the thread, the bot itself.
 
-No reply has passages or buttons, and no thread remembers one; but what a document is about is quoted from it,
-and the sources of an answer can be shown again.
+Replies have no passages or buttons, and no thread remembers them. But an outline quotes its document, and the
+sources of an answer can be shown again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from storage.errors import InfrastructureError
 from storage.models import Channel, DocumentStatus
 
 MAX_EXAMPLES = 3
-# Versions whose tried questions are looked through for examples.
+# Versions whose tested questions are considered as examples.
 MAX_VERSIONS = 50
 NAME_CHARS = 80
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class ChatCommands:
-    """Replies to the messages of all channels that ask nothing of the documents' text."""
+    """Replies to messages that ask nothing about the content of documents."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class ChatCommands:
         admin: AdminCommands | None = None,
         uploads: UploadCommands | None = None,
     ) -> None:
-        """Reply with what the installation is.
+        """Create the commands.
 
         Args:
-            notices: holds the questions that documents were tried with; None: help has no examples.
-            has_model: a language model words the answers.
-            kept_days: days after which no question or answer is kept; None: nothing is said of it.
-            thread: what threads are told of themselves; None: their commands are questions like others.
-            admin: what admins may say; None: as above.
-            uploads: removes what was uploaded in chats; None: as above.
+            notices: stores tested questions; None: help shows no examples.
+            has_model: True if a language model writes the answers.
+            kept_days: retention of questions and answers in days; None: not mentioned.
+            thread: commands about the thread; None: they are treated as questions.
+            admin: admin commands; None: as above.
+            uploads: removal of files uploaded in chats; None: as above.
         """
         self._notices = notices
         self._has_model = has_model
@@ -77,10 +77,10 @@ class ChatCommands:
         asked: Sequence[tuple[Question, ChannelView]],
         outlines: DocumentOutlines,
     ) -> Answer | None:
-        """Return the reply to a message that a direct chat may ask of several channels.
+        """Return the reply to a command, which in a direct chat may concern several channels.
 
-        What is asked of documents is asked of each channel by itself, and the reply says which one says what;
-        all else is asked once. Raises and returns as ``reply``.
+        Commands about documents run per channel, and the reply names the channels; all others run once.
+        Raises and returns as ``reply``.
         """
         members = asked[0][0].members
         if members and command.intent in _OF_DOCUMENTS:
@@ -94,9 +94,9 @@ class ChatCommands:
     async def reply(
         self, command: ChatCommand, question: Question, view: ChannelView, outlines: DocumentOutlines
     ) -> Answer | None:
-        """Return the reply, in the language of the message; None for what is to be searched for.
+        """Return the reply, in the language of the message; None if a search is needed.
 
-        ``outlines`` write what a document is about.
+        ``outlines``: writes outlines of documents.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached, and the reply needs it.
@@ -135,7 +135,7 @@ class ChatCommands:
         return "\n".join([words.help, *([words.try_asking] if examples else []), *examples])
 
     async def _people(self, question: Question, language: Language) -> Answer:
-        """Whom to ask who is no program, where that is known."""
+        """Return the people to ask instead of the bot, if any are known."""
         people = await self._uploads.people(question) if self._uploads else ()
         words = reply_words(language)
         text = words.people_to_ask if people else words.nobody_to_ask
@@ -155,7 +155,7 @@ class ChatCommands:
     async def _of_some(
         self, command: ChatCommand, question: Question, view: ChannelView, words: ReplyWords
     ) -> str | None:
-        """What only some people may say."""
+        """Execute a command that only some people may use."""
         if command.intent is ChatIntent.REMOVE_UPLOAD:
             return await self._uploads.remove(command.name, question, words) if self._uploads else None
         reply = self._admin and self._admin.reply(command, question, await view.documents(), words)
@@ -168,9 +168,9 @@ class ChatCommands:
         documents: Sequence[DocumentStatus],
         outlines: DocumentOutlines,
     ) -> Answer | None:
-        """What one document is about, or the question which one is meant; None: it is to be searched for.
+        """Return the outline of a document, or ask which one is meant; None if a search is needed.
 
-        Where none is named, it is the one that the last answer cited, or the only one there is.
+        Without a name, it is the document that the last answer cited, or the only one there is.
         """
         words, scope = reply_words(command.language), question.documents
         live = [one for one in documents if one.state == "live" and (scope is None or one.document in scope)]
@@ -190,9 +190,9 @@ class ChatCommands:
         return " ".join([*said, words.about_channel, *kept])
 
     async def _examples(self, question: Question, language: Language) -> Sequence[str]:
-        """Questions that documents asked here were seen to answer, first those in the asker's language.
+        """Return tested questions about the documents searched here, in the asker's language first.
 
-        Help is not refused for want of examples.
+        A failing database costs help its examples, nothing more.
         """
         if self._notices is None or question.documents is not None:
             return ()
@@ -212,7 +212,7 @@ class ChatCommands:
 def _of_documents(
     command: ChatCommand, question: Question, documents: Sequence[DocumentStatus]
 ) -> str | None:
-    """What is said of the documents that may answer; None where a name is none and may be a question."""
+    """Return the reply about the channel's documents; None if a name matches none: it may be a question."""
     words, scope = reply_words(command.language), question.documents
     if scope is not None:
         documents = [one for one in documents if one.document in scope]
@@ -233,7 +233,7 @@ def _of_documents(
 
 
 def _none_such(command: ChatCommand, words: ReplyWords) -> Callable[[int], str]:
-    """Says, of so many documents that answer, that none is as asked for."""
+    """Return a function that says, given the number of searchable documents, that none matches."""
     if command.intent is ChatIntent.UNREAD_DOCUMENTS:
         return words.all_read
     is_reading = command.intent is ChatIntent.DOCUMENTS_BEING_READ
@@ -265,7 +265,7 @@ _OF_DOCUMENTS = {
 
 
 def _joined(replies: Sequence[tuple[Channel, Answer]]) -> Answer | None:
-    """One reply of those of several channels: the first that quotes a document, else all with their names."""
+    """Join the replies of several channels: the first that quotes a document, else all below their names."""
     said = [one for one in replies if one[1].citations][:1] or replies
     if not said:
         return None
@@ -280,7 +280,7 @@ def _joined(replies: Sequence[tuple[Channel, Answer]]) -> Answer | None:
 
 
 def _is_meant(command: ChatCommand, document: DocumentStatus) -> bool:
-    """True if a document is in the state, or counts from a day, that was asked for."""
+    """True if a document has the state or the date that was asked for."""
     if command.intent in _STATES:
         return document.state in _STATES[command.intent]
     counted, days = document_day(document.metadata, document.arrived_at), read_days(command.name)

@@ -1,7 +1,7 @@
-"""Recognises what needs no search: small talk, and requests to the bot itself.
+"""Recognises messages that need no search: small talk, and requests to the bot itself.
 
-The whole message must be one of the known phrases, in any language of replies, so that no question to the
-documents is taken for one. It is compared without accents, capitals, punctuation and emoji.
+The whole message must be a known phrase, in any reply language, so that no question to the documents is
+mistaken for one. Accents, case, punctuation and emoji are ignored.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bot.core.models import Language
 from bot.core.understanding.document_filters import read_days
 from storage.text.analyzer import fold
 
-# Longer messages are no commands.
+# Longer messages are never commands.
 MAX_CHARS = 200
-# Phrases in a row: repetitions are bounded, because what may be parsed in two ways each doubles the time.
+# Phrases in a row. Bounded, because every repetition that can be parsed in two ways doubles the time.
 MAX_PHRASES = 4
 MAX_NAME_CHARS = 100
 
@@ -34,7 +34,7 @@ _MACRO = re.compile("<(docs|here|when|more|models|name|number)>")
 
 
 class ChatIntent(StrEnum):
-    """What a message wants that is no question to the documents."""
+    """The intent of a message that is not a question to the documents."""
 
     GREETING = "greeting"
     THANKS = "thanks"
@@ -42,60 +42,60 @@ class ChatIntent(StrEnum):
     ACKNOWLEDGEMENT = "acknowledgement"
     HELP = "help"
     ABOUT_THE_BOT = "about"
-    # Request to explain the thread's last answer.
+    # Explain the thread's last answer.
     WHY = "why"
-    # Somebody to ask who is no program.
+    # Name a person to ask.
     HUMAN = "human"
-    # It names nothing to look for: "tell me more".
+    # Nothing to search for: "tell me more".
     INCOMPLETE = "incomplete"
     NEWS = "news"
     DOCUMENT_LIST = "documents"
-    # Whether a document of some name is there.
+    # Whether there is a document with a given name.
     DOCUMENT_PRESENCE = "presence"
-    # What a document is about: one of some name, or the one at hand.
+    # What a document is about: one with a given name, or the current one.
     DOCUMENT_OUTLINE = "outline"
     UNREAD_DOCUMENTS = "unread"
     DOCUMENTS_BEING_READ = "being_read"
-    # By the day that they count from; as with the next two.
+    # By document date, as are the next two.
     DOCUMENTS_SINCE = "since"
     DOCUMENTS_UNTIL = "until"
     DOCUMENTS_WITHIN = "within"
-    # Those of the thread's last answer, once more.
+    # Show the sources of the thread's last answer again.
     SOURCES = "sources"
-    # What the thread remembers.
+    # Erase the thread's memory.
     FORGET = "forget"
-    # To a page that the thread's last answer cites: the one of a number, or the first.
+    # Follow a page that the thread's last answer cites: by its number, or the first.
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
-    # A file that was uploaded in the chat.
+    # Remove a file that was uploaded in the chat.
     REMOVE_UPLOAD = "remove_upload"
-    # From here on for admins: how folders stand.
+    # Folder status. From here on, the intents are for admins.
     STATUS = "status"
     PAUSE = "pause"
     RESUME = "resume"
-    # A file that could not be read.
+    # Re-read a file that could not be read.
     RETRY = "retry"
-    # The deletion of what vanished from a folder.
+    # Approve the deletion of files that disappeared from a folder.
     APPROVE = "approve"
-    # A document, everywhere: what would go is said, and how it is confirmed.
+    # Erase a document everywhere; first, the reply says what would go and how to confirm.
     ERASE = "erase"
     ERASE_FOR_GOOD = "erase_for_good"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
-    """A message that was recognised."""
+    """A recognised message."""
 
     intent: ChatIntent
-    # The one it is said in.
+    # Language of the message.
     language: Language
-    # What the document in question is called, its date, or a folder's number, as it was typed.
+    # Document name, date or folder number, as typed.
     name: str = ""
-    # False: it may as well be a question to the documents, if none has that name.
+    # False: it may also be a question to the documents, if none has that name.
     is_certain: bool = True
 
 
-# What is said in any number ("ok, thanks, bye"); the first of them that occurs is answered.
+# May follow each other ("ok, thanks, bye"); the first intent in this list that occurs is answered.
 _PHRASES = (ChatIntent.GOODBYE, ChatIntent.THANKS, ChatIntent.GREETING, ChatIntent.ACKNOWLEDGEMENT)
 _REQUESTS = (
     ChatIntent.HELP,
@@ -115,15 +115,15 @@ _REQUESTS = (
     ChatIntent.RESUME,
 )
 BY_DATE = (ChatIntent.DOCUMENTS_SINCE, ChatIntent.DOCUMENTS_UNTIL, ChatIntent.DOCUMENTS_WITHIN)
-# Whether a file has such a name is for the documents to say.
+# Whether a file has that name is checked against the documents.
 _OF_FILES = (ChatIntent.RETRY, ChatIntent.ERASE_FOR_GOOD, ChatIntent.ERASE)
-# What names a date, a file or a folder.
+# Commands with a date, a file or a folder.
 _NAMING = (*BY_DATE, ChatIntent.SUBSCRIBE, ChatIntent.REMOVE_UPLOAD, *_OF_FILES, ChatIntent.APPROVE)
 _MODELS = r"(?:chat ?gpt|gpt(?: ?\d\w*)?|open ?ai|claude|gemini|copilot|llama|mistral|llms?)"
 
 
 def recognize(text: str, language: Language) -> ChatCommand | None:
-    """What a message wants, read in ``language`` first; None for what may be a question to the documents."""
+    """Recognise a command, in ``language`` first; None if it may be a question to the documents."""
     if len(text) > MAX_CHARS:
         return None
     message = _Message.of(text)
@@ -139,7 +139,7 @@ def recognize(text: str, language: Language) -> ChatCommand | None:
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message as it is compared, and where its words stand in what was typed."""
+    """A normalised message, with the position of each word in the typed text."""
 
     text: str
     words: tuple[str, ...]
@@ -157,18 +157,18 @@ class _Message:
 
     @property
     def bare(self) -> str:
-        """Its words with a blank between two of them."""
+        """The words, joined by single spaces."""
         return " ".join(self.words)
 
     def typed(self, start: int, end: int) -> str:
-        """What was typed where ``bare[start:end]``, which holds whole words, comes from."""
+        """Return the typed text of ``bare[start:end]``, which must be whole words."""
         first = self.bare[:start].count(" ")
         last = first + len(self.bare[start:end].split()) - 1
         return self.text[self.spans[first][0] : self.spans[last][1]].strip(" \t\n\"'“”„«»‹›?!.,;:")
 
 
 def _wordless(text: str) -> ChatIntent:
-    """What emoji say; a message of nothing at all, or of a question mark, wants help."""
+    """Return the intent of emoji; an empty message, or one of punctuation alone, asks for help."""
     if "🙏" in text or ":pray:" in text:
         return ChatIntent.THANKS
     if "👋" in text or ":wave:" in text:
@@ -191,7 +191,7 @@ def _request(message: _Message, language: Language) -> ChatCommand | None:
 
 
 def _naming(message: _Message, language: Language) -> ChatCommand | None:
-    """Return a date has to be one; whether a file has such a name is for the documents to say."""
+    """Match commands with a name: a date is parsed, a file is checked against the documents later."""
     for intent in _NAMING:
         for pattern in _phrases(language).naming[intent]:
             if (match := pattern.fullmatch(message.bare)) is None:
@@ -204,7 +204,10 @@ def _naming(message: _Message, language: Language) -> ChatCommand | None:
 
 
 def _presence(message: _Message, language: Language) -> ChatCommand | None:
-    """A name counts when it is said to be a document's, or a document is asked for in the channel itself."""
+    """Match a question for a document by name.
+
+    The name must be called a document, or the question must refer to the channel.
+    """
     phrases = _phrases(language)
     for pattern in phrases.presence:
         match = pattern.fullmatch(message.bare)
@@ -228,7 +231,7 @@ def _presence(message: _Message, language: Language) -> ChatCommand | None:
 
 
 def _outline(message: _Message, language: Language) -> ChatCommand | None:
-    """Certain where the name is said to be a document's, or none is given."""
+    """Match a request for an outline: certain if the name is called a document, or there is none."""
     phrases = _phrases(language)
     for pattern in phrases.outline:
         if (match := pattern.fullmatch(message.bare)) is None:
@@ -247,7 +250,7 @@ def _outline(message: _Message, language: Language) -> ChatCommand | None:
 
 @dataclass(frozen=True, slots=True)
 class _Phrases:
-    """The patterns of one language."""
+    """The compiled patterns of one language."""
 
     phrases: re.Pattern[str]
     requests: re.Pattern[str]
@@ -260,7 +263,7 @@ class _Phrases:
     topic_words: frozenset[str]
 
     def trim(self, start: int, end: int, bare: str) -> tuple[int, int, bool]:
-        """A name without "the document called" before and "document" behind it; whether that was said."""
+        """Strip "the document called" before a name and "document" after it; last, True if found."""
         before = self.before_name.match(bare, start, end)
         start = before.end() if before else start
         behind = self.behind_name.search(bare[start:end])
@@ -268,12 +271,12 @@ class _Phrases:
         return start, start + behind.start() if behind else end, is_document
 
     def is_topic_word(self, word: str) -> bool:
-        """True if a word says that documents are asked, and not for them; "IT" is no "it"."""
+        """True if a word marks a question about content, not for a document ("IT" is not "it")."""
         return fold(word).casefold() in self.topic_words and not word.isupper()
 
 
 def load_phrases() -> None:
-    """Compile the patterns of all languages: it takes most of a second, for which a message would wait."""
+    """Compile the patterns of all languages ahead of the first message: that takes most of a second."""
     for language in Language:
         _phrases(language)
 
@@ -307,7 +310,7 @@ def _phrases(language: Language) -> _Phrases:
 
 
 def _expand(pattern: str, said: Mapping[str, Any]) -> str:
-    """Return a pattern with what its <...> stand for; of one with a name, the place is a group of its own."""
+    """Expand the <macros> of a pattern; next to a name, <here> becomes a named group."""
     parts = {name: f"(?:{said[name]})" for name in ("docs", "here", "when")}
     parts["more"] = f"(?:{said['here']}|{said['when']}|{said['known']})"
     parts["models"], parts["name"] = _MODELS, "(?P<name>.+?)"

@@ -1,4 +1,4 @@
-"""Writes which documents a channel has, what is new among them, and whether one of some name is there."""
+"""Lists the documents of a channel: all, the new ones, or those with a given name."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bot.core.understanding.channel_documents import DATE_FIELDS, field_day
 from bot.core.wording import ReplyWords
 from storage.models import DocumentStatus
 
-# Documents that are named before the others are only counted.
+# Documents listed by name; further ones are counted.
 MAX_SHOWN = 15
 MAX_UNREAD = 5
 NEWS_DAYS = 14
-# So many of the newest documents are shown when none is new.
+# How many of the latest documents are shown if none is new.
 MIN_NEWS = 3
 TITLE_CHARS = 120
 REASON_CHARS = 240
 
 
 class DocumentList:
-    """The documents of one channel that a question may be about, in the words of one language."""
+    """Lists of the documents of one channel, in one language."""
 
     def __init__(self, words: ReplyWords, documents: Sequence[DocumentStatus]) -> None:
         self._words = words
@@ -33,13 +33,13 @@ class DocumentList:
         self._files = Counter(PurePosixPath(one.file).name for one in documents)
 
     def write(self) -> str:
-        """Return all that answer by title, then what is still being read and what could not be read."""
+        """List all live documents by title, then those still being read and those that are unreadable."""
         by_title = sorted(self._live, key=lambda one: (self.name_of(one).casefold(), one.file))
         lead = [self._words.documents_known(len(by_title))] if by_title else []
         return "\n".join([*lead, *self._bullets(by_title), *self._gaps()])
 
     def write_news(self, now: datetime) -> str:
-        """The documents that are new or have a new version, the newest first; else the newest there are."""
+        """List new documents and new versions, latest first; if there are none, the latest ones."""
         fresh = self._fresh(now)
         lead = self._words.news if fresh else self._words.no_news
         shown = fresh or [one for _, one in self._by_arrival()[:MIN_NEWS]]
@@ -47,7 +47,7 @@ class DocumentList:
         return "\n".join([*leads, *self._bullets(shown, with_arrival=True), *self._gaps()])
 
     def write_fresh(self, now: datetime) -> str:
-        """The documents that are new or have a new version, the newest first; '' where there are none."""
+        """List new documents and new versions, latest first; '' if there are none."""
         fresh = self._fresh(now)
         lead = [self._words.news(days=NEWS_DAYS)] if fresh else []
         return "\n".join([*lead, *self._bullets(fresh, with_arrival=True)])
@@ -60,18 +60,18 @@ class DocumentList:
         return sorted(arrived, key=lambda pair: (pair[0], pair[1].file), reverse=True)
 
     def write_choice(self) -> str:
-        """Which documents may be meant by what a person said, and the question which of them is."""
+        """Ask which of these documents is meant."""
         return "\n".join([self._words.which_document, *self._bullets(self._live)])
 
     def write_found(self) -> str:
-        """That these documents are the ones a person asked for by name."""
+        """Confirm that these documents, which were asked for by name, are here."""
         lead = [self._words.document_here(len(self._live))] if self._live else []
         return "\n".join([*lead, *self._bullets(self._live), *self._gaps()])
 
     def write_such(self, is_meant: Callable[[DocumentStatus], bool], none_such: Callable[[int], str]) -> str:
-        """Select the documents that are meant, whatever their state, each with what keeps it from answering.
+        """List the documents that ``is_meant`` selects, in any state, with why one is not searchable.
 
-        ``none_such``: says that there are none, given how many documents answer.
+        ``none_such``: says that there are none, given the number of live documents.
         """
         live = [one for one in self._live if is_meant(one)]
         others = [one for one in (*self._reading, *self._unread) if is_meant(one)]
@@ -92,7 +92,7 @@ class DocumentList:
             yield self._words.more_documents(count=rest)
 
     def name_of(self, document: DocumentStatus) -> str:
-        """Its title and its file, by its path where others share the name; what looks like [n] is no mark."""
+        """Return title and file name, or path if the name is not unique, without [n] look-alikes."""
         path = PurePosixPath(document.file)
         file = str(path) if self._files[path.name] > 1 else path.name
         return inert(f"{shorten(document.title, TITLE_CHARS)} ({file})" if document.title else file)
@@ -118,7 +118,7 @@ class DocumentList:
         return (self._words.replaced if document.number > 1 else self._words.added)(day=day)
 
     def _gaps(self) -> Iterator[str]:
-        """What is not there yet, and what cannot be read, with the reason."""
+        """Yield the files that are not searchable yet, and the unreadable ones with the reason."""
         if self._reading:
             yield self._words.being_read([inert(PurePosixPath(one.file).name) for one in self._reading])
         if self._unread:

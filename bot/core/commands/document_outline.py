@@ -1,7 +1,6 @@
-"""Writes what one document is about: the sentence that states its purpose, and its top headings.
+"""Outlines one document: the sentence that states its purpose, and its top-level headings.
 
-Both are the document's own words, located and cited like every quote; nothing is worded anew, and no model is
-asked.
+Both are verbatim, located and cited like every quote; no model is called.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.text.analyzer import fold
 from storage.text.sentences import quotables
 
-# Headings that are named before the others are only counted.
+# Headings listed; further ones are counted.
 MAX_HEADINGS = 12
 HEADING_CHARS = 120
-# Chunks that are looked through: what follows in a longer document is not named.
+# Chunks scanned; headings further down in a longer document are not listed.
 MAX_CHUNKS = 600
-# So many headings of one kind are an outline.
+# Minimum number of headings of one level for an outline.
 SEVERAL = 3
 MIN_SENTENCE_WORDS = 5
 
-# Of one level: 7, not 7.2.
+# Number of a top-level heading: 7, not 7.2.
 _NUMBER = re.compile(
     r"(?:(?:section|chapter|part|appendix|kapitel|chapitre)\s+)?(\d{1,2}|[IVX]{1,4})[.):]?\s+(?=\S)", re.I
 )
@@ -40,7 +39,7 @@ _CONTENTS = re.compile(
     r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matieres|sommaire|indice|sumario|contenido"
     r"|inhoud(?:sopgave)?"
 )
-# Headings, folded, under which documents say what they are for.
+# Headings, folded, of sections that state a document's purpose.
 _PURPOSE = re.compile(
     r"(?:purpose|scope|aims?|objectives?|introduction|overview|summary|abstract|about|zweck|ziele?|geltungsbereich"
     r"|anwendungsbereich|einleitung|einfuhrung|uberblick|zusammenfassung|objet|objectifs?|portee|resume|apercu"
@@ -52,10 +51,10 @@ _SENTENCE = re.compile(r"[.!?][\"'”’)\]]*$")
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """A heading where it stands."""
+    """A heading with its position."""
 
     text: str
-    # 0: at the top.
+    # Heading level; 0 = top level.
     level: int
     item: Evidence
     span: tuple[int, int]
@@ -66,12 +65,12 @@ class _Heading:
 
     @property
     def name(self) -> str:
-        """As it is compared: without its number, accents and capitals."""
+        """The text for comparison, without number, accents and case."""
         return _folded(self.text)
 
 
 class DocumentOutlines:
-    """Writes the outline of any document that answers."""
+    """Writes outlines of live documents."""
 
     def __init__(self, catalog: Catalog, readings: RepairingReadings, citations: CitationService) -> None:
         self._catalog = catalog
@@ -79,9 +78,9 @@ class DocumentOutlines:
         self._citations = citations
 
     async def write(self, channel: Channel, document: UUID, name: str, words: ReplyWords) -> Answer | None:
-        """Return the document's purpose and headings; None where it has neither, or does not answer any more.
+        """Return a document's purpose and headings; None if it has neither or is no longer live.
 
-        ``name`` is what it is called among the documents of the channel.
+        ``name``: the document's name in its channel.
 
         Raises:
             storage.errors.InfrastructureError: SQL or the reading cannot be reached.
@@ -111,9 +110,9 @@ class DocumentOutlines:
 
 
 def _headings(item: Evidence) -> Iterator[_Heading]:
-    """Yield the headings that a chunk opens with: down to the one it stands under, all blocks are headings.
+    """Yield the headings that a chunk opens with: all blocks down to the heading it belongs to.
 
-    One with nothing but further headings below it is in no chunk's path.
+    A heading that is followed by nothing but further headings is in no chunk's heading path.
     """
     text, path = item.passage.text, item.passage.heading_path
     names = [_plain(heading) for heading in path]
@@ -131,9 +130,9 @@ def _plain(text: str) -> str:
 
 
 def _top(headings: Sequence[_Heading], title: str) -> list[_Heading]:
-    """Return the headings of the highest level that has several, and those above it, each once.
+    """Return the headings of the highest level that has several, and those above it, without duplicates.
 
-    Where they are numbered, the others stand below. The title and the heading of the contents are left out.
+    If several are numbered, those are the highest level. The title and the table of contents are left out.
     """
     distinct: dict[str, _Heading] = {}
     for one in headings:
@@ -150,7 +149,7 @@ def _deepest(headings: Sequence[_Heading]) -> int:
 
 
 def _purpose(evidence: Sequence[Evidence]) -> tuple[VerifiedClaim, ...]:
-    """The first sentence under a heading that promises it, else the first below a heading, else of all."""
+    """Return the first sentence below a heading for the purpose, else below any heading, else of all."""
     read = [one for one in evidence if not any(map(_is_contents, one.passage.heading_path))]
     under = [one for one in read if one.passage.heading_path]
     promised = [one for one in under if any(map(_promises, one.passage.heading_path))]
@@ -158,10 +157,10 @@ def _purpose(evidence: Sequence[Evidence]) -> tuple[VerifiedClaim, ...]:
 
 
 def _opening(item: Evidence) -> tuple[VerifiedClaim, ...]:
-    """Return the first whole sentence of a chunk."""
+    """Return the first complete sentence of a chunk, as a verified claim."""
     for unit in quotables(item.passage.text):
         above, gap, text = unit.text.rpartition("\n\n")
-        if _SENTENCE.search(above):  # what a sentence points back to; else it is a heading, no part of it
+        if _SENTENCE.search(above):  # context that the sentence refers to; else a heading, to be left out
             above, gap, text = "", "", unit.text
         is_sentence = not unit.is_row and _SENTENCE.search(text) is not None
         if is_sentence and len(text.split()) >= MIN_SENTENCE_WORDS:

@@ -1,4 +1,4 @@
-"""The sources of an answer once more, with links that begin to live now: for a thread, or for one person."""
+"""Shows the sources of an answer again with fresh links, to a thread or to one person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTION_CHARS, QUOTE_CHARS = 100, 200
 def renewed_sources(
     citations: Sequence[Citation], words: ReplyWords, lead: str, origin: AnsweredFrom | None = None
 ) -> Answer:
-    """Return a message of these sources below ``lead``; or that there are none."""
+    """Return a message with these sources below ``lead``, or one that says there are none."""
     if not citations:
         return Answer(AnswerState.CHAT, words.no_sources, language=words.language)
     quotes = [f"[{one.number}] “{inert(shorten(one.quote, QUOTE_CHARS))}”" for one in citations]
@@ -27,7 +27,7 @@ def renewed_sources(
 
 
 class LinkRenewal:
-    """Signs the links of an answer anew. Who may have them, the platform's door has found out before."""
+    """Signs new links for an answer; the platform's adapter has checked that the asker may have them."""
 
     def __init__(self, records: QuestionRecords, channels: Channels, citations: CitationService) -> None:
         self._records = records
@@ -35,7 +35,7 @@ class LinkRenewal:
         self._citations = citations
 
     async def renew(self, channel_id: int, question: str, language: Language) -> Answer:
-        """Return the sources of the answer to a question of this channel, as long as its record is kept.
+        """Return the sources of the answer to a question of this channel, while its record is retained.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.

@@ -1,4 +1,4 @@
-"""What a thread is told of itself: the sources of its last answer, that it is forgotten, what it follows."""
+"""Commands about the thread: its last sources, explanations, forgetting, page subscriptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.sql.audit import AuditedAction
 
 
 class ThreadCommands:
-    """Replies that speak of the thread they are asked for in."""
+    """Replies about the thread that they are asked for in."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ThreadCommands:
         self._subscriptions = subscriptions
 
     async def sources(self, question: Question, words: ReplyWords) -> Answer:
-        """Return the sources of the last answer of the thread, with links that begin to live now.
+        """Return the sources of the thread's last answer, with fresh links.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -43,7 +43,7 @@ class ThreadCommands:
         return renewed_sources(citations, words, words.sources_again, origin)
 
     async def subscribe(self, question: Question, number: str, words: ReplyWords) -> str:
-        """Have the thread told when a page changes that its last answer cites: of a number, or the first.
+        """Subscribe the thread to a page that its last answer cites: by its number, or the first.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -61,12 +61,12 @@ class ThreadCommands:
         return words.subscribed(page=chosen.page, document=name)
 
     async def unsubscribe(self, question: Question, words: ReplyWords) -> str:
-        """End what the thread follows."""
+        """Remove the thread's subscriptions."""
         thread = question.thread or ""
         return words.unsubscribed(await self._subscriptions.remove(question.asked_in.id, thread))
 
     async def explain(self, question: Question, words: ReplyWords) -> str:
-        """Why the last answer of the thread came out as it did, as *Why?* below it says.
+        """Explain why the thread's last answer came out as it did, like *Why?* below it.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -78,7 +78,7 @@ class ThreadCommands:
         return explain(kept.record, words)
 
     async def _last_record(self, question: Question) -> tuple[tuple[int, ...], StoredRecord | None]:
-        """Return the versions that the thread's last answer cites, and the record of its question."""
+        """Return the versions that the thread's last answer cites, and its record."""
         chat = question.asked_in.id
         last = await self._memory.last(chat, question.thread) if question.thread is not None else None
         return (last[1], await self._records.get(chat, last[0])) if last else ((), None)
@@ -86,7 +86,7 @@ class ThreadCommands:
     async def _last_citations(self, question: Question) -> tuple[Question, tuple[Citation, ...]]:
         """Return the sources of the thread's last answer, and the question as asked of their channel.
 
-        Of a channel that is not asked any more, as by somebody who has left it, there are none.
+        There are none if that channel is no longer searched, as after its asker has left it.
         """
         versions, kept = await self._last_record(question)
         if kept is None:
@@ -98,7 +98,7 @@ class ThreadCommands:
         return replace(question, channel=channel), await self._citations.show_again(channel, versions, shown)
 
     async def forget(self, question: Question, words: ReplyWords) -> str:
-        """Erase what the thread remembers; who wanted it is kept in the audit.
+        """Erase the thread's memory, and record in the audit log who asked for it.
 
         Raises:
             storage.errors.DatabaseUnavailable: nothing was erased.

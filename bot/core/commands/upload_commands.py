@@ -1,4 +1,4 @@
-"""Removes what people uploaded in a channel, when whoever uploaded it, or an admin, says so there."""
+"""Removes files that were uploaded in a channel, if the uploader or an admin asks for it there."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ log = logging.getLogger(__name__)
 
 
 class UploadCommands:
-    """Does what uploaders and admins ask for, and refuses everybody else with a sentence."""
+    """Executes the commands of uploaders and admins; refuses everyone else with a sentence."""
 
     def __init__(
         self, admins: Collection[str], uploads: Uploads, folders: Folders, audit: AuditLog, inbox: Path
     ) -> None:
-        """``admins``: as FOOTNOTE_ADMINS names people; whoever uses this machine itself is one, too."""
+        """Create the commands.
+
+        ``admins``: in the format of FOOTNOTE_ADMINS; local users (command line, console) are admins as well.
+        """
         self._admins = frozenset(admins)
         self._uploads = uploads
         self._folders = folders
@@ -40,13 +43,13 @@ class UploadCommands:
         self._inbox = inbox
 
     async def remove(self, name: str, question: Question, words: ReplyWords) -> str:
-        """Remove the upload of this name: it answers no more; what became of that.
+        """Remove the upload with this name, so that it is no longer searched; return the reply.
 
-        The file goes first, then its document, then the upload itself: after a crash in between the same
-        words, which are asked again, do what is left.
+        The file is deleted first, then its document, then the upload itself: after a crash in between,
+        repeating the command completes the removal.
 
         Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached; asked again, the rest is done.
+            storage.errors.InfrastructureError: SQL cannot be reached; repeating the command does the rest.
         """
         upload = await self._named(name, question.channel.id)
         if upload is None:
@@ -65,9 +68,9 @@ class UploadCommands:
         return words.upload_removed(file=inert(upload.name))
 
     async def people(self, question: Question) -> tuple[str, ...]:
-        """Whom to ask, as FOOTNOTE_ADMINS names people: who uploaded last in the channel, then admins.
+        """Return the people to ask, in the format of FOOTNOTE_ADMINS: latest uploaders, then admins.
 
-        Only of the installation in which the question was asked.
+        Only those of the installation in which the question was asked.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -78,7 +81,7 @@ class UploadCommands:
         return tuple(dict.fromkeys(one for one in known if one.startswith(place)))[:MAX_PEOPLE]
 
     async def _named(self, name: str, channel_id: int) -> Upload | None:
-        """The one of a file's name; its ending may be left out, and what is neither letter nor number."""
+        """Return the upload with this file name, ignoring extension, punctuation and case."""
         uploads = await self._uploads.of_channel(channel_id)
         exact = [one for one in uploads if one.name.casefold() == name.casefold()]
         return next((one for one in (*exact, *uploads) if _words(one.name) == _words(name)), None)

@@ -101,7 +101,7 @@ class Conversation:
             notes: writes change notes for threads that follow a page.
             direct: resolves what direct chats search; None: the library that an admin names.
             take_upload: takes in the files of messages; None: files are ignored.
-            limits: rate limits above which a question is queued behind others; None: no limits.
+            limits: rate limits above which a question is answered after others; None: no limits.
             pacing: how long each step yields to incoming messages.
             concurrency: questions answered at the same time.
             lease_seconds: lease after which the question of a dead worker is taken over.
@@ -400,7 +400,10 @@ class Conversation:
             await messenger.show(item.address, message, text)
 
     async def _put_off(self, item: InboxItem, error: Exception) -> None:
-        """Schedule a retry, or fail the question; errors of engines and platforms count as no attempt."""
+        """Schedule a retry, or fail the question.
+
+        Errors of engines and platforms do not count as attempts.
+        """
         _log.warning("question=%d channel=%d put off: %s", item.id, item.channel_id, raised_at(error))
         reason = type(error).__name__
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):

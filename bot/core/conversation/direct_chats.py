@@ -39,9 +39,9 @@ class MembershipLookup(Protocol):
         """
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
-        """True if whoever reads the reply at this address is in these channels and the one asked in.
+        """True if the recipient at this address is in these channels and the one asked in.
 
-        Anything that is no channel of this platform, such as a library, is open to everyone.
+        Anything that is not a channel of this platform, such as a library, is open to everyone.
 
         Raises:
             bot.core.errors.MembershipsUnknown: the platform does not return them.

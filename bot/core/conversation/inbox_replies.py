@@ -99,7 +99,7 @@ class InboxReplies:
 
 
 def language_of_item(item: InboxItem) -> Language:
-    """Return the language of a question, or of the text beside a file; English if it is uncertain."""
+    """Return the language of a question, or of the text sent with a file; English if uncertain."""
     said = item.address.get(UPLOAD, {}).get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH
 

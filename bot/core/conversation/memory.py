@@ -30,7 +30,7 @@ QUESTION, ANSWER = 500, 800
 
 @contextlib.asynccontextmanager
 async def expiring(memory: Expiring, every: float = INTERVAL_SECONDS) -> AsyncIterator[None]:
-    """Delete expired entries now and then every ``every`` seconds, until the context ends."""
+    """Delete expired entries immediately, and again every ``every`` seconds, until the context ends."""
 
     async def forget() -> None:
         while True:

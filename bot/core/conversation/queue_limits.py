@@ -1,4 +1,4 @@
-"""Behaviour under load: which questions go behind others, where posts pause, how long answers take.
+"""Behaviour under load: priority by rate limits, paced posts, estimated waiting times.
 
 All state is in process memory and lost on restart: limits reorder the work and drop none of it.
 """
@@ -39,7 +39,7 @@ class QuestionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How many seconds work yields to incoming messages, and posts to a rate limit."""
+    """Delays in seconds by which work yields to incoming messages, and posts to a rate limit."""
 
     # Longest delay of an answer while messages are being stored and placeholders posted.
     held_back: float = 1.0
@@ -50,7 +50,7 @@ class Pacing:
 
 
 class QuestionOrigin(NamedTuple):
-    """Who asked, in which channel and workspace; empty values are not counted."""
+    """The asker, channel and workspace of a question; empty values are not counted."""
 
     person: str
     channel: str = ""
@@ -63,7 +63,7 @@ class QuestionOrigin(NamedTuple):
 
 
 class QuestionRates:
-    """Rate limiter: over a limit, a chat's question goes behind the others, the console's is refused."""
+    """Rate limiter: over a limit, questions in a chat lose priority, and the console refuses them."""
 
     def __init__(self, limits: QuestionLimits) -> None:
         """Count against ``limits``."""
