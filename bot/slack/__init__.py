@@ -1,1 +1,1 @@
-"""Slack: events in over HTTP or Socket Mode, answers out as Block Kit messages."""
+"""Slack platform: events arrive over HTTP or Socket Mode, answers leave as Block Kit messages."""

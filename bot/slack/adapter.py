@@ -1,4 +1,7 @@
-"""Slack: takes events over signed HTTP or Socket Mode and commits each before it is acknowledged."""
+"""Slack adapter on Bolt: commits each event to the inbox before it is acknowledged.
+
+Events arrive as signed HTTP requests or over Socket Mode; both end in the same Bolt listeners.
+"""
 
 from __future__ import annotations
 
@@ -75,11 +78,11 @@ Acknowledge = Callable[..., Awaitable[BoltResponse]]
 
 
 class _Socket(Protocol):
-    """The part of Slack's Socket Mode client that we steer; it reconnects by itself until closed."""
+    """The part of slack_sdk's Socket Mode client that we use; the client reconnects until it is closed."""
 
-    # The connection, from the WebSocket's handshake on.
+    # The WebSocket session, set from the handshake on.
     current_session: Any
-    # Called with the client, each message, and that as it came.
+    # Each is called with (client, parsed message, raw message).
     message_listeners: list[Any]
 
     async def connect(self) -> None: ...
@@ -90,15 +93,16 @@ class _Socket(Protocol):
 
 
 class _DeadlineApp(AsyncApp):
-    """Says 503 before Slack gives up, to HTTP and so to Socket Mode, where nothing but a 200 is acknowledged.
+    """Bolt app that answers 503 before Slack's own timeout, so that Slack redelivers the event.
 
-    An event that Slack then sends again is kept once, even when the first one is kept after all.
+    This holds for Socket Mode too, where only a 200 is acknowledged. The redelivered event is idempotent:
+    it is stored once, even if the first delivery is committed after all.
     """
 
     calls: DeadlineCalls
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
-        """As Bolt does, for so long as Slack waits."""
+        """Dispatch as Bolt does; answer 503 once the ack deadline has passed."""
         try:
             return await self.calls.wait_for(super().async_dispatch(req))
         except TimeoutError:
@@ -107,10 +111,10 @@ class _DeadlineApp(AsyncApp):
 
 
 class SlackAdapter:
-    """Both transports end in one Bolt app, and that in ``receive``.
+    """Slack's adapter: owns the Bolt app, its listeners and the messenger.
 
-    Bolt acknowledges before it works by default. Here it runs the listener first: Slack sees 200
-    only after ``receive`` has committed, and repeats the event when it did not.
+    Bolt acknowledges first by default. ``process_before_response`` runs the listener first: Slack sees a 200
+    only after ``receive`` has committed, and redelivers the event otherwise.
     """
 
     def __init__(
@@ -121,17 +125,17 @@ class SlackAdapter:
         draw: DrawFigure,
         oauth: SlackOAuth | None = None,
     ) -> None:
-        """Nothing is sent yet.
+        """Build the Bolt app; no request is sent before ``start``.
 
         Args:
             settings: tokens and secrets.
-            intake: keeps what comes in.
-            feedback: keeps what people say of answers.
-            draw: draws the figures of answers.
-            oauth: the app's installations, when many workspaces may have it; None: one, by its token.
+            intake: stores incoming messages and serves stored answers.
+            feedback: stores feedback on answers.
+            draw: renders the figures of answers.
+            oauth: OAuth installations of a multi-workspace app; None: one workspace, by SLACK_BOT_TOKEN.
 
         Raises:
-            SettingsError: there is no way for events to come in.
+            SettingsError: neither an app token nor a signing secret is set, so no event can arrive.
         """
         if settings.slack_app_token is None and settings.slack_signing_secret is None:
             raise SettingsError(
@@ -160,22 +164,22 @@ class SlackAdapter:
         self._calls = DeadlineCalls(ACK_SECONDS)
         self._app = self._bolt_app()
         self._socket: _Socket | None = None
-        # The connection that Slack said hello on.
+        # The WebSocket session on which Slack sent its hello.
         self._greeted: Any = None
         self._connecting: asyncio.Task[None] | None = None
 
     def add_routes(self, app: web.Application) -> None:
-        """Take signed events over HTTP, when there is a secret to check them by."""
+        """Add the Events API route if a signing secret is set, and the OAuth routes if OAuth is."""
         if self._secret:
             app.router.add_post(PATH, self._handle, name="slack_events")
         if self._oauth:
             self._oauth.add_routes(app)
 
     async def start(self) -> None:
-        """Check the token and connect Socket Mode; an unreachable Slack is waited for in the background.
+        """Check the bot token and connect Socket Mode in the background.
 
         Raises:
-            SettingsError: Slack refuses the bot token.
+            SettingsError: Slack rejects the bot token. An unreachable Slack raises nothing.
         """
         if self._oauth:
             await self._oauth.workspaces.start()
@@ -186,11 +190,11 @@ class SlackAdapter:
             socket: _Socket = AsyncSocketModeHandler(self._app, app_token, web_client=client).client
             socket.message_listeners.append(self._note_greeting)
             self._socket = socket
-            # It tries again after every failure; until it succeeds, ``is_ready`` says no.
+            # ``connect`` retries until it succeeds; ``is_ready`` is False until then.
             self._connecting = asyncio.create_task(socket.connect(), name="slack-socket")
 
     async def stop(self) -> None:
-        """Take no more events; what was committed stays."""
+        """Stop taking events; what was committed stays in the inbox."""
         if self._connecting:
             await cancel_and_wait(self._connecting)
         if self._socket:
@@ -202,17 +206,15 @@ class SlackAdapter:
         await self._previews.aclose()
 
     async def aclose(self) -> None:
-        """Behind the last message: let a token's renewal that began come to its end."""
+        """Wait for token renewals in progress; call after the last message was sent."""
         if self._oauth:
             await self._oauth.workspaces.aclose()
 
     async def is_ready(self) -> bool:
-        """True if events can come in: over HTTP always, over a socket from Slack's hello until it breaks.
-
-        Between the handshake and the hello Slack may send events to nobody.
-        """
+        """True if events can arrive: always over HTTP, over Socket Mode from Slack's hello to disconnect."""
         if self._socket is None:
             return True
+        # Between the handshake and the hello, Slack may not deliver events to this session.
         is_greeted = self._greeted is not None and self._greeted is self._socket.current_session
         return is_greeted and await self._socket.is_connected()
 
@@ -241,7 +243,7 @@ class SlackAdapter:
         logger = logging.getLogger("slack_bolt.footnote")
         logger.setLevel(
             logging.ERROR
-        )  # below, Bolt logs bodies of requests, and remarks on settings we chose
+        )  # at lower levels Bolt logs request bodies, and warns about settings that we chose
         authorize = AsyncCallableAuthorize(logger=logger, func=_authorize_by_envelope)
         app = _DeadlineApp(
             name="footnote",
@@ -276,7 +278,8 @@ class SlackAdapter:
     async def _translate(
         self, body: dict[str, Any], context: AsyncBoltContext, next_: Callable[[], Awaitable[Any]]
     ) -> None:
-        """Read whatever comes as of the channel that it was first known by; but for the news of a change."""
+        """Map channel ids in the payload to the ids under which the channels were first stored."""
+        # channel_id_changed itself has to keep both ids.
         if read_move(body) is None:
             await self._moved.refresh()
             names = ("is_enterprise_install", "enterprise_id", "team_id")
@@ -295,7 +298,7 @@ class SlackAdapter:
             await self._intake.leave(left)
 
     async def _take_stop(self, body: dict[str, Any]) -> None:
-        """Where nothing is in work any more, Slack has still to be told so: it shows it until then."""
+        """Stop the answers of a thread; if none is in progress, clear the status that Slack still shows."""
         if (stop := read_stop(body)) and not await self._intake.stop(stop):
             await self.messenger.rest(stop.key, stop.thread)
 
@@ -319,7 +322,7 @@ class SlackAdapter:
             self._decorate(body)
 
     async def _tell_outsider(self, body: dict[str, Any]) -> None:
-        """Whoever asks from another organisation learns that only ours are answered."""
+        """Reply to a person of another organisation, in an ephemeral message, that we cannot answer them."""
         if asked := read_outsider(body):
             place, text = asked
             words = reply_words(language_of(text) or Language.ENGLISH)
@@ -327,7 +330,7 @@ class SlackAdapter:
             await self.messenger.whisper(installation, place, words.outsider, ())
 
     def _decorate(self, body: dict[str, Any]) -> None:
-        """What is shown beside answers: soon, and to no one's loss when it cannot be."""
+        """Start best-effort background updates: App Home, suggested prompts, link previews."""
         if home := read_opened(body, "home"):
             self._home.open(home)
         elif chat := read_opened(body, "messages"):
@@ -341,7 +344,7 @@ class SlackAdapter:
         await ack()
 
     async def _take_feedback(self, body: dict[str, Any], ack: Acknowledge) -> None:
-        """Keep it before it is acknowledged; what is said to the person is worth no second try."""
+        """Store the feedback, acknowledge, then reply in an ephemeral message that is not retried."""
         click = feedback_buttons.read_feedback_click(body)
         reply = await self._reply_to(click) if click else None
         await ack()
@@ -362,7 +365,11 @@ class SlackAdapter:
         )
 
     async def _may_see(self, click: feedback_buttons.FeedbackClick) -> bool:
-        """True if a click in a direct chat may still be told of its answer; in a channel, everybody may."""
+        """True if the clicker may see details of the answer.
+
+        In a channel every member may. In a direct chat the answer may come from channels that the person has
+        left since, so memberships are checked again.
+        """
         if not click.place["channel"].startswith("D"):
             return True
         given = await self._intake.given(Platform.SLACK, click.message_key)
@@ -390,7 +397,7 @@ class SlackAdapter:
         await ack()
 
     async def _share_once(self, message_key: str, url: str, given: GivenAnswer) -> None:
-        """Show an answer to its channel, if its asker is still there and did not do so before."""
+        """Post a private answer to its channel, once, if its asker is still a member there."""
         channel = ChannelKey(Platform.SLACK, message_key.partition(":")[0], given.address["channel"])
         is_member = await self.memberships.has(channel, given.address["asked"]["user"])
         if not is_member or not await self.memberships.may_see(given):
@@ -400,7 +407,7 @@ class SlackAdapter:
             return
         try:
             await self.messenger.share(url, given)
-        except DeliveryUnclear:  # it may stand there: never twice
+        except DeliveryUnclear:  # it may have been posted: stay marked as shared, so never post it twice
             raise
         except DeliveryError:
             await self._intake.set_shared(Platform.SLACK, message_key, is_shared=False)
@@ -416,11 +423,11 @@ async def _acknowledge(ack: Acknowledge) -> None:
 
 
 async def _authorize_by_envelope(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
-    """Take the verified envelope at its word, so that nothing but the commit comes before the ack."""
+    """Trust the verified envelope instead of calling auth.test: only the commit comes before the ack."""
     return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id)
 
 
 async def _ask_again(error: Exception) -> BoltResponse:
-    """Anything that failed before the commit: Slack sends the event again."""
+    """Answer 503 to any error before the commit, so that Slack redelivers the event."""
     log.error("an event could not be kept: %s", raised_at(error))
     return BoltResponse(status=503)

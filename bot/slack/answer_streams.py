@@ -1,16 +1,16 @@
-"""Slack's own streaming: the message of a question, which grows while a model answers.
+"""Streaming answers in Slack: a message that grows while the model writes (chat.startStream and friends).
 
-It takes the place of the placeholder of a question in a channel.
+In channels the stream takes the place of the placeholder.
 
-Slack lets a stream carry no metadata before it ends, so nothing in it says whose it is. Where a crash, or a
-broken connection, left streams in a thread that no question has, they stand for each other: each question
-that may have begun one takes the first that is younger than itself, once for all in SQL, and its answer is
-written over it. So none is taken twice, and none is left when all of them have looked.
+Recovery after a crash: Slack accepts no metadata on a stream before it ends, so an orphaned stream does not
+say which question it belongs to. Orphans in a thread are interchangeable: each question that may have begun
+one claims the first that is younger than itself, exclusively in SQL, and its answer is written over it. So no
+stream is claimed twice, and none is left over once every such question has searched.
 
-Each proven sentence is a block of its own, as the answer will have it: what is streamed is no Markdown that
-a document's words could turn into links. When the answer is complete the stream ends, and the answer is
-written over it like over any placeholder. Where Slack has no streams, or has ended one, as it does after five
-minutes, the message is updated as every other.
+Each verified sentence is streamed as one block, as in the final answer, never as Markdown, in which a
+document's words could become links. When the answer is complete the stream is ended and then updated like any
+placeholder. Where Slack offers no streams, or has ended one (it does so after five minutes), the message is
+updated with chat.update instead.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from storage.recent_items import RecentItems
 
 Json = dict[str, Any]
 
-# No stream is begun for so long after Slack refused one of the same workspace.
+# Circuit breaker: no new stream in a workspace for this long after Slack refused one there.
 QUIET_SECONDS = 300.0
-# Installations of which that is known.
+# Installations whose refusal is remembered.
 MAX_QUIET = 1000
-# Sentences that are streamed; Slack takes 50 blocks.
+# Streamed sentences, one block each; Slack accepts 50 blocks in a message.
 MAX_BLOCKS = 40
 
 log = logging.getLogger(__name__)
 
 
 class AnswerStreams:
-    """Begins streams, lets them grow, and ends them."""
+    """Begins, appends to and ends streams."""
 
     def __init__(self, *, is_wanted: bool) -> None:
-        """``is_wanted``: a model writes answers, so that there is something to stream."""
+        """Stream only if ``is_wanted``: a model writes the answers, so there is text to stream."""
         self._is_wanted = is_wanted
-        # By installation: what one workspace refuses, another one may take.
+        # Per installation, because another workspace may accept streams; monotonic seconds.
         self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
-        # What was shown in the streams that this process began, by their ts; None: it has ended.
+        # Text chunks sent, by ts, for streams that this process began; None: the stream has ended.
         self._shown: dict[str, list[str] | None] = {}
 
     def may_hold(self, address: Json) -> bool:
-        """True if the question of this address may have been given a stream; one about a file waits."""
+        """True if the question at this address may have a stream: typed in a channel and without a file."""
         return (
             not address["channel"].startswith("D")
             and "asked" not in address
@@ -61,11 +61,11 @@ class AnswerStreams:
         )
 
     async def begin(self, client: AsyncWebClient, address: Json, searching: str) -> Json | None:
-        """What names a new stream that says ``searching``; None where there is to be none.
+        """Begin a stream whose task is titled ``searching``; return its message, or None without a stream.
 
         Raises:
-            DeliveryUnclear: nobody knows whether it began.
-            ChannelClosed: we may not write there.
+            DeliveryUnclear: the stream may or may not have begun.
+            ChannelClosed: we may not post there.
         """
         installation = str(address["key"]).partition(":")[0]
         is_quiet = steady_seconds() < self._quiet_until.get(installation, 0.0)
@@ -91,10 +91,10 @@ class AnswerStreams:
         return {"channel": reply["channel"], "ts": reply["ts"], STREAM: True}
 
     async def grow(self, client: AsyncWebClient, message: Json, text: str) -> bool:
-        """Append what ``text`` has beyond the text before; False when this is no stream that takes it.
+        """Append the part of ``text`` not streamed yet; False if the message is not a stream open for it.
 
         Raises:
-            DeliveryError: Slack asked us to wait, or could not be reached.
+            DeliveryError: Slack rate-limited us, or could not be reached.
         """
         parts = self._shown.get(message["ts"])
         shown = "".join(parts or ())
@@ -124,18 +124,18 @@ class AnswerStreams:
     async def end(
         self, client: AsyncWebClient, message: Json, metadata: Json, *, is_last: bool = True
     ) -> bool:
-        """End a stream, so that it can be written over; one that has ended already stays as it is.
+        """End a stream, so that it can be updated.
 
-        Whether Slack had ended it: then nobody has said yet that we are not at work any more.
+        Return True if it had ended before: then the session's status has not been cleared yet.
 
         Args:
             client: of the message's workspace.
-            message: a stream, or any other message, to which nothing happens.
-            metadata: what it is found by from now on.
-            is_last: its answer is complete.
+            message: a stream; nothing happens to any other message.
+            metadata: set on the ended stream, for ``find_placeholder``.
+            is_last: the answer is complete.
 
         Raises:
-            DeliveryError: Slack asked us to wait, or did not say what it did.
+            DeliveryError: Slack rate-limited us, or the outcome is unclear.
         """
         if STREAM not in message:
             return False
@@ -163,7 +163,10 @@ class AnswerStreams:
 
 
 def is_unfinished(address: Json, taken: Collection[str], message: Json) -> bool:
-    """True if a message of a thread is a stream that the question of an address may take."""
+    """True if a thread's message is an orphaned stream that the question at ``address`` may claim.
+
+    It is ours, has no metadata, belongs to no other question (``taken``) and is younger than the question.
+    """
     is_ours = bool(address.get("bot")) and message.get("user") == address["bot"]
     is_free = not message.get("metadata") and message["ts"] not in taken
     return is_ours and is_free and float(message["ts"]) > float(address["ts"])

@@ -1,6 +1,6 @@
-"""Writes an answer as a Slack message: pure, and within Block Kit's limits whatever the answer holds.
+"""Renders answers and announcements as Block Kit messages; pure functions that respect Slack's limits.
 
-Sources take their place first; the words get what is left, and say so when they were cut.
+The sources' blocks are budgeted first; the text gets the rest and says so where it was truncated.
 """
 
 from __future__ import annotations
@@ -38,26 +38,28 @@ from bot.core.wording import ReplyWords, reply_words
 
 Block = dict[str, Any]
 
-# Characters of all blocks; Slack was seen to refuse a message at about 13,200.
+# Characters of all blocks as JSON; Slack was seen to refuse a message at about 13,200.
 MESSAGE = 12_000
+# Slack's limit for the text of a section block.
 SECTION = 3000
 UNDERSTOOD = 300
+# Slack's limit for the options of an overflow menu.
 OPTIONS = 5
 NOTIFICATION = 3000
-# Of a link in the middle of the text; its button holds the whole of it.
+# Longest inline link; the source's button still has the whole URL.
 MAX_LINK_CHARS = 600
 
 _UNIT = re.compile(rf"\[(\d{{1,3}})\]|{BOLD_BEGINS}(.+?){BOLD_ENDS}|.", re.DOTALL)
-# The ``block_id`` of a figure's picture.
+# ``block_id`` of an image block: the figure's number and its Slack file id.
 _PICTURE = re.compile(r"picture-(?P<number>\d+)-(?P<file>.+)")
 _IN_LINKS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C", " ": "%20"})
 
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """What ``chat.postMessage`` and ``chat.update`` take."""
+    """Arguments of ``chat.postMessage`` and ``chat.update``."""
 
-    # For notifications, and where blocks are not shown.
+    # Fallback for notifications and clients that show no blocks.
     text: str
     blocks: tuple[Block, ...]
 
@@ -69,15 +71,15 @@ def render(
     beside: Sequence[Block] = (),
     changes: Sequence[SourceChange] = (),
 ) -> SlackMessage:
-    """The answer's words, in which each [n] opens its quote, and a URL button per cited page and per figure.
+    """Render an answer: text in which each [n] links to its quote, a URL button per cited page and figure.
 
     Args:
-        answer: what is said.
-        sources_shown: cited pages that get a button; those beyond stand behind a control.
-        pictures: place of a figure in the answer -> the uploaded file that shows it, behind the line that
-            speaks of it; the others are a button alone.
-        beside: blocks that the same message will hold, which the words leave room for.
-        changes: what became of its sources, before the words, a line and a button each.
+        answer: the answer.
+        sources_shown: cited pages that get a button; further ones go into overflow menus.
+        pictures: index of a figure in the answer -> Slack file id; its image follows the line that cites it.
+            Figures without a file get a button only.
+        beside: further blocks of the same message, which count against the character budget.
+        changes: updates of its sources, shown above the text with a line and a button each.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -89,7 +91,7 @@ def render(
     understood: list[Block] = [_change(number, one) for number, one in enumerate(changes, start=1)]
     if lines := said.searched_otherwise(answer):
         understood.append({"type": "context", "elements": [_plain(line, UNDERSTOOD) for line in lines]})
-    if answer.is_generated:  # quotes are nobody's but the documents'
+    if answer.is_generated:  # verbatim quotes need no "AI generated" note
         note: Block = {
             "type": "context",
             "block_id": "generated",
@@ -111,24 +113,24 @@ def render(
 
 
 def _people(people: Sequence[str]) -> Block:
-    """Mentions of people, each slack:<team>:<user> as FOOTNOTE_ADMINS checks it."""
+    """Return a context block that mentions ``people``, each given as slack:<team>:<user>."""
     mentions = " ".join(f"<@{one.rpartition(':')[2]}>" for one in people)
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": mentions}]}
 
 
 def render_beginning(text: str) -> SlackMessage:
-    """Return the first sentences of an answer, and that more is to come."""
+    """Render the first sentences of an answer, with a note that more follows."""
     more = {"type": "context", "elements": [_plain(MORE_TO_COME)]}
     return SlackMessage(_fallback(_unmarked(text), []), (render_sentences(text), more))
 
 
 def render_sentences(text: str) -> Block:
-    """Sentences of an answer without their [n], which lead nowhere before it is complete."""
+    """Render sentences without their [n] marks, which link to nothing before the answer is complete."""
     return _section(escape_within(_unmarked(text), SECTION))
 
 
 def render_announcement(announcement: Announcement) -> SlackMessage:
-    """Return a paragraph per named file, and one URL button each that opens its first page."""
+    """Render an announcement: a paragraph per named file and a URL button to its first page."""
     said = reply_words(Language.ENGLISH)
     sources = _source_blocks(announcement.sources, len(announcement.sources), said)
     words = tame("\n\n".join(announcement_paragraphs(announcement)))
@@ -138,12 +140,12 @@ def render_announcement(announcement: Announcement) -> SlackMessage:
 
 
 def escape(text: str) -> str:
-    """Text that Slack takes for text: no link, mention or other control sequence is left in it."""
+    """Escape mrkdwn control characters, so that no link, mention or other control sequence is left."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def escape_within(text: str, limit: int) -> str:
-    """As much of a text as fits once it is escaped."""
+    """Return the longest prefix of a text that has at most ``limit`` characters once escaped."""
     units = _units(text, {})
     return "".join(unit.shown for unit in units[: _fitting(units, limit)])
 
@@ -159,7 +161,7 @@ def _source_blocks(pages: Sequence[CitedPage], shown: int, said: ReplyWords) -> 
 
 
 def _change(number: int, change: SourceChange) -> Block:
-    """What became of a source, with the button that opens what is there now."""
+    """Return the block for an updated source, with a button to its current page."""
     line = _section(f"⚠️ {escape(tame(change.line))}")
     return line | ({"accessory": _button(f"source-newer-{number}", change.page)} if change.page else {})
 
@@ -175,7 +177,7 @@ def _button(action: str, page: CitedPage) -> Block:
 
 
 def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
-    """Return the control for pages beyond the buttons: Slack lets one hold five."""
+    """Return an overflow menu of up to five pages that have no button."""
     options = [
         {"text": _plain(numbered(page, page.label)), "value": str(place), "url": page.url}
         for place, page in enumerate(pages)
@@ -189,7 +191,7 @@ def _menu(number: int, pages: Sequence[CitedPage], said: ReplyWords) -> Block:
 
 
 def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]]:
-    """Return the number beside which each picture stands -> its blocks."""
+    """Return citation number -> image blocks placed after its line."""
     blocks: dict[int, list[Block]] = {}
     for place, file in sorted(files.items()):
         figure = answer.figures[place]
@@ -206,7 +208,7 @@ def _pictures(answer: Answer, files: Mapping[int, str]) -> dict[int, list[Block]
 
 
 def shown_pictures(blocks: Iterable[Mapping[str, Any]]) -> dict[int, str]:
-    """Place of a figure in its answer -> the uploaded file that these blocks show it by."""
+    """Return index of a figure in its answer -> Slack file id, read back from a message's blocks."""
     named = (_PICTURE.fullmatch(str(block.get("block_id"))) for block in blocks if "slack_file" in block)
     return {int(match["number"]) - 1: match["file"] for match in named if match}
 
@@ -216,32 +218,34 @@ def _plain(text: str, limit: int = LABEL_CHARS) -> Block:
 
 
 def _label(text: str, limit: int = LABEL_CHARS) -> str:
-    """Plain text has no escapes, so angle brackets give way to ones that mean nothing to Slack."""
+    """Return a plain_text label of at most ``limit`` characters."""
+    # plain_text has no escapes, so angle brackets are replaced by lookalikes that Slack does not parse.
     return shorten(tame(text).replace("<", "‹").replace(">", "›"), limit)
 
 
 def _section(text: str) -> Block:
-    """``verbatim``: Slack itself makes no link or mention out of these words. ``text`` is escaped already."""
+    """Return a section block; ``text`` is escaped already."""
+    # verbatim: Slack adds no links or mentions of its own.
     return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
 class _Part(NamedTuple):
-    """A piece of the text that fits a section."""
+    """A piece of the text that fits into one section block."""
 
-    # Escaped and with its links.
+    # Escaped, with links.
     text: str
-    # Marks after whose line it ends, because a picture stands there.
+    # Citation numbers whose pictures follow this piece.
     numbers: tuple[int, ...]
 
 
 def _parts(
     text: str, budget: int, said: ReplyWords, links: Mapping[int, str], breaks: Collection[int] = ()
 ) -> list[_Part]:
-    """Return the text in pieces that fit a section each; the last one says it when there was more.
+    """Split a text into pieces that fit one section block each; the last says so if text was cut off.
 
-    Words come before links: where both are too long, only the first [n] of each number is one. After the line
-    that first has one of ``breaks`` a piece ends.
+    A piece also ends after the line that first has one of the citation numbers ``breaks``.
     """
+    # Text takes precedence over links: when over budget, link only the first [n] of each number, then cut.
     units = _units(text, links)
     if _length(units) > budget:
         units = _units(text, links, is_first_only=True)
@@ -260,7 +264,7 @@ def _parts(
 
 
 def _line_ends(units: Sequence[_Unit], numbers: Collection[int]) -> dict[int, list[int]]:
-    """Where the lines end that first have the mark of each number -> these numbers."""
+    """Return end of a line -> the citation numbers that occur first on that line."""
     ends: dict[int, list[int]] = {}
     texts = [unit.text for unit in units]
     for number in numbers:
@@ -272,10 +276,10 @@ def _line_ends(units: Sequence[_Unit], numbers: Collection[int]) -> dict[int, li
 
 
 class _Unit(NamedTuple):
-    """Character, mark of a source, or heading: never torn apart."""
+    """An atom that is never split: a character, a citation mark or a heading."""
 
     text: str
-    # Escaped, or the link that only this renderer makes.
+    # As rendered: escaped, or a link made by this module.
     shown: str
 
 
@@ -290,17 +294,17 @@ def _units(text: str, links: Mapping[int, str], *, is_first_only: bool = False) 
 
 
 def _bold(text: str) -> str:
-    """mrkdwn has no escape for its own mark."""
+    # mrkdwn has no escape for "*", so a lookalike replaces it.
     return f"*{escape(text).replace('*', '∗')}*"
 
 
 def _links(citations: Sequence[Citation]) -> dict[int, str]:
-    """Number -> what its [n] opens: the page with this very quote marked."""
+    """Return citation number -> URL of the page with that quote highlighted."""
     return {one.number: url for one in citations if (url := _url(one.url))}
 
 
 def _url(url: str) -> str:
-    """A URL within a text: without its mark on a web page where it is too long; '' where it still is."""
+    """Return a URL for inline use: without its fragment if too long, '' if still too long."""
     whole = url.translate(_IN_LINKS)
     short = whole if len(whole) <= MAX_LINK_CHARS else whole.partition("#")[0]
     return short if len(short) <= MAX_LINK_CHARS else ""
@@ -315,7 +319,7 @@ def _length(units: Sequence[_Unit]) -> int:
 
 
 def _fitting(units: Sequence[_Unit], limit: int) -> int:
-    """Where to end, between two words if there are any, so that what stands before fits as it is shown."""
+    """Return how many units fit into ``limit`` characters as rendered, cut between words where possible."""
     lengths = accumulate(len(unit.shown) for unit in units)
     end = sum(1 for _ in takewhile(lambda length: length <= limit, lengths))
     if end == len(units):

@@ -1,4 +1,4 @@
-"""Reads a verified Slack event: does it ask something, where, and in which words."""
+"""Parses verified Slack events into messages, edits, deletions, joins, leaves and stop requests."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
-# Of a workspace, a channel or a person.
+# Id of a workspace, a channel or a user.
 SLACK_ID = re.compile(r"[A-Z0-9]{2,24}")
-# Of a message or an event: seconds.
+# Timestamp of a message or an event, in seconds.
 _TS = re.compile(r"\d{1,12}\.\d{1,8}")
 _BROADCAST = "thread_broadcast"
-# What a person says: a plain message, one with files, "/me ...", a reply also sent to the channel.
+# Subtypes that a person writes: plain message, with files, "/me ...", reply also sent to the channel.
 _SAID = (None, "file_share", "me_message", _BROADCAST)
-# Mentions of people, groups, or everybody.
+# Mentions of users, user groups, or @here, @channel and @everyone.
 _OTHERS = re.compile(r"<(?:@|!(?:subteam|here|channel|everyone)\b)")
+# Slack's markup in angle brackets: mentions, channels, links, each with an optional label.
 _CONTROL = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
 def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
-    """Return the question in an ``event_callback``, or None when nobody asks us anything.
+    """Return the question in an ``event_callback``, or None if it asks us nothing.
 
-    Edits, other subtypes, bots (ourselves included) and people of other organisations
-    in a shared channel ask nothing; in a channel only a mention does, and with ``follow_ups`` a reply that
-    mentions nobody, in a thread in which we answer already, if it is not sent to the channel, too.
+    Ignored are edits, other subtypes, bots (including ourselves) and people of other organisations in a
+    shared channel. In a channel only a mention asks, with ``follow_ups`` also a thread reply that mentions
+    nobody and is not broadcast to the channel; whether we take part in its thread is checked later
+    (``is_unaddressed``).
     """
     message, event = read_message(envelope), envelope.get("event") or {}
     if message and message.is_unaddressed and not (follow_ups and _may_follow_up(event)):
@@ -38,7 +40,7 @@ def read_event(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | 
 
 
 def read_message(envelope: Json) -> IncomingMessage | None:
-    """What a person of ours says in an ``event_callback``, to us or to others; None for anything else."""
+    """Return any message by a person of our organisation, to us or to others; None for other events."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation = installation_of(authorization)
@@ -49,8 +51,7 @@ def read_message(envelope: Json) -> IncomingMessage | None:
     if not (SLACK_ID.fullmatch(installation) and SLACK_ID.fullmatch(channel) and ts):
         return None
     message_key = f"{installation}:{channel}:{ts}"
-    # A question in a channel opens a thread, where we answer; what is said in a direct message goes on and
-    # on where it was written.
+    # A question in a channel opens a thread, where we answer; a direct chat is one running conversation.
     thread = event.get("thread_ts") or (None if event.get("channel_type") == "im" else ts)
     home = event.get("user_team") or event.get("team") or authorization.get("team_id")
     return IncomingMessage(
@@ -76,14 +77,14 @@ def read_message(envelope: Json) -> IncomingMessage | None:
 
 
 def read_outsider(envelope: Json) -> tuple[dict[str, str], str] | None:
-    """(where to answer them alone, their words) of somebody of another organisation who asks; else None."""
+    """Return (arguments of chat.postEphemeral, text) if a person of another organisation mentions us."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     bot = str(authorization.get("user_id") or "")
     if not (_is_said_by_a_person(event, bot) and _is_addressed(event, bot)):
         return None
     if event.get("type") != "app_mention" or not is_outsider(envelope):
-        return None  # of a mention, Slack tells twice
+        return None  # Slack sends a mention as "message", too: reply to one of the two
     place = {"channel": str(event.get("channel") or ""), "user": str(event["user"])}
     thread = event.get("thread_ts")
     return place | ({"thread_ts": str(thread)} if thread else {}), plain_text(
@@ -92,7 +93,7 @@ def read_outsider(envelope: Json) -> tuple[dict[str, str], str] | None:
 
 
 def read_edit(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | None:
-    """The question that a message asks since it was edited; None when it asks nothing, or says the same."""
+    """Return the question in a ``message_changed`` event; None if it asks nothing or its text is the same."""
     event: Json = envelope.get("event") or {}
     message, before = event.get("message") or {}, event.get("previous_message") or {}
     if event.get("subtype") != "message_changed" or message.get("text") == before.get("text"):
@@ -103,9 +104,9 @@ def read_edit(envelope: Json, *, follow_ups: bool = True) -> IncomingMessage | N
 
 
 def read_withdrawal(envelope: Json) -> str | None:
-    """Return the key of a message that was deleted; None for anything else that happens.
+    """Return the key of a deleted message; None for other events.
 
-    Of one that others had replied to, Slack says that it was changed into its own tombstone.
+    A deleted message that has replies arrives as ``message_changed`` into a tombstone.
     """
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
@@ -120,7 +121,7 @@ def read_withdrawal(envelope: Json) -> str | None:
 
 
 def read_join(envelope: Json) -> ChannelKey | None:
-    """Return the channel that we ourselves were added to; None for anything else that happens."""
+    """Return the channel that the bot was added to; None for other events."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation, channel = installation_of(authorization), str(event.get("channel") or "")
@@ -132,12 +133,12 @@ def read_join(envelope: Json) -> ChannelKey | None:
     return ChannelKey(Platform.SLACK, installation, channel)
 
 
-# Somebody pressed the button that Slack shows while we are at work in a thread.
+# A person pressed Slack's Stop button while an answer was in progress in a thread.
 STOPPED = "agent_session_stopped"
 
 
 def read_stop(envelope: Json) -> StopRequest | None:
-    """Return the thread in which somebody wants no answer any more; None for anything else that happens."""
+    """Return which answers to stop, those asked in the thread before the event; None for other events."""
     event: Json = envelope.get("event") or {}
     installation = installation_of((envelope.get("authorizations") or [{}])[0])
     channel, thread = str(event.get("channel") or ""), str(event.get("thread_ts") or "")
@@ -147,18 +148,19 @@ def read_stop(envelope: Json) -> StopRequest | None:
         return None
 
     def covers(address: Json) -> bool:
+        # Private questions (response_url) are not part of the thread.
         return "response_url" not in address and float(address["ts"]) < float(stamp)
 
     key = ChannelKey(Platform.SLACK, installation, channel)
     return StopRequest(key, thread, f"{installation}:{channel}:{thread}", covers)
 
 
-# We were taken out of a channel, or it is gone.
+# The bot was removed from a channel, or the channel was deleted.
 LEFT = ("channel_left", "group_left", "channel_deleted", "group_deleted")
 
 
 def read_leave(envelope: Json) -> ChannelKey | None:
-    """Return the channel that we are no more in; None for anything else that happens."""
+    """Return the channel that the bot has left; None for other events."""
     event: Json = envelope.get("event") or {}
     installation = installation_of((envelope.get("authorizations") or [{}])[0])
     channel = str(event.get("channel") or "")
@@ -169,17 +171,17 @@ def read_leave(envelope: Json) -> ChannelKey | None:
 
 
 def installation_of(authorization: Json) -> str:
-    """Return the enterprise id of an org-wide install, else the team id."""
+    """Return the enterprise id of an org-wide installation, else the team id."""
     name = "enterprise_id" if authorization.get("is_enterprise_install") else "team_id"
     return str(authorization.get(name) or "")
 
 
 def is_outsider(body: Json) -> bool:
-    """Return whether an event, a click, a shortcut or a command is of another workspace or organisation.
+    """True if an event, click, shortcut or command comes from a person of another workspace or organisation.
 
-    Every reader of what a person sends asks this. Slack names the person's team in its own way in each:
-    ``event.user_team`` or ``event.team``; ``user.team_id``, the id of the organisation where there is one
-    (Slack's "block_actions payload"); ``user_team_id`` beside a command's ``user_id``.
+    Every parser of user input calls this. The field that names the person's team differs by payload:
+    ``event.user_team`` or ``event.team``; ``user.team_id``, which is the organisation's id where there is one
+    (Slack's "block_actions payload"); ``user_team_id`` next to a command's ``user_id``.
     """
     installed: Json = (body.get("authorizations") or [body])[0]
     team, enterprise, user, event = (body.get(name) or {} for name in ("team", "enterprise", "user", "event"))
@@ -188,18 +190,18 @@ def is_outsider(body: Json) -> bool:
     own = event.get("user_team") or event.get("team") or user.get("team_id") or body.get("user_team_id")
     if body.get("is_ext_shared_channel"):
         return own is None or own not in home
-    # Workspaces of one organisation share channels without that flag, and a message names any of them.
+    # Workspaces of one organisation share channels without that flag: a message may name any of their teams.
     is_message = event.get("type") in ("app_mention", "message")
     return own is not None and own not in home and not is_message
 
 
 def asker_of(installation: str, user: str) -> str:
-    """Return a person, as FOOTNOTE_ADMINS names them."""
+    """Return a person's id as in FOOTNOTE_ADMINS: ``slack:<installation>:<user>``."""
     return f"{Platform.SLACK}:{installation}:{user}"
 
 
 def plain_text(text: str, bot: str) -> str:
-    """Slack's markup as people read it, without the mention of ``bot``."""
+    """Convert Slack markup to plain text, without mentions of ``bot``."""
     bare = _CONTROL.sub(lambda match: _spelled(match, bot), text)
     decoded = bare.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return " ".join(decoded.replace("\N{NO-BREAK SPACE}", " ").split(" ")).strip()
@@ -230,6 +232,6 @@ def _is_addressed(event: Json, bot: str) -> bool:
 
 
 def _may_follow_up(event: Json) -> bool:
-    """True if it replies in a thread and calls nobody by a mention: what is said to others stays theirs."""
+    """True if it is a thread reply without mentions: a reply that mentions others is meant for them."""
     is_reply = event.get("thread_ts") not in (None, event.get("ts")) and event.get("subtype") != _BROADCAST
     return is_reply and not _OTHERS.search(str(event.get("text") or ""))

@@ -1,7 +1,7 @@
-"""Feedback under an answer: the blocks, and what a click on one says.
+"""Feedback buttons under an answer: their blocks, and parsing of clicks on them.
 
-Blocks name the tenant that was asked; a click says something where its question was answered, and nowhere
-else. Slack signs clicks, and only it can say who clicked. What follows a click is seen by that person alone.
+The ``block_id`` names the tenant that was asked; a click counts only in the channel where its question was
+answered. The clicking user comes from Slack's signed payload. Replies to a click are ephemeral.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.models import ChannelKey, Platform, TenantName
 Json = Mapping[str, Any]
 
 ACTION = re.compile(r"feedback(?:-(?!links)\w+)?")
-# Action of the button that asks for new links; every other action is feedback.
+# ``action_id`` of the button that asks for new links; the other ids are feedback.
 NEW_LINKS = "feedback-links"
 WHY = "why"
 LINKS = "links"
@@ -37,23 +37,23 @@ _OUR_BLOCK = re.compile(r"(feedback:\w+_([A-Z0-9]{2,24}))(?::(?:why|reason))?", 
 class FeedbackClick:
     """A person's click under an answer."""
 
-    # Of the channel whose documents were asked.
+    # The channel whose documents were asked.
     key: ChannelKey
     user: str
-    # Where the person alone is answered: ``channel``, ``user`` and, in a thread, ``thread_ts``.
+    # Arguments of chat.postEphemeral: ``channel``, ``user`` and, in a thread, ``thread_ts``.
     place: dict[str, Any]
-    # Of the question.
+    # Key of the question.
     message_key: str
     language: Language
-    # None: they ask why, or for new links.
+    # None: a click on "Why?" or "New links".
     verdict: FeedbackVerdict | None
-    # Which of the pages offered they call the right one, counted from 0.
+    # Index, from 0, of the offered page that the person marked as the right one.
     page: int | None
     wants_links: bool = False
 
 
 def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> list[Block]:
-    """Slack's own feedback buttons, "Why?" and "New links"; nothing where nothing was searched."""
+    """Return Slack's native feedback buttons, "Why?" and "New links"; none if nothing was searched."""
     if answer.state in {AnswerState.CHAT, AnswerState.FAILED}:
         return []
     words = reply_words(answer.language)
@@ -85,7 +85,7 @@ def feedback_blocks(answer: Answer, tenant: TenantName, message_key: str) -> lis
 
 
 def reply_blocks(reply: FeedbackReply, click: FeedbackClick) -> list[Block]:
-    """What the person who clicked sees next: words, and for a bad answer the reasons and the pages."""
+    """Render the reply to a click: its text and, for a bad answer, reasons and pages to choose from."""
     block = _BLOCK.format(tenant=click.key.tenant)
     blocks: list[Block] = [_section(reply.text)]
     if reply.pages:
@@ -112,7 +112,10 @@ def reply_blocks(reply: FeedbackReply, click: FeedbackClick) -> list[Block]:
 
 
 def read_feedback_click(payload: Json) -> FeedbackClick | None:
-    """A click in ``block_actions``; None when it comes from where its button is not, or says nothing yet."""
+    """Parse a click in ``block_actions``; None if its button is of another channel or it has no value.
+
+    Choosing a page in the menu has none: the choice is sent along with the next button.
+    """
     action: Json = (payload.get("actions") or [{}])[0]
     channel = str((payload.get("channel") or {}).get("id") or "")
     user = str((payload.get("user") or {}).get("id") or "")
@@ -125,7 +128,7 @@ def read_feedback_click(payload: Json) -> FeedbackClick | None:
     block, conversation = ours.groups()
     said, language, message_key = (*str(action.get("value") or "").split(" ", 2), "", "", "")[:3]
     key = ChannelKey(Platform.SLACK, installation, conversation)
-    # An App Home's question is answered in its person's direct chat, and its key says so.
+    # A question asked in the App Home is answered in the direct chat; its message key names that chat.
     is_here = channel == conversation or message_key.startswith(f"{installation}:{channel}:")
     is_ours = is_here and block == _BLOCK.format(tenant=key.tenant)
     if not is_ours or said not in {*FeedbackVerdict, WHY, LINKS} or language not in set(Language):

@@ -1,7 +1,7 @@
-"""Uploads the figures of an answer, so that its message can show them.
+"""Uploads the figures of an answer to Slack, so that its message can show them.
 
-A file that is uploaded and shared with nobody is seen where a message shows it, and nowhere else: an upload
-that is repeated after a crash appears to no person, and nothing is ever posted twice.
+Files are uploaded without sharing them to a channel: they are visible only in a message that embeds them. A
+repeated upload after a crash is therefore invisible, and nothing is posted twice.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _SUFFIXES = {"image/png": "png", "image/jpeg": "jpg"}
 
 
 class FigureUploads:
-    """Draws figures and hands them to Slack; one that fails costs its picture and nothing else."""
+    """Renders figures and uploads them; a failure costs that picture only."""
 
     def __init__(self, draw: DrawFigure) -> None:
         self._draw = draw
-        # Link to a picture -> the file that it was uploaded as: an answer sent again needs no other.
+        # Picture URL -> Slack file id, so that a redelivered answer reuses the upload.
         self._files: RecentItems[str, str] = RecentItems(UPLOADS_REMEMBERED)
 
     async def upload(self, client: AsyncWebClient, figures: Sequence[AnswerFigure]) -> dict[int, str]:
-        """Place among ``figures`` -> id of the file that shows it; those without one are left out."""
+        """Upload figures; return index in ``figures`` -> Slack file id, without those that failed."""
         files = {}
         for place, figure in enumerate(figures[:MAX_FIGURES_SHOWN]):
             try:
@@ -46,14 +46,14 @@ class FigureUploads:
                 log.warning("a figure cannot be drawn: %s", type(error).__name__)
             except SlackApiError as error:
                 status = error.response.status_code
-                cause = error.response.get("error") if status < 500 else status  # then it may be no JSON
+                cause = error.response.get("error") if status < 500 else status  # a 5xx body may not be JSON
                 log.warning("Slack refused a figure's picture: %s", cause)
             except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
                 log.warning("Slack did not take a figure's picture: %s", type(error).__name__)
         return files
 
     async def delete(self, client: AsyncWebClient, files: Sequence[str]) -> None:
-        """Delete pictures of an answer that is deleted; one that Slack keeps is seen by nobody any more."""
+        """Delete the pictures of a deleted answer; a leftover file is not visible in any message."""
         for file in files:
             try:
                 await client.files_delete(file=file)

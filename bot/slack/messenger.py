@@ -1,4 +1,4 @@
-"""Replies in Slack: one placeholder per question, found again after an unclear outcome, then updated."""
+"""Slack messenger: posts one placeholder per question, finds it again after a crash, updates it in place."""
 
 from __future__ import annotations
 
@@ -45,19 +45,20 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-# Longest time to add pictures to an answer that is already shown, and the pauses before each try.
+# Time limit for attaching pictures to a delivered answer, and the backoff before each try.
 PICTURE_SECONDS, PICTURE_PAUSES = 8.0, (0.0, 0.5, 1.0, 2.0)
+# Event types of message metadata.
 PLACEHOLDER = "footnote_reply"
 ANNOUNCEMENT = "footnote_announcement"
-# Stands for the placeholder of a private question, which nobody posts.
+# Message of a private question: it has no placeholder in the channel.
 PRIVATE: Json = {"is_private": True}
-# By how much our clock may run ahead of the one that stamps Slack's messages.
+# How far our clock may run ahead of Slack's message timestamps.
 MAX_CLOCK_SKEW = timedelta(minutes=5)
 PLAIN: Json = {"parse": "none", "link_names": False, "unfurl_links": False, "unfurl_media": False}
 
 
 class SlackMessenger:
-    """Satisfies the core's ``Messenger`` and ``Announcer``; an address is what ``events.read_event`` made."""
+    """``Messenger`` and ``Announcer`` for Slack; addresses are made by ``events.read_message``."""
 
     def __init__(
         self,
@@ -68,14 +69,14 @@ class SlackMessenger:
         is_model_writing: bool = False,
         sessions: AgentSessions | None = None,
     ) -> None:
-        """What Slack is told.
+        """Build the messenger; no request is sent.
 
         Args:
-            clients: Slack's Web API.
+            clients: Web API clients per installation.
             sources_shown: cited pages that get a button.
-            draw: draws the figures of answers; None: they are shown as buttons alone.
-            is_model_writing: answers grow, and are streamed where Slack lets us.
-            sessions: begins and ends agent sessions.
+            draw: renders the figures of answers; None: figures get buttons only.
+            is_model_writing: answers are streamed where Slack supports it.
+            sessions: agent sessions.
         """
         self._clients = clients
         self._streams = AnswerStreams(is_wanted=is_model_writing)
@@ -85,16 +86,16 @@ class SlackMessenger:
         self._uploads = FigureUploads(draw) if draw else None
 
     async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
-        """Post the placeholder; its metadata names the question, for ``find_placeholder``.
+        """Post the placeholder, with the question's key as metadata for ``find_placeholder``.
 
-        A private one is shown to the asker alone, who may have seen it already.
+        For a private question it is an ephemeral reply, unless the command was acknowledged with one.
         """
         client = await self._client_for(address)
         if is_private(address):
             await place_privately(address, language)
             return dict(PRIVATE)
         said = reply_words(language)
-        # A queued question may wait for longer than Slack lets a stream live.
+        # A queued question may wait longer than a stream lives.
         if not queued and (stream := await self._streams.begin(client, address, said.searching)):
             await self._sessions.name(client, address, asked)
             return stream
@@ -112,9 +113,9 @@ class SlackMessenger:
         return {"channel": reply["channel"], "ts": reply["ts"]} | _in_session(is_opened=in_session)
 
     async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
-        """Search all that was posted since the question for a message that names it.
+        """Page through the messages since the question for one whose metadata names it.
 
-        Of streams, which name none, the first that is no other question's: whichever it is.
+        Failing that, take the first orphaned stream: streams carry no metadata until they end.
         """
         if is_private(address):
             return dict(PRIVATE)
@@ -133,7 +134,7 @@ class SlackMessenger:
         return {"channel": address["channel"], "ts": ts} | in_session if ts else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
-        """Write the beginning of an answer over the placeholder, or into its stream."""
+        """Show the first sentences: append them to the stream, else update the placeholder."""
         if is_private(address):
             return
         client = await self._client_for(address)
@@ -143,7 +144,7 @@ class SlackMessenger:
         await self._write_over(address, message, render_beginning(text), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep | None = None) -> None:
-        """Write the answer over the placeholder, with what people may say of it; nothing is posted."""
+        """Update the placeholder with the answer and its feedback buttons; no message is posted."""
         client = await self._client_for(address)
         if is_private(address):
             await deliver_privately(address, answer, self._sources_shown)
@@ -156,9 +157,11 @@ class SlackMessenger:
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
     ) -> None:
-        """Write the answer once more, below what became of its sources; a private one is out of reach.
+        """Update the answer with notes on its changed sources.
 
-        So is one in the direct chat of somebody who has left its channel.
+        Raises:
+            ChannelClosed: the answer is private, or its asker has left the channel that it is from.
+            DeliveryError: Slack refused, or could not be reached.
         """
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
@@ -170,7 +173,7 @@ class SlackMessenger:
         await self._write_over(address, message, rendered, tries=1)
 
     async def retract(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write over the answer, and delete its pictures; a private one is out of reach."""
+        """Replace an erased answer's message and delete its pictures; raises as ``revise``."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
         pictures = await self._pictures_of(address, message)
@@ -180,10 +183,10 @@ class SlackMessenger:
             await self._uploads.delete(client, list(pictures.values()))
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
-        """Upload the answer's figures and show them in it.
+        """Upload the answer's figures and add them to its message.
 
-        A private answer has none: nobody but its asker may see anything of it. Slack refuses a file that it
-        has not looked through yet, so it is asked again for a while.
+        Private answers get none: only their asker may see anything of them. Slack rejects a file that it has
+        not processed yet, so the update is retried with backoff.
         """
         if is_private(address) or self._uploads is None:
             return
@@ -202,7 +205,7 @@ class SlackMessenger:
     async def _show_pictures(
         self, address: Json, message: Json, answer: Answer, hold: Hold, pictures: Mapping[int, str]
     ) -> bool:
-        """True if Slack took them."""
+        """True if Slack accepted the update with the pictures."""
         await hold()
         try:
             await self._write_over(address, message, self._rendered(address, answer, pictures), tries=1)
@@ -226,9 +229,9 @@ class SlackMessenger:
     async def whisper(
         self, installation: str, place: Json, text: str, blocks: Sequence[Block], url: str = ""
     ) -> None:
-        """Say something to one person alone; a refusal is logged and nothing else.
+        """Post an ephemeral message; failures are only logged.
 
-        Where we are no member Slack lets us reply only at ``url``, to the click that it came with.
+        In channels without the bot, chat.postEphemeral fails: fall back to ``url``, the click's response_url.
         """
         try:
             client = await client_of(self._clients, installation)
@@ -240,7 +243,7 @@ class SlackMessenger:
                 log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def reply(self, url: str, text: str, blocks: Sequence[Block] = ()) -> None:
-        """Say something to the one person who clicked; a refusal is logged and nothing else."""
+        """Post an ephemeral reply to a click's response_url; failures are only logged."""
         try:
             await reply_privately(url, text, blocks)
         except DeliveryError as error:
@@ -260,14 +263,14 @@ class SlackMessenger:
         )
 
     async def share(self, url: str, given: GivenAnswer) -> None:
-        """Show a private answer to its channel, in reply to the click at ``url``; raises as ``deliver``."""
+        """Post a private answer to its channel through the click's response_url; raises as ``deliver``."""
         await share_privately_given(url, given, self._sources_shown)
 
     async def delete(self, withdrawn: WithdrawnItem, take: TakeMessage) -> None:
-        """Delete the answer to a question that is no more, as far as Slack lets us; a stream is taken first.
+        """Delete the answer to a deleted question, with its pictures; an orphaned stream is claimed first.
 
         Raises:
-            DeliveryError: Slack did not say whether it did, or asked us to wait; or the stream is another's.
+            DeliveryError: the outcome is unclear, Slack rate-limited us, or another question has the stream.
         """
         try:
             client = await self._client_for(withdrawn.address)
@@ -291,7 +294,7 @@ class SlackMessenger:
         await self._sessions.forget(client, withdrawn.address, message)
 
     async def _posted_for(self, withdrawn: WithdrawnItem, take: TakeMessage) -> Json | None:
-        """What may have been posted for a question that is no more."""
+        """Search for a placeholder that may have been posted for a deleted question."""
         if not withdrawn.is_posting:
             return None
         message = await self.find_placeholder(withdrawn.address, withdrawn.others)
@@ -300,7 +303,7 @@ class SlackMessenger:
         return message
 
     async def _pictures_of(self, address: Json, message: Json) -> dict[int, str]:
-        """Place of a figure in its answer -> the file that a message shows; none when Slack does not say."""
+        """Return index of a figure -> Slack file id, from the posted message; empty if it cannot be read."""
         if self._uploads is None:
             return {}
         where = {"channel": message["channel"]}
@@ -316,14 +319,14 @@ class SlackMessenger:
             return {}
         blocks = [
             block
-            for found in reply["messages"]  # a reply comes with its thread's first message
+            for found in reply["messages"]  # conversations.replies always includes the parent message
             if found["ts"] == message["ts"]
             for block in found.get("blocks", ())
         ]
         return shown_pictures(blocks)
 
     async def rest(self, key: ChannelKey, thread: str) -> None:
-        """Say in a thread that we are not at work there any more; a refusal is logged and nothing else."""
+        """Clear the "working" status of a thread's agent session; failures are only logged."""
         try:
             client = await client_of(self._clients, key.installation)
         except DeliveryError as error:
@@ -332,20 +335,15 @@ class SlackMessenger:
             await self._sessions.rest(client, key.conversation, thread)
 
     async def _client_for(self, address: Json) -> AsyncWebClient:
-        """Of the installation that asked, with which an address's key begins.
-
-        Raises:
-            WorkspaceLeft: it removed the app.
-            DeliveryError: nothing can be sent there just now.
-        """
+        """Return the client of the address's installation, the prefix of its key; raises as ``client_of``."""
         return await client_of(self._clients, address["key"].partition(":")[0])
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json:
-        """Return the conversation that the tenant is named after."""
+        """Return the Slack channel of a tenant, the last part of its name."""
         return {"channel": channel.tenant.rsplit("_", 1)[1], "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
-        """Post it; its metadata names it, for ``has_announced``."""
+        """Post the announcement, with its id as metadata for ``has_announced``."""
         rendered = render_announcement(announcement)
         client = await client_of(self._clients, _installation_of(place["tenant"]))
         await call(
@@ -359,7 +357,7 @@ class SlackMessenger:
         )
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> bool:
-        """Search all that was posted since for a message that names it."""
+        """Page through the messages since then for one whose metadata names the announcement."""
         client = await client_of(self._clients, _installation_of(place["tenant"]))
         oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
         where = {"channel": place["channel"], "oldest": oldest}
@@ -375,7 +373,7 @@ def _installation_of(tenant: str) -> str:
 
 
 def _in_session(*, is_opened: bool) -> Json:
-    """What a message has beside its place when a session says until its answer that we are at work."""
+    """Return the mark of a message whose agent session has to be cleared after the answer."""
     return {"in_session": True} if is_opened else {}
 
 

@@ -1,8 +1,8 @@
-"""Questions asked by ``/footnote`` or about a message: answered to whoever asks, who may share the answer.
+"""Private questions by slash command or message shortcut: ephemeral answers that the asker may share.
 
-Commands and shortcuts work in every channel, also where we are no member. What they ask is kept like any
-question; the answer goes to the ``response_url`` that Slack gave along, which lives for half an hour. One
-whose delivery was unclear is sent again: nobody but the asker sees that.
+Commands and shortcuts also work in channels without the bot. The question goes through the inbox like any
+other; the answer is posted to Slack's ``response_url``, which is valid for 30 minutes. An unclear delivery is
+repeated (at-least-once), because only the asker would see a duplicate.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ log = logging.getLogger(__name__)
 
 SHARE = "share-answer"
 SHORTCUT = "ask-about-message"
-# Longest wait for Slack to take one reply.
+# Timeout of one request to a response_url.
 SECONDS = 5
 _HELP = "help"
-# What the command's own words stand for; everything else is asked as it is typed.
+# Arguments of /footnote that are shorthands; any other text is the question.
 _LIST = {"documents": "list documents", "docs": "list documents", "list": "list documents", "": _HELP}
 
 
 def read_command(form: Json, api_url: str) -> IncomingMessage | None:
-    """Read what a slash command asks; None of an outsider, or when its reply would not go to Slack.
+    """Parse a slash command; None if an outsider sent it or its ``response_url`` is not Slack's.
 
-    ``api_url``: where Slack's Web API is; replies go to that host or one below it.
+    ``api_url``: base URL of Slack's Web API; response URLs must be on its host or a subdomain.
     """
     installation = installation_of(
         {**form, "is_enterprise_install": form.get("is_enterprise_install") == "true"}
@@ -80,7 +80,7 @@ def _private(
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
-        thread=f"{PRIVATE_THREAD}{trigger}",  # of its own: what one asks privately leans on nothing
+        thread=f"{PRIVATE_THREAD}{trigger}",  # its own thread: private questions have no conversation context
         text=text,
         address={
             "channel": key.conversation,
@@ -95,7 +95,7 @@ def _private(
 
 
 def read_shortcut(payload: Json, api_url: str) -> IncomingMessage | None:
-    """What the shortcut on a message asks: the message's own words, as whoever chose it; None as above."""
+    """Parse a message shortcut: the message's text as a question of its user; None as ``read_command``."""
     installation = installation_of_click(payload)
     channel, user = (str((payload.get(name) or {}).get("id") or "") for name in ("channel", "user"))
     trigger, url = str(payload.get("trigger_id") or ""), str(payload.get("response_url") or "")
@@ -123,21 +123,21 @@ def _is_of_slack(url: str, api_url: str) -> bool:
 
 
 def is_private(address: Json) -> bool:
-    """True if a question is answered to its asker alone."""
+    """True if the question gets an ephemeral answer."""
     return "response_url" in address
 
 
 def acknowledgement(address: Json, language: Language) -> str:
-    """What the asker sees at once: the question, which Slack does not show, and that it is searched for."""
+    """Return the immediate reply: the question, which Slack does not show, and the "searching" line."""
     return f"{asked_line(address)}\n{reply_words(language).searching}"
 
 
 async def place_privately(address: Json, language: Language) -> None:
-    """Say that it is searched for, where the asker has not seen that yet.
+    """Post the ephemeral placeholder, unless the command was acknowledged with it.
 
     Raises:
         DeliveryError: Slack refused, or could not be reached.
-        DeliveryUnclear: nobody knows whether it was shown.
+        DeliveryUnclear: it may or may not have been shown.
     """
     if not address["is_acknowledged"]:
         text = acknowledgement(address, language)
@@ -145,11 +145,11 @@ async def place_privately(address: Json, language: Language) -> None:
 
 
 async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -> None:
-    """Show the answer to the asker alone, with a button that shares it.
+    """Post the answer as an ephemeral message with a button to share it.
 
     Raises:
-        DeliveryError: Slack refused, as it does after half an hour, or could not be reached.
-        DeliveryUnclear: nobody knows whether the answer was shown.
+        DeliveryError: Slack refused, as it does after 30 minutes, or could not be reached.
+        DeliveryUnclear: the answer may or may not have been shown.
     """
     rendered = _rendered(address, answer, sources_shown)
     is_shareable = answer.state is not AnswerState.FAILED
@@ -163,29 +163,29 @@ async def deliver_privately(address: Json, answer: Answer, sources_shown: int) -
 
 
 def read_response_url(payload: Json, api_url: str) -> str:
-    """Where a click may be replied to; '' when that is not Slack's."""
+    """Return a click's response URL; '' if it is not Slack's."""
     url = str(payload.get("response_url") or "")
     return url if _is_of_slack(url, api_url) else ""
 
 
 def read_share(payload: Json, api_url: str) -> tuple[str, str] | None:
-    """Read (key of the question, response URL) of a click that shares; None: not one, or an outsider's."""
+    """Parse a click on Share into (message key of the question, response URL); None if not valid."""
     action: Json = (payload.get("actions") or [{}])[0]
     key, url = str(action.get("value") or ""), read_response_url(payload, api_url)
     return (key, url) if key and url and not is_outsider(payload) else None
 
 
 def may_share(payload: Json, address: Json) -> bool:
-    """True if the click is the asker's, in the channel in which the question was asked."""
+    """True if the asker clicked, in the channel where they asked."""
     clicker, channel = ((payload.get(name) or {}).get("id") for name in ("user", "channel"))
     return is_private(address) and (clicker, channel) == (address["asked"]["user"], address["channel"])
 
 
 async def share_privately_given(url: str, given: GivenAnswer, sources_shown: int) -> None:
-    """Show an answer to the whole channel, with who asked what, and take the private one away.
+    """Post an answer to the channel with its asker and question, then delete the ephemeral one.
 
     Raises:
-        DeliveryError: as above; it is not shown then.
+        DeliveryError: as ``deliver_privately``; the answer was not posted.
     """
     rendered = _rendered(given.address, given.answer, sources_shown)
     message = _message(given.address, rendered, [])
@@ -197,17 +197,17 @@ async def share_privately_given(url: str, given: GivenAnswer, sources_shown: int
 
 
 async def reply_privately(url: str, text: str, blocks: Sequence[Block] = ()) -> None:
-    """Say something to whoever clicked.
+    """Post an ephemeral reply to a click.
 
     Raises:
-        DeliveryError: as above.
+        DeliveryError: as ``deliver_privately``.
     """
     said = {"text": text, "blocks": list(blocks)} if blocks else {"text": text}
     await _send(url, **said, response_type="ephemeral", replace_original=False)
 
 
 def _rendered(address: Json, answer: Answer, sources_shown: int) -> SlackMessage:
-    """Return the answer with its sources, and with what may be said of it."""
+    """Render the answer with its sources and feedback buttons."""
     feedback = feedback_blocks(answer, asked_tenant(address), address["key"])
     share = _share_button(address["key"], answer.language)
     rendered = render(answer, sources_shown, beside=[*asked_blocks(address), *feedback, share])
@@ -230,6 +230,7 @@ def _share_button(key: str, language: Language) -> Block:
 
 
 async def _send(url: str, **body: Any) -> None:
+    # No retry handlers: a repeated request could post a second message.
     try:
         reply = await AsyncWebhookClient(url, timeout=SECONDS, retry_handlers=[]).send(**body)
     except aiohttp.ClientConnectorError as error:

@@ -1,8 +1,8 @@
-"""Buttons that ask a question: as blocks, and as what a click on one asks.
+"""Buttons that ask a suggested question: their blocks, and parsing of clicks on them.
 
-A button belongs to the channel it was posted in: its block names the tenant, and a click that comes from
-anywhere else asks nothing. In an App Home it asks the channel that its block names, and whoever takes the
-click makes sure that the person is in it. Slack signs clicks, and only it can say who clicked.
+A button belongs to the channel it was posted in: its ``block_id`` names the tenant, and clicks from elsewhere
+are ignored. In the App Home it asks the channel named by its ``block_id``; the caller must check that the
+person is a member. The clicking user comes from Slack's signed payload.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from storage.models import ChannelKey, Platform, TenantName
 Json = Mapping[str, Any]
 
 ACTION = re.compile(r"ask-\d")
-# Of a question on a button; tried ones have at most 140.
+# Longest question on a button; suggested questions have at most 140 characters.
 MAX_QUESTION_CHARS = 500
 _BLOCK = "ask:{place}:{tenant}"
 
 
 def question_blocks(questions: Sequence[str], tenant: TenantName, lead: str = TRY_ASKING) -> list[Block]:
-    """Return the questions, each with its button, behind ``lead``."""
+    """Return the ``lead`` and a section with a button per question."""
     if not questions:
         return []
     asked = [(place, shorten(one, MAX_QUESTION_CHARS)) for place, one in enumerate(questions, start=1)]
@@ -52,7 +52,7 @@ def question_blocks(questions: Sequence[str], tenant: TenantName, lead: str = TR
 
 
 def read_question_click(payload: Json) -> IncomingMessage | None:
-    """The question of a click in ``block_actions``; None when it comes from where its button is not."""
+    """Parse a click in a message (``block_actions``); None if the button is not of that channel."""
     channel, ts = (
         str((payload.get(part) or {}).get(name) or "")
         for part, name in (("channel", "id"), ("message", "ts"))
@@ -66,9 +66,9 @@ def read_question_click(payload: Json) -> IncomingMessage | None:
 
 
 def read_home_click(payload: Json) -> IncomingMessage | None:
-    """Return the question of a click in an App Home, whose view names the person's direct chat with us.
+    """Parse a click in the App Home; None if it is not a click on a question.
 
-    The answer goes to that chat. None when it is no click on a question there.
+    The answer goes to the person's direct chat, which the view's ``private_metadata`` names.
     """
     view: Json = payload.get("view") or {}
     direct = str(view.get("private_metadata") or "")
@@ -82,7 +82,7 @@ def read_home_click(payload: Json) -> IncomingMessage | None:
 
 
 def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMessage | None:
-    """The question on a button of this channel, to be answered at ``place``; None: it is of another one."""
+    """Return the clicked question, to be answered at ``place``; None if the button is of another channel."""
     action: Json = (payload.get("actions") or [{}])[0]
     user = str((payload.get("user") or {}).get("id") or "")
     if is_outsider(payload) or not all(map(SLACK_ID.fullmatch, (key.installation, user))):
@@ -92,7 +92,7 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
     if not text or action.get("block_id") != _BLOCK.format(place=number, tenant=key.tenant):
         return None
     stamp = action.get("action_ts") or number
-    # Erasing a person leaves the key of what they asked, so it may not say who they are.
+    # Keys survive the erasure of a person, so the user id goes in hashed.
     click = sha256(f"{user}:{stamp}".encode()).hexdigest()
     message_key = f"{key.installation}:{place['channel']}:{place['ts']}:{click}"
     asked = {"user": user, "text": text}
@@ -103,7 +103,7 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
         channel_name=None,
         event_key=message_key,
         message_key=message_key,
-        thread=place["thread"] or f"home {stamp}",  # of its own: what is asked in a home leans on nothing
+        thread=place["thread"] or f"home {stamp}",  # its own thread: App Home questions have no context
         text=text,
         address={
             **place,
@@ -116,13 +116,13 @@ def _asked(payload: Json, key: ChannelKey, place: dict[str, Any]) -> IncomingMes
 
 
 def asked_tenant(address: Json) -> TenantName:
-    """Of the channel whose documents were asked; an address's key begins with the installation."""
+    """Return the tenant whose documents were asked; the address's key begins with the installation."""
     conversation = (address.get("asked") or {}).get("channel") or address["channel"]
     return ChannelKey(Platform.SLACK, address["key"].partition(":")[0], conversation).tenant
 
 
 def asked_line(address: Json) -> str:
-    """Who asked what by a button, as mrkdwn; '' for a question that stands in the channel itself."""
+    """Return the asker and question as mrkdwn; '' if the question was typed in the channel."""
     asked = address.get("asked")
     if not asked:
         return ""
@@ -131,14 +131,14 @@ def asked_line(address: Json) -> str:
 
 
 def asked_blocks(address: Json) -> list[Block]:
-    """Return the same as the block above an answer."""
+    """Return ``asked_line`` as a context block above the answer."""
     line = asked_line(address)
     text = {"type": "mrkdwn", "text": line, "verbatim": True}
     return [{"type": "context", "block_id": "asked", "elements": [text]}] if line else []
 
 
 def installation_of_click(payload: Json) -> str:
-    """Return the installation that an interaction came to."""
+    """Return the installation id of an interaction payload."""
     ids = {f"{name}_id": (payload.get(name) or {}).get("id") for name in ("team", "enterprise")}
     return installation_of({**ids, "is_enterprise_install": payload.get("is_enterprise_install")})
 

@@ -1,4 +1,7 @@
-"""Turns away HTTP requests that Bolt would answer with a 500: nothing unsigned is ever parsed."""
+"""Verifies Slack's request signature and payload shape before Bolt sees them.
+
+Unsigned bodies are never parsed, and malformed ones get a 4xx where Bolt would answer 500.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,22 @@ from aiohttp import web
 
 MAX_BODY_BYTES = 1 << 20
 MAX_JSON_DEPTH = 40
-# Seconds a signature is good for, as Slack documents it.
+# Seconds a signature is valid, as Slack documents it: limits replay attacks.
 WINDOW = 300
 
-# Of an event and of interactions; what is null is not there.
+# Fields of events and interactions that are objects; null counts as missing.
 _OBJECTS = ("event", "team", "enterprise", "user", "channel", "message", "container", "view", "state")
 
 _IDS = ("id", "team_id", "enterprise_id")
 
 
 async def read_signed_body(request: web.Request, secret: str, clock: Callable[[], float] = time.time) -> str:
-    """Return the body of a request that Slack signed and that can be read.
+    """Return the body of a request whose signature and shape are valid.
 
     Raises:
         web.HTTPRequestEntityTooLarge: more than 1 MiB.
-        web.HTTPUnauthorized: unsigned, signed with another secret, or too long ago.
-        web.HTTPBadRequest: signed, but not UTF-8, not an object, or nested too deeply.
+        web.HTTPUnauthorized: not signed, signed with another secret, or outside the time window.
+        web.HTTPBadRequest: signed, but not UTF-8, not a JSON object, malformed or nested too deeply.
     """
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, request.content_length or 0)
@@ -43,6 +46,7 @@ async def read_signed_body(request: web.Request, secret: str, clock: Callable[[]
 
 
 def _is_signed(request: web.Request, body: bytes, secret: str, now: float) -> bool:
+    # Exactly one of each header: with duplicates, it is ambiguous which one was signed.
     stamps = request.headers.getall("X-Slack-Request-Timestamp", [])
     signatures = request.headers.getall("X-Slack-Signature", [])
     if len(stamps) != 1 or len(signatures) != 1 or not re.fullmatch(r"[0-9]{1,11}", stamps[0]):
@@ -56,7 +60,7 @@ def _is_signed(request: web.Request, body: bytes, secret: str, now: float) -> bo
 def _readable(body: bytes, content_type: str) -> str:
     try:
         text = body.decode()
-        # The form of an interaction has its JSON in one field.
+        # Interactions are forms with their JSON in the field "payload".
         is_form = content_type == "application/x-www-form-urlencoded"
         fields = parse_qs(text, keep_blank_values=True) if is_form else {}
         payload = json.loads(fields.get("payload", ["{}"])[0] if is_form else text)
@@ -68,7 +72,7 @@ def _readable(body: bytes, content_type: str) -> str:
 
 
 def _is_shaped(payload: Mapping[str, Any]) -> bool:
-    """True if what everything else is read from is there in Slack's own shape, or not there at all."""
+    """True if the fields that listeners read have Slack's types or are missing."""
     if not (_are_objects(payload, _OBJECTS) and _are_lists(payload, ("authorizations", "actions"))):
         return False
     kind, event, actions = payload.get("type"), payload.get("event"), payload.get("actions") or []
@@ -93,7 +97,7 @@ def _are_texts(value: Mapping[str, Any], names: Iterable[str]) -> bool:
 
 
 def _are_lists(value: Mapping[str, Any], names: Iterable[str]) -> bool:
-    """Return whether each is a list of objects, or not there."""
+    """True if each field is a list of objects or missing."""
     lists = [value[name] for name in names if value.get(name) is not None]
     return all(isinstance(one, list) and all(isinstance(item, dict) for item in one) for one in lists)
 

@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API: what a refusal, a rate limit and silence mean for us."""
+"""Calls to Slack's Web API: retries on rate limits, and mapping of failures to delivery errors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.core.errors import ChannelClosed, DeliveryError, DeliveryUnclear, WorkspaceLeft
 from bot.slack.workspace.moved_channels import MovedChannels, TranslatingClient
 
-# Messages that Slack gives at once; it advises against more.
+# Messages per page; Slack recommends no more.
 PAGE_SIZE = 200
 MAX_TRIES = 3
-# Longest wait that a rate limit may impose on us: others wait behind it. Beyond it the outbox comes back.
+# Longest Retry-After that is waited for here, because other work queues up; longer ones go to the outbox.
 MAX_WAIT_SECONDS = 3.0
-# Refusals that no repetition turns into a message, or into another text of one.
+# Permanent errors: a retry can neither post nor update the message.
 CLOSED = {
     "not_in_channel",
     "channel_not_found",
@@ -32,47 +32,47 @@ CLOSED = {
 
 
 class NotInstalled(SlackClientError):
-    """The app is not installed in a workspace, or not any more."""
+    """The app is not installed in a workspace, or was removed."""
 
 
 class TokenUnavailable(SlackClientError):
-    """A workspace's token cannot be read, or has ended and could not be renewed yet."""
+    """A workspace's token cannot be read, or has expired and could not be renewed yet."""
 
 
 class WebClients(Protocol):
-    """The Web API, for each installation with its own token."""
+    """Web API clients per installation."""
 
-    # What their calls and replies are translated by.
+    # Maps channel ids in calls and replies.
     moved: MovedChannels | None
 
     async def of(self, installation: str) -> AsyncWebClient:
-        """Return a client for calls that concern this installation and no other.
+        """Return the client with this installation's token.
 
         Raises:
             NotInstalled: the app is not installed there.
-            TokenUnavailable: its token cannot be had just now.
+            TokenUnavailable: its token cannot be read or renewed at the moment.
         """
 
 
 class WorkspaceClient(TranslatingClient):
-    """A client with one token; where that is SLACK_BOT_TOKEN, it is the client of every installation."""
+    """Client with one token; with SLACK_BOT_TOKEN it serves every installation."""
 
     async def of(self, installation: str) -> AsyncWebClient:
-        """Itself."""
+        """Return itself."""
         return self
 
 
 def web_client(token: str, api_url: str) -> WorkspaceClient:
-    """Return a client that never repeats a call by itself: a repeated post is a second message."""
+    """Return a client without automatic retries: a retried post could post a second message."""
     return WorkspaceClient(token=token, base_url=api_url.rstrip("/") + "/", timeout=10, retry_handlers=[])
 
 
 async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
-    """Return the client for messages to an installation.
+    """Return the client of an installation, with failures as delivery errors.
 
     Raises:
-        WorkspaceLeft: the app is not installed there any more.
-        DeliveryError: nothing can be sent there just now.
+        WorkspaceLeft: the app was removed there.
+        DeliveryError: its token is unavailable at the moment.
     """
     try:
         return await clients.of(installation)
@@ -83,10 +83,10 @@ async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
 
 
 async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:
-    """One call of the Web API, repeated only when Slack said that it did nothing but count.
+    """Call a Web API method; retry only after a rate limit, when Slack surely did nothing.
 
     Raises:
-        DeliveryUnclear: the connection broke, or a server failed, before Slack said what it did.
+        DeliveryUnclear: the connection broke or Slack answered 5xx, so the call may have taken effect.
         DeliveryError: Slack refused, or could not be reached at all.
     """
     for tries_left in reversed(range(tries)):
@@ -99,7 +99,7 @@ async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **
             ):
                 raise refusal from error
             await asyncio.sleep(refusal.retry_after)
-        except aiohttp.ClientConnectorError as error:
+        except aiohttp.ClientConnectorError as error:  # not connected: nothing was sent
             raise DeliveryError("Slack could not be reached") from error
         except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
             raise DeliveryUnclear(f"Slack did not say what it did: {type(error).__name__}") from error
@@ -121,10 +121,10 @@ def _refusal(error: SlackApiError) -> DeliveryError:
 async def find_message(
     read: Callable[..., Awaitable[Any]], is_wanted: Callable[[dict[str, Any]], bool], **where: Any
 ) -> str | None:
-    """Return the ts of the first such message, read page by page to the last one; None when there is none.
+    """Return the ts of the first matching message, following the pagination cursor to the end; else None.
 
     Raises:
-        DeliveryError: Slack did not let us read all of it: nobody knows.
+        DeliveryError: a page could not be read, so the result is unknown.
     """
     cursor: str | None = None
     while True:

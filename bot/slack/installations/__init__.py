@@ -1,1 +1,1 @@
-"""One Slack app in many workspaces: how it gets there, its tokens, and how it leaves."""
+"""Multi-workspace Slack app: OAuth installation, encrypted tokens, token rotation, uninstallation."""

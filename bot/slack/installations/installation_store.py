@@ -1,6 +1,6 @@
-"""Stores of Bolt's OAuth flow: installations with sealed tokens, and signed states.
+"""Installation store and state store for Bolt's OAuth flow: encrypted bot tokens, signed states.
 
-Only what this app uses is kept: the bot's tokens. Whoever installs it gives none of their own.
+Only bot tokens are stored; the app requests no user tokens.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from bot.slack.installations.sealed_tokens import Tokens, TokenSeal
 from storage.clock import steady_seconds, utc_now
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
-# So long somebody may take from the first page to the last.
+# Lifetime of an OAuth state: the time a person has from the install page to the redirect.
 STATE_SECONDS = 600
+# Rate limit for code exchanges with Slack, and the longest wait for a slot.
 CODES_A_SECOND = 5
 MAX_WAIT_SECONDS = 2.0
 MAX_NAME_CHARS = 100
@@ -35,11 +36,11 @@ log = logging.getLogger(__name__)
 
 
 class InstallationsBusy(Exception):
-    """Too many installations come back at once."""
+    """Too many OAuth redirects arrive at once."""
 
 
 class SealedInstallationStore(AsyncInstallationStore):
-    """Keeps an installation that the flow has made; tokens are read by ``InstalledWorkspaces`` alone."""
+    """Stores installations made by the OAuth flow; only ``InstalledWorkspaces`` reads their tokens."""
 
     def __init__(self, installations: SlackInstallations, seal: TokenSeal) -> None:
         self._installations = installations
@@ -47,15 +48,15 @@ class SealedInstallationStore(AsyncInstallationStore):
 
     @property
     def logger(self) -> Logger:
-        """Ours."""
+        """Logger of this module."""
         return log
 
     async def async_save(self, installation: Installation) -> None:
-        """Keep it for good.
+        """Upsert the installation with its encrypted tokens.
 
         Raises:
-            BoltError: it is no installation of a bot.
-            DatabaseUnavailable: it could not be kept.
+            BoltError: it has no bot token.
+            DatabaseUnavailable: it could not be stored.
         """
         key = installation_of(vars(installation))
         if not installation.bot_token or not SLACK_ID.fullmatch(key):
@@ -77,47 +78,48 @@ class SealedInstallationStore(AsyncInstallationStore):
 
 
 class SignedStates(AsyncOAuthStateStore):
-    """States that a browser brings back from Slack: signed, so that beginning an installation keeps nothing.
+    """Stateless OAuth states: HMAC-signed with an expiry, so starting an installation writes nothing to SQL.
 
-    Bolt puts a state into a cookie, too, and lets no other browser bring it back. A signed state cannot say
-    that it was used: this process remembers it, another one, or the next, does not. Slack's code is good once
-    all the same. Slack is asked about a code a few times a second at most: anybody can begin an installation
-    and bring back a code that they made up.
+    Bolt also sets the state as a cookie and rejects other browsers. Single use is enforced per process only,
+    because a signed state cannot record that it was consumed; Slack's code itself works once. Code exchanges
+    are rate-limited, because anybody can start an installation and return with an invented code.
     """
 
     def __init__(self, secret: str) -> None:
-        """Sign by a secret that every process of the app has."""
+        """Sign with ``secret``, which all processes of the app share."""
         self._secret = secret.encode()
+        # Consumed states -> their expiry, oldest first.
         self._used: dict[str, float] = {}
+        # Monotonic seconds at which the rate limiter is idle again.
         self._due = 0.0
 
     @property
     def logger(self) -> Logger:
-        """Ours."""
+        """Logger of this module."""
         return log
 
     async def async_issue(self, *_: Any, **__: Any) -> str:
-        """Make a state that nobody else can."""
+        """Return a new signed state: random token, expiry, HMAC."""
         body = f"{secrets.token_urlsafe(24)}.{int(utc_now().timestamp()) + STATE_SECONDS}"
         return f"{body}.{self._mac(body)}"
 
     async def async_consume(self, state: str) -> bool:
-        """Return whether it was issued a short while ago, and was not consumed here.
+        """True if the state was issued by us, has not expired and was not consumed in this process.
 
         Raises:
-            InstallationsBusy: too many are waiting; the state stays good.
+            InstallationsBusy: too many code exchanges are waiting; the state stays valid.
         """
         now = utc_now().timestamp()
         body, _, mac = state.rpartition(".")
         is_ours = hmac.compare_digest(self._mac(body).encode(), mac.encode(errors="replace"))
         if not is_ours or now >= int(body.rpartition(".")[2]):
             return False
-        # The oldest stand first: each is looked at once, however many installations begin.
+        # Purge expired states; the dict is in order of expiry, so the cost is amortised O(1).
         while self._used and now >= next(iter(self._used.values())):
             del self._used[next(iter(self._used))]
         if state in self._used:
             return False
-        # GCRA, as for sign-ins: some at once, and behind them one after the other.
+        # GCRA rate limiter, as for sign-ins: a burst of one second's worth, then evenly spaced.
         moment = steady_seconds()
         wait = max(self._due, moment) - moment - 1
         if wait > MAX_WAIT_SECONDS:

@@ -1,7 +1,6 @@
-"""Installs the app in a workspace by Slack's OAuth flow, and forgets the workspace when it removes the app.
+"""Installs the app in workspaces through Slack's OAuth flow and deletes their tokens on uninstallation.
 
-Bolt runs the flow; what is ours is where it keeps things, what may be set together, and the pages: one
-sentence each.
+Bolt runs the flow; this module adds the stores, the validation of settings and one-sentence result pages.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ NO_CODE = f"Footnote was not installed: Slack did not confirm it. Start again at
 UNREACHABLE = f"Footnote was not installed: Slack could not be reached. Start again at {INSTALL}."
 UNKEPT = f"Footnote was not installed: it could not be kept here. Start again at {INSTALL} in a while."
 BUSY = "Footnote was not installed yet: too many install it at once. Reload this page in a moment."
-# By the reasons that Bolt gives; anything else in a URL is no reason of its.
+# Bolt's failure reason -> page; the reason may come from the URL, so unknown ones are not echoed.
 _SENTENCES = {
     "access_denied": CANCELLED,
     "invalid_browser": REFUSED,
@@ -67,10 +66,10 @@ log = logging.getLogger(__name__)
 
 
 def require_oauth_settings(settings: BotSettings) -> None:
-    """Make sure that what many workspaces need is set, and nothing that is of one workspace alone.
+    """Check that all OAuth settings are set, and no single-workspace setting with them.
 
     Raises:
-        SettingsError: it is not; the message names the setting.
+        SettingsError: they are not; the message names the setting.
     """
     if settings.slack_client_id is None or settings.slack_client_secret is None:
         raise SettingsError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET belong together: set both, or none")
@@ -94,13 +93,13 @@ def require_oauth_settings(settings: BotSettings) -> None:
 
 
 class SlackOAuth:
-    """The app's installations: its two routes, its clients, and what ends an installation."""
+    """OAuth installations: the two routes, the Web API clients, and uninstallation."""
 
     def __init__(self, settings: BotSettings, installations: SlackInstallations, seal: TokenSeal) -> None:
-        """Nothing is sent yet.
+        """Build Bolt's OAuth flow; no request is sent yet.
 
         Raises:
-            SettingsError: something is missing, or does not go together.
+            SettingsError: a setting is missing, or conflicts with another.
         """
         require_oauth_settings(settings)
         client = web_client("", settings.slack_api_url)
@@ -111,7 +110,7 @@ class SlackOAuth:
         self.workspaces = InstalledWorkspaces(installations, seal, rotator, settings.slack_api_url)
         self._installations = installations
         logger = logging.getLogger("slack_bolt.footnote.oauth")
-        logger.setLevel(logging.ERROR)  # below, Bolt logs codes of installations
+        logger.setLevel(logging.ERROR)  # at lower levels Bolt logs OAuth codes
         self.flow = AsyncOAuthFlow(
             client=client,
             logger=logger,
@@ -134,21 +133,21 @@ class SlackOAuth:
         )
 
     def add_routes(self, app: web.Application) -> None:
-        """Take browsers that begin an installation, and those that come back from Slack."""
+        """Add the install page and the OAuth redirect."""
         app.router.add_get(INSTALL, self._begin, name="slack_install", allow_head=False)
         app.router.add_get(REDIRECT, self._finish, name="slack_oauth_redirect", allow_head=False)
 
     async def forget(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
-        """Erase an installation whose end a verified event tells of; one that is newer than the event stays.
+        """Delete the installation named by ``app_uninstalled`` or ``tokens_revoked``.
 
-        Slack tells of both the end of a bot's tokens and the removal of the app; either is enough.
+        An installation newer than the event stays. Slack sends both events; either is enough.
 
         Raises:
-            DatabaseUnavailable: it could not be erased, so the event must not be acknowledged.
+            DatabaseUnavailable: it could not be deleted, so the event must not be acknowledged.
         """
         event: Json = body.get("event") or {}
         if event.get("type") == "tokens_revoked" and not (event.get("tokens") or {}).get("bot"):
-            return  # somebody's own, and we have none of those
+            return  # user tokens only, and we store none
         key = installation_of(context) or str(context.get("enterprise_id") or "")
         told = body.get("event_time")
         until = datetime.fromtimestamp(told + 1, UTC) if isinstance(told, int) else utc_now()
@@ -156,7 +155,7 @@ class SlackOAuth:
             log.warning("%s (%s) removed the app: its tokens are erased", gone.name, gone.installation)
 
     async def _begin(self, request: web.Request) -> web.Response:
-        # Bolt writes what it is given into Slack's URL as it is.
+        # Bolt copies the query into Slack's URL unescaped, so only a valid team id is passed on.
         team = request.query.get("team", "")
         query = f"team={team}" if SLACK_ID.fullmatch(team) else ""
         return await _answer(await self.flow.handle_installation(AsyncBoltRequest(body="", query=query)))

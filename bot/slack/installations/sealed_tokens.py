@@ -1,7 +1,8 @@
-"""Encrypts the tokens of installations with keys of the home, or of a mounted file, which no database holds.
+"""Encrypts the tokens of installations (Fernet) with a key ring in a file; keys are never in the database.
 
-A sealed pair names its installation inside: moved to another row it opens nothing. The newest key of the ring
-seals, all of them open; rotating twice ends what was never sealed again meanwhile.
+The plaintext names the installation, so a ciphertext copied to another row does not decrypt for it. Key
+rotation: the newest key encrypts, all keys of the ring decrypt; two rotations end tokens that were not
+re-encrypted in between.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from storage.settings import StorageSettings
 
 
 class SealBroken(Exception):
-    """Not sealed by a key of this home, or not for this installation."""
+    """Encrypted with a key that is not in our key ring, or for another installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What Slack gave; neither is ever shown."""
+    """Bot token and refresh token of an installation; kept out of ``repr`` and logs."""
 
     bot: str = field(repr=False)
-    # What the next token is got for, once; None: this one never ends.
+    # Single-use; None: the bot token never expires.
     refresh: str | None = field(default=None, repr=False)
 
 
 def open_token_seal(settings: BotSettings, stored: StorageSettings) -> TokenSeal:
-    """Return the seal whose keys the settings name, else that of the home.
+    """Return a seal with the key ring named by FOOTNOTE_TOKEN_KEYS, else with the home's own.
 
     Raises:
-        SettingsError: as ``TokenSeal``; or machines share a store, and each would make its own keys.
+        SettingsError: as ``TokenSeal``; or several machines share a store and would each create other keys.
     """
     if settings.token_keys is not None:
         return TokenSeal(settings.token_keys, is_ours=False)
@@ -50,13 +51,13 @@ def open_token_seal(settings: BotSettings, stored: StorageSettings) -> TokenSeal
 
 
 class TokenSeal:
-    """Seals and opens."""
+    """Encrypts and decrypts the tokens of installations."""
 
     def __init__(self, path: Path, *, is_ours: bool = True) -> None:
-        """``path``: of the key ring, made at first use; not where it is mounted (``is_ours`` False).
+        """Read the key ring at ``path``; create it at first use unless it is mounted (``is_ours`` False).
 
         Raises:
-            SettingsError: there is a file that is no key ring, or one that is mounted is not there.
+            SettingsError: the file is damaged or unreadable, or a mounted one is missing.
         """
         self._ring = KeyRing(path, is_ours=is_ours)
         try:
@@ -70,15 +71,15 @@ class TokenSeal:
             ) from None
 
     def seal(self, installation: str, tokens: Tokens) -> bytes:
-        """Return the tokens of an installation, encrypted."""
+        """Encrypt the tokens of an installation with the newest key."""
         held = {"installation": installation, "bot": tokens.bot, "refresh": tokens.refresh}
         return self._keys()[0].encrypt(json.dumps(held).encode())
 
     def open(self, installation: str, sealed: bytes) -> Tokens:
-        """What was sealed for this installation.
+        """Decrypt the tokens of an installation.
 
         Raises:
-            SealBroken: nothing was.
+            SealBroken: no key of the ring decrypts them, or they are of another installation.
         """
         try:
             held = json.loads(MultiFernet(self._keys()).decrypt(sealed))
@@ -89,7 +90,7 @@ class TokenSeal:
         return Tokens(held["bot"], held["refresh"])
 
     def is_current(self, sealed: bytes) -> bool:
-        """True if the newest key sealed it."""
+        """True if it was encrypted with the newest key."""
         try:
             self._keys()[0].decrypt(sealed)
         except InvalidToken:

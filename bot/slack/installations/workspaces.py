@@ -1,8 +1,8 @@
-"""Clients of Slack's Web API for whichever workspaces installed the app, each with its own token.
+"""Web API clients per installation, with token rotation.
 
-A token that ends is renewed two hours before, when it is next needed; whoever calls meanwhile uses the old
-one while it holds. What is sent for renewal is good once, so a renewal that began is never broken off: who
-asked for it may be in a hurry, or leave.
+A token is renewed on its first use within two hours of its expiry; concurrent callers keep using the old one
+while it is valid. Refresh tokens are single-use, so a renewal runs in a task of its own and is never
+cancelled with its caller.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from storage.clock import steady_seconds, utc_now
 from storage.errors import DatabaseUnavailable, StorageError
 from storage.installations.slack_installations import SlackInstallation, SlackInstallations
 
-# A token is renewed so long before it ends: Slack's live for twelve hours.
+# How long before expiry a token is renewed; Slack's tokens live for twelve hours.
 AHEAD = timedelta(hours=2)
-# So long one process may renew; after a failure nobody tries again before.
+# Lease of the process that renews; after a failure no process retries before it ends.
 LEASE_SECONDS = 30.0
-# Longest wait for somebody else's renewal of a token that has ended, and how often it is looked for.
+# Longest wait for another process to renew an expired token, and the poll interval.
 WAIT_SECONDS, POLL_SECONDS = 12.0, 0.2
 
 log = logging.getLogger(__name__)
 
 
 class InstalledWorkspaces:
-    """Satisfies ``WebClients``: every client is made of what is installed at that very moment."""
+    """``WebClients`` for a multi-workspace app; reads the installation on every call, nothing is cached."""
 
     moved: MovedChannels | None = None
 
     def __init__(
         self, installations: SlackInstallations, seal: TokenSeal, rotator: AsyncTokenRotator, api_url: str
     ) -> None:
-        """Nothing is sent before a token has to be renewed; ``rotator`` knows the app's own secret."""
+        """Renew tokens through ``rotator``, which holds the app's client secret."""
         self._installations = installations
         self._seal = seal
         self._rotator = rotator
@@ -50,11 +50,11 @@ class InstalledWorkspaces:
         self._renewals: set[asyncio.Task[None]] = set()
 
     async def of(self, installation: str) -> AsyncWebClient:
-        """Return a client with the token of this installation and no other.
+        """Return a client with this installation's token; renew the token if it is due.
 
         Raises:
-            NotInstalled: the app is not installed there, or not any more.
-            TokenUnavailable: its token cannot be had just now.
+            NotInstalled: the app is not installed there, or was removed.
+            TokenUnavailable: its token cannot be read or renewed at the moment.
         """
         try:
             held = await self._held(installation)
@@ -73,10 +73,10 @@ class InstalledWorkspaces:
         return client
 
     async def start(self) -> None:
-        """Seal with the newest key what an older one sealed.
+        """Re-encrypt tokens that were encrypted with an older key.
 
         Raises:
-            DatabaseUnavailable: nobody knows what is installed just now.
+            DatabaseUnavailable: the installations cannot be read.
         """
         for held in await self._installations.all():
             if not self._seal.is_current(held.sealed):
@@ -89,7 +89,7 @@ class InstalledWorkspaces:
                 await self._installations.renew(held, sealed, held.expires_at)
 
     async def aclose(self) -> None:
-        """Let renewals that began come to their end."""
+        """Wait for renewals in progress."""
         await asyncio.gather(*self._renewals, return_exceptions=True)
 
     async def _held(self, installation: str) -> SlackInstallation:
@@ -99,13 +99,14 @@ class InstalledWorkspaces:
         return held
 
     async def _renewed(self, held: SlackInstallation) -> SlackInstallation:
-        """Return the installation with a token that holds: a new one, or while that is not there the old one.
+        """Return the installation with a valid token: renewed if possible, else the old one.
 
         Raises:
-            TokenUnavailable: the old one has ended, and no other can be had.
+            TokenUnavailable: the old token has expired and could not be renewed.
         """
         deadline = steady_seconds() + WAIT_SECONDS
         while True:
+            # The lease makes one process renew; the others poll the row below.
             is_ours = await self._installations.begin_renewal(held, LEASE_SECONDS)
             if is_ours:
                 task = asyncio.create_task(self._renew(held), name="slack-token")
@@ -126,7 +127,7 @@ class InstalledWorkspaces:
             bot_user_id=held.bot_user,
             bot_token=tokens.bot,
             bot_refresh_token=tokens.refresh,
-            bot_token_expires_at=0,  # that it is due we know, by our own clock
+            bot_token_expires_at=0,  # forces the rotation: we have checked the expiry ourselves
             installed_at=held.installed_at.timestamp(),
         )
         try:
@@ -147,7 +148,7 @@ class InstalledWorkspaces:
                 await self._keep(held, renewed, datetime.fromtimestamp(fresh.bot_token_expires_at, UTC))
 
     async def _keep(self, held: SlackInstallation, tokens: Tokens, expires_at: datetime) -> None:
-        """Tried for as long as nobody else renews: tokens that are lost here nobody gets again."""
+        """Store renewed tokens; retry while we hold the lease, because Slack issues them only once."""
         sealed = self._seal.seal(held.installation, tokens)
         deadline = steady_seconds() + LEASE_SECONDS
         while True:

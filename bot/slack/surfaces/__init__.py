@@ -1,1 +1,1 @@
-"""What Slack shows beside answers: the App Home, and what surrounds a direct chat."""
+"""Slack surfaces other than answers: App Home, suggested prompts, agent sessions, link previews."""

@@ -1,10 +1,11 @@
-"""Slack's agent sessions: what a thread is called in people's lists, and whether we are at work in it.
+"""Slack agent sessions: title and "working" status of a thread (agents.sessions.setStatus, .rename).
 
-A session belongs to a thread. In a channel a stream opens and ends it by itself. In a direct chat we do, for
-each question that somebody types there; a session that is new is named after its question. Slack takes this
-title only when a session begins, so whatever people call it later stays.
+In channels a stream opens and ends the session. In direct chats we open one per typed question and title a
+new one after its question. Slack accepts that title only when the session begins, so a title that people
+change later is not overwritten.
 
-All of it is a decoration: a refusal, or a Slack without sessions, costs no answer and a moment at most.
+Sessions are best-effort: a failure, or a workspace without them, never costs an answer and delays it by a
+second at most.
 """
 
 from __future__ import annotations
@@ -29,35 +30,35 @@ from storage.recent_items import RecentItems
 Json = Mapping[str, Any]
 
 MAX_TITLE_CHARS = 75
-# The title of a session whose question was deleted; Slack takes no empty one.
+# Title of a session whose question was deleted; Slack accepts no empty one.
 NAMELESS = "…"
-# Longest wait for what nobody misses, and for the end of a session: else it says so for an hour.
+# Timeouts: of best-effort calls, and of clearing the status, which otherwise shows "working" for an hour.
 DECORATION_SECONDS, REST_SECONDS = 1.0, 4.0
-# Sessions that are begun within a minute: Slack takes 50 such calls, and each wants a second one.
+# Own rate limit, sessions per minute: Slack allows 50 calls, and each session needs two.
 MAX_OPENED, OPENED_SECONDS = 20, 60.0
-# No session is begun for so long after Slack refused one of the same workspace.
+# Circuit breaker: no new session in a workspace for this long after Slack refused one there.
 QUIET_SECONDS = 300.0
-# Installations of which that is known.
+# Installations whose refusal is remembered.
 MAX_QUIET = 1000
 
 log = logging.getLogger(__name__)
 
 
 class AgentSessions:
-    """Begins sessions, names them, and ends them."""
+    """Opens, titles and clears agent sessions."""
 
     def __init__(
         self, *, decoration_seconds: float = DECORATION_SECONDS, rest_seconds: float = REST_SECONDS
     ) -> None:
         self._decoration_seconds = decoration_seconds
         self._rest_seconds = rest_seconds
-        # By installation: what one workspace refuses, another one may take.
+        # Per installation, because another workspace may support sessions; monotonic seconds.
         self._quiet_until: RecentItems[str, float] = RecentItems(MAX_QUIET)
-        # When sessions were begun, the last of them, by installation.
+        # Monotonic seconds of the latest openings, per installation: a sliding window.
         self._opened: dict[str, deque[float]] = {}
 
     async def open(self, client: AsyncWebClient, address: Json, asked: str) -> bool:
-        """Say in a direct chat that its question is being answered; whether it may have to be ended."""
+        """Set the status "processing" for a question in a direct chat; True if it may have to be cleared."""
         if not is_typed_to_us_alone(address) or not self._may_open(_installation(address)):
             return False
         title = {"title": title_of(asked)} if title_of(asked) else {}
@@ -72,12 +73,12 @@ class AgentSessions:
         )
 
     async def name(self, client: AsyncWebClient, address: Json, asked: str) -> None:
-        """Name the session that a stream has begun after the question that opened its thread."""
+        """Title a stream's session after the question that opened its thread."""
         if address["thread"] == address["ts"] and (title := title_of(asked)):
             await self._rename(client, address, title)
 
     async def forget(self, client: AsyncWebClient, address: Json, message: Json) -> None:
-        """End the session of a deleted question; its words leave the title that it may have given."""
+        """Clear the session of a deleted question and remove its words from the title."""
         is_named = STREAM in message and address["thread"] == address["ts"]
         if message.get("in_session"):
             await self.rest(client, address["channel"], thread_of(address))
@@ -85,7 +86,7 @@ class AgentSessions:
             await self._rename(client, address, NAMELESS)
 
     async def rest(self, client: AsyncWebClient, channel: str, thread: str) -> None:
-        """Say that we are not at work in a thread any more."""
+        """Clear the "processing" status of a thread; failures are only logged."""
         try:
             async with asyncio.timeout(self._rest_seconds):
                 place = {"channel_id": channel, "thread_ts": thread}
@@ -113,7 +114,7 @@ class AgentSessions:
     async def _decorate(
         self, method: Callable[..., Awaitable[Any]], installation: str, **arguments: Any
     ) -> bool:
-        """True if Slack did it, or may have."""
+        """Call best-effort with a timeout; True if Slack did it, or may have."""
         try:
             async with asyncio.timeout(self._decoration_seconds):
                 await method(**arguments)
@@ -125,17 +126,17 @@ class AgentSessions:
 
 
 def is_typed_to_us_alone(address: Json) -> bool:
-    """True if a question was typed in a direct chat."""
+    """True if the question was typed in a direct chat, not asked by a button or with a file."""
     return str(address["channel"]).startswith("D") and "asked" not in address and UPLOAD not in address
 
 
 def thread_of(address: Json) -> str:
-    """The thread that a question's session belongs to; in the chat itself the question would open it."""
+    """Return the thread of a question's session; outside a thread, the thread that the question opens."""
     return str(address["thread"] or address["ts"])
 
 
 def title_of(asked: str) -> str:
-    """Return a question as a title, on one line; '' where nothing was asked in words."""
+    """Return a question as a one-line title; '' if it has no text."""
     return shorten(tame(asked), MAX_TITLE_CHARS)
 
 

@@ -1,6 +1,6 @@
-"""What Slack shows in a direct chat with an agent before anything is said there: prompts to choose from.
+"""Suggested prompts of a direct chat (assistant.threads.setSuggestedPrompts).
 
-They are a decoration: a refusal, or a Slack without them, costs no answer.
+They are best-effort: a failure, or a workspace without them, costs no answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.errors import StorageError
 from storage.models import Platform
 from storage.task_group import cancel_and_wait
 
-# Slack's limit.
+# Slack's limit for suggested prompts.
 MAX_PROMPTS = 4
 MAX_TITLE_CHARS = 75
 
@@ -28,30 +28,30 @@ log = logging.getLogger(__name__)
 
 
 class SuggestedPrompts:
-    """Sets the prompts of a direct chat whenever its person opens it."""
+    """Sets the prompts of a direct chat each time it is opened."""
 
     def __init__(self, clients: WebClients, read_questions: ReadQuestions) -> None:
-        """``read_questions`` reads tried questions of what direct chats are asked about."""
+        """Read the suggested questions of the direct chats' library through ``read_questions``."""
         self._clients = clients
         self._read_questions = read_questions
         self._setting: dict[str, asyncio.Task[None]] = {}
 
     def open(self, installation: str, direct: str) -> None:
-        """Have the prompts of a chat set soon; returns at once."""
+        """Set the prompts of a chat in the background, unless that is in progress."""
         if direct not in self._setting:
             task = asyncio.create_task(self._set(installation, direct), name="suggested-prompts")
             self._setting[direct] = task
             task.add_done_callback(lambda _: self._setting.pop(direct, None))
 
     async def aclose(self) -> None:
-        """Set no more."""
+        """Cancel updates in progress."""
         await cancel_and_wait(*self._setting.values())
 
     async def _set(self, installation: str, direct: str) -> None:
-        """Without ``thread_ts``: with it, Slack sets none of an agent's."""
         try:
             client = await self._clients.of(installation)
             questions = await self._read_questions(Platform.SLACK, installation)
+            # Without thread_ts: given one, Slack does not set the prompts of an agent.
             await client.assistant_threads_setSuggestedPrompts(
                 channel_id=direct, title=TRY_ASKING, prompts=prompts(questions)
             )
@@ -60,6 +60,6 @@ class SuggestedPrompts:
 
 
 def prompts(questions: Sequence[str]) -> list[dict[str, str]]:
-    """Tried questions, then one for help: each with what it says on its face and what it asks."""
+    """Return suggested questions and, last, a help prompt: each with its title and the message it sends."""
     asked = [{"title": shorten(tame(one), MAX_TITLE_CHARS), "message": one} for one in questions]
     return [*asked[: MAX_PROMPTS - 1], {"title": HELP_PROMPT, "message": ASK_HELP}]

@@ -1,7 +1,7 @@
-"""The App Home of a person: help, what they asked last, and the channels that Slack says they are in.
+"""App Home tab: help, the person's recent questions, and the channels they are a member of.
 
-A click on a question asks the channel that it stands under; before that Slack is asked once more whether the
-person is in it. The answer goes to their direct chat.
+A click on a suggested question asks the channel under which it is listed, after another membership check. The
+answer goes to the person's direct chat.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from storage.task_group import cancel_and_wait
 Json = Mapping[str, Any]
 
 HEADER = 150
-# Questions of a person that are shown to them.
+# Recent questions shown.
 MAX_RECENT = 5
 MAX_RECENT_CHARS = 200
 
@@ -47,16 +47,16 @@ log = logging.getLogger(__name__)
 
 
 class HomeVisit(NamedTuple):
-    """Somebody who opened a tab of ours."""
+    """A person who opened one of the app's tabs."""
 
     installation: str
     user: str
-    # The person's direct chat with us.
+    # Conversation id of the person's direct chat with the bot.
     direct: str
 
 
 def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
-    """Read who opened this tab, ``home`` or ``messages``; None for anything else, and of outsiders."""
+    """Parse ``app_home_opened`` for a tab, ``home`` or ``messages``; None for others and for outsiders."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     visit = HomeVisit(
@@ -68,10 +68,10 @@ def read_opened(envelope: Json, tab: str) -> HomeVisit | None:
 
 
 class AppHome:
-    """Publishes the home of whoever opens it."""
+    """Publishes a person's App Home each time it is opened."""
 
     def __init__(self, clients: WebClients, read_overviews: ReadOverviews, read_recent: ReadRecent) -> None:
-        """Both read whatever they are asked for; who may see it is decided here."""
+        """Pass the readers only channels that the person is in: they check no permissions themselves."""
         self._clients = clients
         self._memberships = Memberships(clients)
         self._read_overviews = read_overviews
@@ -79,14 +79,14 @@ class AppHome:
         self._publishing: dict[HomeVisit, asyncio.Task[None]] = {}
 
     def open(self, visit: HomeVisit) -> None:
-        """Publish a person's home soon; returns at once, and does nothing while it is being made."""
+        """Publish a person's home in the background, unless that is in progress."""
         if visit not in self._publishing:
             task = asyncio.create_task(self._publish(visit), name="app-home")
             self._publishing[visit] = task
             task.add_done_callback(lambda _: self._publishing.pop(visit, None))
 
     async def asked(self, payload: Json) -> IncomingMessage | None:
-        """The question of a click in a home; None, and a new home, for whoever is not in its channel."""
+        """Return the question of a click in a home; None for a non-member, whose home is published again."""
         message = read_home_click(payload)
         if message is None:
             return None
@@ -97,11 +97,11 @@ class AppHome:
         return None
 
     async def aclose(self) -> None:
-        """Publish no more."""
+        """Cancel publications in progress."""
         await cancel_and_wait(*self._publishing.values())
 
     async def _publish(self, visit: HomeVisit) -> None:
-        """What cannot be asked of Slack or of SQL is not shown; nothing is guessed from what was known."""
+        # If Slack or SQL fails, show help only: no cached memberships are used.
         overviews: Sequence[ChannelOverview] | None = None
         recent: list[str] = []
         try:
@@ -121,16 +121,16 @@ class AppHome:
 
 
 def _named(overview: ChannelOverview, name: str) -> ChannelOverview:
-    """Return a channel that nobody has a name for goes by Slack's."""
+    """Return the overview, with Slack's name for a channel that has none stored."""
     return replace(overview, name=name) if overview.name == overview.tenant else overview
 
 
 def home_view(overviews: Sequence[ChannelOverview] | None, recent: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the view, within Slack's limits.
+    """Return the ``home`` view, within Slack's limits.
 
     Args:
-        overviews: of the person's channels; None: nobody could say which may be shown.
-        recent: what the person asked last.
+        overviews: the person's channels; None: the memberships are unknown.
+        recent: the person's recent questions.
     """
     blocks = [_header("Footnote"), _section(HOME_LEAD), _section(HOME_HOW)]
     if recent:
@@ -154,7 +154,7 @@ def _header(text: str) -> Block:
 
 
 def _section(text: str) -> Block:
-    """One section, cut between lines where it is too long."""
+    """Return a section block, truncated at a line break if too long."""
     lines: list[str] = []
     for line in tame(text).split("\n"):
         if len(escape("\n".join([*lines, line]))) > SECTION - 10:

@@ -1,7 +1,7 @@
-"""Previews of our own links, in messages of the channel that a link belongs to and nowhere else.
+"""Link previews (unfurls) of our own links, only in messages of the channel that a link belongs to.
 
-Whoever reads such a message is in that channel. Anywhere else, in a direct chat too, a link stays what it is;
-so does every link in a channel shared with another organisation, and one that is still being typed.
+All readers of such a message are members of that channel. Links elsewhere, direct chats included, in channels
+shared with another organisation, and in the message composer are not unfurled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from storage.task_group import cancel_and_wait
 
 Json = Mapping[str, Any]
 
-# Links of a message that are previewed.
+# Links unfurled per message.
 MAX_LINKS = 5
 MAX_QUOTE_CHARS = 500
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SharedLinks:
-    """Links that stand in a message."""
+    """Links in a posted message."""
 
     key: ChannelKey
     ts: str
@@ -43,7 +43,7 @@ class SharedLinks:
 
 
 def read_shared_links(envelope: Json) -> SharedLinks | None:
-    """What ``link_shared`` says of a posted message; None for anything else, and where strangers read."""
+    """Parse ``link_shared`` of a posted message; None for other events and in externally shared channels."""
     event: Json = envelope.get("event") or {}
     authorization: Json = (envelope.get("authorizations") or [{}])[0]
     installation, channel = installation_of(authorization), str(event.get("channel") or "")
@@ -57,22 +57,22 @@ def read_shared_links(envelope: Json) -> SharedLinks | None:
 
 
 class LinkPreviews:
-    """Adds previews to messages; a link without one works all the same."""
+    """Unfurls links, best-effort: a link without a preview still works."""
 
     def __init__(self, clients: WebClients, preview: PreviewLink) -> None:
-        """``preview`` reads any link of ours that holds; who may see it is decided here."""
+        """Resolve links through ``preview``, which accepts any valid one; the channel is checked here."""
         self._clients = clients
         self._preview = preview
         self._adding: set[asyncio.Task[None]] = set()
 
     def add(self, shared: SharedLinks) -> None:
-        """Have a message's links previewed soon; returns at once."""
+        """Unfurl a message's links in the background."""
         task = asyncio.create_task(self._add(shared), name="link-previews")
         self._adding.add(task)
         task.add_done_callback(self._adding.discard)
 
     async def aclose(self) -> None:
-        """Add no more."""
+        """Cancel unfurls in progress."""
         await cancel_and_wait(*self._adding)
 
     async def _add(self, shared: SharedLinks) -> None:
@@ -91,7 +91,7 @@ class LinkPreviews:
 
 
 def preview_blocks(preview: LinkPreview) -> list[Block]:
-    """Return the page that a link opens, and the passage that is marked on it."""
+    """Return blocks with the page that a link opens and the passage highlighted on it."""
     label = {"type": "plain_text", "text": tame(preview.label), "emoji": False}
     blocks: list[Block] = [{"type": "context", "elements": [label]}]
     if preview.quote:

@@ -1,6 +1,6 @@
-"""New links by one click below an answer: shown to whoever clicked, if they are in the channel still.
+"""Renewal of expired links: a click below an answer shows fresh ones to a current member of the channel.
 
-The message of an answer stays when its links have ended, and the page of an ended link leads to it.
+The answer's message outlives its links, and the page of an expired link points back to that message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from storage.models import Platform
 
 
 class LinkRenewals:
-    """Takes the clicks that ask for new links."""
+    """Handles clicks on "New links"."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class LinkRenewals:
         messenger: SlackMessenger,
         settings: BotSettings,
     ) -> None:
-        """Ask ``memberships`` who may have links, and show them by ``messenger``."""
+        """Let ``memberships`` decide who gets links; post them through ``messenger``."""
         self._intake = intake
         self._feedback = feedback
         self._memberships = memberships
@@ -40,10 +40,10 @@ class LinkRenewals:
         self._settings = settings
 
     async def take(self, body: Mapping[str, Any], ack: Callable[[], Awaitable[Any]]) -> None:
-        """Show the sources with new links to whoever clicked, and to nobody else.
+        """Post the sources with renewed links as an ephemeral message.
 
         Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
+            storage.errors.InfrastructureError: the database cannot be reached.
         """
         await ack()
         if (click := read_feedback_click(body)) is None or not click.wants_links:
@@ -58,7 +58,7 @@ class LinkRenewals:
         await self._messenger.whisper(click.key.installation, click.place, shown.text, shown.blocks, url)
 
     async def _may_open(self, click: FeedbackClick) -> bool:
-        """True if the person may read what the answer is from, as far as Slack says so in time."""
+        """True if Slack confirms in time that the person may read the channels the answer is from."""
         given = await self._intake.given(Platform.SLACK, click.message_key)
         if given is None:
             return False

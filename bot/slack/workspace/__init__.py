@@ -1,1 +1,1 @@
-"""What Slack says of its channels: their names, and who is a member."""
+"""Workspace data: app manifest, channel names, memberships, changed channel ids, shared files."""

@@ -1,6 +1,6 @@
-"""What Slack has to send us and let us call, and the app manifest that asks for it.
+"""Event subscriptions, OAuth scopes and the generated app manifest.
 
-``EVENTS`` is also what the adapter reads: an event that is not named here is ignored.
+The adapter handles only events listed in ``EVENTS`` and ignores others.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bot.slack.surfaces.agent_view import prompts
 
 Json = dict[str, Any]
 
-# Where everything that Slack sends over HTTP arrives.
+# Request URL of events, interactions and slash commands.
 PATH = "/slack/events"
-# Event subscription -> the scopes without which Slack does not send it.
+# Event subscription -> scopes that Slack requires for it.
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
@@ -36,7 +36,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 }
 EVENT_TYPES = frozenset(name.partition(".")[0] for name in EVENTS)
 _HISTORY = ("channels:history", "groups:history", "im:history")
-# Method that we call -> the scopes without which Slack refuses it.
+# Web API method that we call -> scopes that Slack requires for it.
 METHODS: Mapping[str, tuple[str, ...]] = {
     "agents.sessions.rename": ("chat:write",),
     "agents.sessions.setStatus": ("chat:write",),
@@ -60,18 +60,17 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "users.conversations": ("channels:read", "groups:read"),
     "views.publish": (),
 }
-# What a workspace is asked for.
+# Bot scopes requested at installation.
 SCOPES = tuple(
     sorted({"commands", *(scope for needed in (*EVENTS.values(), *METHODS.values()) for scope in needed)})
 )
 
 
 def manifest(public_url: str = "") -> Json:
-    """Return the manifest of the app.
+    """Return the app manifest.
 
     Args:
-        public_url: of events over HTTP, where this installation is reached: its links get previews, too.
-            Without it the manifest is that of Socket Mode, and of any installation.
+        public_url: base URL of this server, for events over HTTP and link unfurling; '' for Socket Mode.
     """
     request = {"request_url": f"{public_url.rstrip('/')}{PATH}"} if public_url else {}
     return {
@@ -94,7 +93,7 @@ def manifest(public_url: str = "") -> Json:
 
 
 def _features(request_url: str) -> Json:
-    """Return everything that people see of the app."""
+    """Return the manifest's ``features``: App Home, bot user, shortcut, slash command, agent view."""
     command: Json = {
         "command": "/footnote",
         "description": "Ask privately, list the documents, or get help",

@@ -1,4 +1,4 @@
-"""Learns what people call the channels we are asked in, behind the questions' backs."""
+"""Looks up channel names in the background, with a TTL cache."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from storage.errors import StorageError
 from storage.models import ChannelKey, TenantName
 from storage.task_group import cancel_and_wait
 
-# A name is asked for again after so long: people rename channels.
+# TTL of a name: people rename channels.
 KNOWN_SECONDS = 3600.0
-# Slack is left alone for so long after it gave no name.
+# Retry interval after a failed lookup.
 FAILED_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
 
 
 class ChannelNames:
-    """Asks Slack for a channel's name when something happens in it, at most once an hour.
+    """Looks up a channel's name when an event arrives from it, at most once an hour.
 
-    Nobody waits for it: a question is answered, and a channel welcomed, with the name that is known.
+    Answers and welcomes do not wait for it; they use the name stored before.
     """
 
     def __init__(self, clients: WebClients, name_channel: NameChannel) -> None:
-        """``name_channel`` keeps a name."""
+        """Store names through ``name_channel``."""
         self._clients = clients
         self._name_channel = name_channel
         self._known_until: dict[TenantName, float] = {}
         self._asking: set[asyncio.Task[None]] = set()
 
     def learn(self, key: ChannelKey) -> None:
-        """Have the name of a channel kept soon; returns at once. Direct conversations have none."""
+        """Look up a channel's name in the background unless it is fresh; direct chats have none."""
         if key.conversation.startswith("D") or steady_seconds() < self._known_until.get(key.tenant, 0):
             return
         self._known_until[key.tenant] = steady_seconds() + FAILED_SECONDS
@@ -46,7 +46,7 @@ class ChannelNames:
         asking.add_done_callback(self._asking.discard)
 
     async def aclose(self) -> None:
-        """Ask no more."""
+        """Cancel lookups in progress."""
         await cancel_and_wait(*self._asking)
 
     async def _ask(self, key: ChannelKey) -> None:

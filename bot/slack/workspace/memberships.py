@@ -1,4 +1,4 @@
-"""Who is in which channel, as Slack says at that very moment; nothing is remembered."""
+"""Membership checks against Slack's Web API (users.conversations); results are never cached."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from bot.slack.web_api import WebClients
 from storage.models import ChannelKey, Platform, TenantName
 
 PAGE_SIZE = 200
-# Pages of a person's channels that are read: who is in more is in some of them.
+# Pages read per person; channels beyond them count as not joined.
 MAX_PAGES = 10
 TYPES = "public_channel,private_channel"
-# Longest wait for Slack to say where a person who asks is.
+# Timeout of a lookup for a question.
 QUESTION_SECONDS = 8.0
-# Longest wait for Slack to say where a person who clicks is: a click wants an answer within three.
+# Timeout of a lookup for a click, which Slack wants acknowledged within three seconds.
 CLICK_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 
 
 class Memberships:
-    """Asks Slack for the channels of people: public ones, and private ones that the bot is in, too."""
+    """Reads a person's channels: public ones, and private ones that the bot is also in."""
 
     def __init__(self, clients: WebClients) -> None:
         self._clients = clients
 
     async def channels_of(self, installation: str, user: str) -> dict[TenantName, str]:
-        """Return the channels that this person is in, with their names there.
+        """Return tenant -> name of the channels that a person is a member of.
 
         Raises:
             SlackClientError: Slack refused.
-            aiohttp.ClientError: it could not be reached; a TimeoutError: in time.
+            aiohttp.ClientError: Slack could not be reached.
+            TimeoutError: Slack did not answer in time.
         """
         client = await self._clients.of(installation)
         found: dict[TenantName, str] = {}
@@ -59,16 +60,16 @@ class Memberships:
         return found
 
     async def of_asker(self, address: Mapping[str, Any]) -> dict[TenantName, str]:
-        """Return the channels that whoever asked at an address is in, with their names there.
+        """Return tenant -> name of the channels that the asker of an address is a member of.
 
         Raises:
-            MembershipsUnknown: Slack does not say it, or not in time.
+            MembershipsUnknown: Slack refused, failed or timed out.
         """
         try:
             async with asyncio.timeout(QUESTION_SECONDS):
                 installation = address["key"].partition(":")[0]
                 user = address.get("user") or await self._person_of(installation, address["channel"])
-                if not SLACK_ID.fullmatch(str(user or "")):  # of nobody, Slack would list our own channels
+                if not SLACK_ID.fullmatch(str(user or "")):  # without a user, Slack lists the bot's channels
                     raise MembershipsUnknown("Slack does not say whose chat it is")
                 return await self.channels_of(installation, str(user))
         except SlackApiError as error:
@@ -77,23 +78,19 @@ class Memberships:
             raise MembershipsUnknown(f"Slack does not say it: {type(error).__name__}") from error
 
     async def may_read(self, address: Mapping[str, Any], tenants: Collection[TenantName]) -> bool:
-        """True if whoever is answered at an address is in these channels, and in the one that was asked.
-
-        Slack is asked where that is not the very channel in which the answer stands.
+        """True if the asker is a member of ``tenants`` and of the channel that was asked.
 
         Raises:
-            MembershipsUnknown: Slack does not say it, or not in time.
+            MembershipsUnknown: Slack refused, failed or timed out.
         """
+        # Readers of the channel that shows the answer need no check of that channel.
         here = ChannelKey(Platform.SLACK, address["key"].partition(":")[0], address["channel"]).tenant
         others = {one for one in (*tenants, asked_tenant(address)) if one.startswith("sl_")} - {here}
         return not others or others <= (await self.of_asker(address)).keys()
 
     async def has(self, key: ChannelKey, user: str) -> bool:
-        """True if Slack says in time for a click that a person is in a channel; False where it does not.
-
-        The two people of a direct conversation never change: whoever clicks in one is one of them.
-        """
-        if key.conversation.startswith("D"):
+        """True if Slack confirms, in time for a click, that a person is a member; False if unknown."""
+        if key.conversation.startswith("D"):  # members of a direct chat never change, and only they can click
             return True
         try:
             async with asyncio.timeout(CLICK_SECONDS):
@@ -103,7 +100,7 @@ class Memberships:
             return False
 
     async def may_see(self, given: GivenAnswer) -> bool:
-        """True if Slack says in time for a click that whoever asked may read what the answer is from."""
+        """True if Slack confirms, in time for a click, that the asker may read the answer's channels."""
         shown = given.answer.answered_from
         try:
             async with asyncio.timeout(CLICK_SECONDS):
@@ -113,7 +110,7 @@ class Memberships:
             return False
 
     async def _person_of(self, installation: str, direct: str) -> object:
-        """Whose direct chat with us it is, where an address does not say it, as that of a page's note."""
+        """Return the user of a direct chat, for addresses without one (notes on followed pages)."""
         client = await self._clients.of(installation)
         channel = (await client.conversations_info(channel=direct)).get("channel") or {}
         return channel.get("user") if channel.get("is_im") else None

@@ -1,7 +1,7 @@
-"""Conversations that Slack gave another id: a private channel that is shared, a workspace that joins a grid.
+"""Translation of channel ids that Slack changed: a private channel is shared, a workspace joins a grid.
 
-Everything here goes by the id that a channel was first known by: folder, documents, threads, links, buttons.
-Ids are translated at the door, in both directions, so that what was said before and after is of one channel.
+Folder, documents, threads, links and buttons keep the id under which a channel was first stored. Ids are
+translated at the boundary in both directions, so history before and after the change belongs to one channel.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from storage.errors import StorageError
 from storage.models import ChannelKey, Platform
 
 CHANGED = "channel_id_changed"
-# Another process may have heard of a change; what is known is read again after so long.
+# Cache TTL: another process may have received a change.
 KNOWN_SECONDS = 1.0
-# A whole value, or a mention within a text.
+# An id as a whole value, or in a channel mention within a text.
 _ID = re.compile(r"^[A-Z0-9]{2,24}$|(?<=<#)[A-Z0-9]{2,24}(?=[|>])")
 
 Json = Mapping[str, Any]
 
 
 class MovedChannels:
-    """Knows the ids of channels that changed, those of each installation by themselves.
+    """Caches changed channel ids, per installation.
 
-    Any workspace may say that any id has changed: what one says is nothing to another.
+    A workspace could claim any id to have changed, so its changes never apply to another installation.
     """
 
     def __init__(self, read: ReadMoves) -> None:
@@ -40,10 +40,10 @@ class MovedChannels:
         self._moves: Sequence[tuple[ChannelKey, ChannelKey]] = ()
 
     async def refresh(self) -> None:
-        """Read what changed.
+        """Reload the changes once the cache has expired.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the changes cannot be read.
         """
         if steady_seconds() < self._known_until:
             return
@@ -51,43 +51,43 @@ class MovedChannels:
         self._known_until = steady_seconds() + KNOWN_SECONDS
 
     def forget(self) -> None:
-        """Read again at the next turn."""
+        """Invalidate the cache."""
         self._known_until = 0.0
 
     def inward(self, said: Any, installation: str | None) -> Any:
-        """Return what Slack says of an installation with the ids that channels were first known by.
+        """Return a payload from Slack with current ids replaced by the stored ones.
 
         Args:
-            said: any part of what came.
-            installation: whose channels it names; None: those of the only one that there is.
+            said: any JSON value of the payload.
+            installation: owner of the channels; None: the only installation there is.
         """
         return _translated(said, {theirs: ours for ours, theirs in self._of(installation)})
 
     def outward(self, said: Any, installation: str | None) -> Any:
-        """Return what is said to Slack with the ids that channels have now; arguments as of ``inward``."""
+        """Return arguments for Slack with stored ids replaced by the current ones; Args as ``inward``."""
         return _translated(said, dict(self._of(installation)))
 
     def _of(self, installation: str | None) -> Iterator[tuple[str, str]]:
-        """(first id, id now)."""
+        """Yield (stored id, current id)."""
         for ours, theirs in self._moves:
             if installation in (None, ours.installation) and ours.installation == theirs.installation:
                 yield ours.conversation, theirs.conversation
 
 
 class TranslatingClient(AsyncWebClient):
-    """Calls Slack by the ids that channels have now, and hands back replies with those that we know."""
+    """Web API client that sends current channel ids and returns replies with the stored ones."""
 
     moved: MovedChannels | None = None
-    # Whose token it has; None: of the only installation that there is.
+    # Owner of the token; None: the only installation there is.
     installation: str | None = None
 
     async def api_call(self, api_method: str, **given: Any) -> AsyncSlackResponse:
-        """One call; while the database is away, with the changes that are known."""
+        """Call the Web API with translated ids."""
         if self.moved is None:
             return await super().api_call(api_method, **given)
         try:
             await self.moved.refresh()
-        except StorageError:
+        except StorageError:  # database down: use the changes cached before
             pass
         for part in ("json", "params", "data"):
             if isinstance(given.get(part), Mapping):
@@ -98,7 +98,7 @@ class TranslatingClient(AsyncWebClient):
 
 
 def read_move(envelope: Json) -> tuple[ChannelKey, ChannelKey] | None:
-    """(what a channel was, what it is from now on); None for anything else that happens."""
+    """Parse ``channel_id_changed`` into (old channel, new channel); None for other events."""
     event: Json = envelope.get("event") or {}
     if event.get("type") != CHANGED:
         return None

@@ -1,6 +1,6 @@
-"""Files that people share in Slack: which messages bring one, and how its bytes are fetched.
+"""Files shared in Slack: parsing of messages with files, and their download.
 
-The bot token goes to Slack's own hosts, or to the one that SLACK_API_URL names, and along no redirect.
+The bot token is sent only to Slack's hosts or the host of SLACK_API_URL; redirects are not followed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SLACK_HOSTS = ("slack.com", "slack-gov.com")
 def read_messages(
     envelope: Json, takes_files: TakesFiles, *, follow_ups: bool = True
 ) -> list[IncomingMessage]:
-    """The question of an event, and a message for each of its files that something is to be said of."""
+    """Return the question of an event and a message for each of its files that gets a reply."""
     asked, said = read_event(envelope, follow_ups=follow_ups), read_message(envelope)
     event: Json = envelope.get("event") or {}
     files = [
@@ -45,22 +45,22 @@ def read_messages(
 
 
 def _may_be_pdf(file: Json) -> bool:
-    """True if it is a PDF as far as Slack says; of a file of another organisation it says nothing."""
+    """True if Slack's metadata says PDF; also for files of other organisations, whose metadata is hidden."""
     name, media_type = str(file.get("name") or ""), str(file.get("mimetype") or "")
     return is_named_pdf(name, media_type) or file.get("file_access") == "check_file_info"
 
 
 class SharedFiles:
-    """Satisfies the core's ``FileHost``."""
+    """``FileHost`` for Slack."""
 
     def __init__(self, clients: WebClients, api_url: str) -> None:
-        """``clients`` have the bot tokens; ``api_url`` names a Slack that is not Slack's own."""
+        """Download with the bot tokens of ``clients``; trust the host of ``api_url`` like Slack's own."""
         self._clients = clients
         self._api_url = api_url
 
     @asynccontextmanager
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
-        """Ask Slack for the file as it is now, and fetch it."""
+        """Read the file's metadata with files.info and download it; raises as ``FileHost.open``."""
         client = await client_of(self._clients, address["key"].partition(":")[0])
         known = await _info(client, address[UPLOAD]["id"])
         url = str(known.get("url_private_download") or known.get("url_private") or "")
@@ -68,7 +68,7 @@ class SharedFiles:
             raise FileUnavailable("it does not lie on one of Slack's hosts")
         headers = {"Authorization": f"Bearer {client.token}"}
         async with open_download(url, "Slack", headers) as response:
-            if response.content_type == "text/html":  # to whoever may not have it, Slack shows how to log in
+            if response.content_type == "text/html":  # without access, Slack answers 200 with a login page
                 raise FileUnavailable("Slack shows a page in its place: is the scope files:read granted?")
             name, media_type = str(known.get("name") or ""), str(known.get("mimetype") or "")
             yield FileDownload(name, media_type, int(known.get("size") or 0), read_chunks(response))
@@ -86,7 +86,7 @@ async def _info(client: AsyncWebClient, file: str) -> Json:
 
 
 def is_slacks(url: str, api_url: str) -> bool:
-    """True if the bot token may be sent there."""
+    """True if the bot token may be sent to this URL: https on a Slack host, or the origin of ``api_url``."""
     api = urlsplit(api_url)
     try:
         there = urlsplit(url)
