@@ -1,1 +1,1 @@
-"""Microsoft Teams: Bot Framework activities in over HTTP, answers out as messages with citations."""
+"""Microsoft Teams platform: Bot Framework activities arrive over HTTP, answers leave with citations."""

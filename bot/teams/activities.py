@@ -1,4 +1,4 @@
-"""Reads a verified Bot Framework activity: does it ask something, where, and in which words."""
+"""Parses verified Bot Framework activities into messages, joins and leaves."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from storage.models import ChannelKey, Platform
 
 Json = Mapping[str, Any]
 
+# Teams' markup of a mention: <at>Footnote</at>.
 _TAG = re.compile(r"</?at[^>]*>")
 
 
 def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | None:
-    """Return the question in a message, or None when nobody asks us anything.
+    """Return the question in a message activity, or None if it asks us nothing.
 
-    In a personal chat every message asks; elsewhere only one that mentions the bot, even where the
-    tenant lets the bot read all of them.
+    In a personal chat every message asks; elsewhere only one that mentions the bot or clicks a question, even
+    if the tenant lets the bot read all messages.
 
-    ``home``: the Entra tenant whose people's personal chats are direct chats; None: every tenant's.
+    ``home``: the Entra tenant whose personal chats count as direct chats; None: every tenant.
     """
     place = place_of(activity, home)
     if activity.get("type") != "message" or place is None or not activity.get("id"):
         return None
     mention, clicked = _mention(activity), read_question_click(activity, place.key.tenant)
     where, text = place.where, str(activity.get("text") or "")
-    # In a personal chat only a click on a card that is not ours any more says nothing in words.
+    # A message with a value but no text is a click on a card; one that no parser knows asks nothing.
     is_for_us = place.is_personal and (bool(text) or not activity.get("value"))
     if mention is None and clicked is None and not is_for_us:
         return None
@@ -40,7 +41,7 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
         channel_name=channel_name(activity),
         event_key=key,
         message_key=key,
-        # A post in a channel opens a thread, which its id names; what is said in a chat goes on and on.
+        # A channel post opens a thread, named by ";messageid="; a chat is one running conversation.
         thread=where if ";messageid=" in where else "",
         text=mend(clicked or plain_text(text, mention or "")),
         address=place.address
@@ -51,9 +52,9 @@ def read_activity(activity: Json, home: str | None = None) -> IncomingMessage | 
 
 
 def read_join(activity: Json, home: str | None = None) -> Joined | None:
-    """Return the conversation that we ourselves were added to; None for anything else that happens.
+    """Return the conversation that the bot was added to; None for other activities.
 
-    Teams says it twice, as an installation and as a new member. ``home``: as of a message.
+    Teams sends both ``installationUpdate`` and ``conversationUpdate``. ``home``: as in ``read_activity``.
     """
     kind, bot = activity.get("type"), part(activity, "recipient").get("id")
     members = activity.get("membersAdded")
@@ -69,10 +70,7 @@ def read_join(activity: Json, home: str | None = None) -> Joined | None:
 
 
 def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
-    """Return the conversation that we are no more in, or that is gone; None for anything else that happens.
-
-    Of a channel that was deleted Teams speaks in its team's first one: the channel itself is named beside.
-    """
+    """Return the conversation that the bot has left or that was deleted; None for other activities."""
     kind, bot = activity.get("type"), part(activity, "recipient").get("id")
     members = activity.get("membersRemoved")
     is_removed = kind == "installationUpdate" and activity.get("action") == "remove"
@@ -83,6 +81,7 @@ def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
     about, place = part(activity, "channelData"), place_of(activity, home)
     if place is None:
         return None
+    # Teams reports a deleted channel in the first channel of its team; channelData names the deleted one.
     deleted = part(activity, "channelData", "channel").get("id")
     if kind == "conversationUpdate" and about.get("eventType") == "channelDeleted" and deleted:
         return place.key._replace(conversation=str(deleted))
@@ -91,20 +90,20 @@ def read_leave(activity: Json, home: str | None = None) -> ChannelKey | None:
 
 
 class Joined(NamedTuple):
-    """A conversation that we were added to."""
+    """A conversation that the bot was added to."""
 
     key: ChannelKey
     name: str | None
     is_direct: bool
-    # As of a message.
+    # Reply address, as in IncomingMessage.address.
     address: dict[str, Any]
 
 
 class TeamsPlace(NamedTuple):
-    """Where an activity happens."""
+    """Conversation of an activity, with its channel key and reply address."""
 
     key: ChannelKey
-    # The conversation, in a channel with its thread.
+    # Conversation id; in a channel it includes the thread.
     where: str
     is_personal: bool
     is_direct: bool
@@ -112,16 +111,19 @@ class TeamsPlace(NamedTuple):
 
 
 class PersonalChat(NamedTuple):
-    """Who is in the bot's chat with one person: both by the ids that activities have for them."""
+    """Members of the bot's personal chat with one person, by their Bot Framework ids."""
 
     bot: str
     member: str
-    # The Entra tenant of both.
+    # Entra tenant id.
     tenant: str
 
 
 def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
-    """Return a channel is one for all its threads; a group or personal chat is one for itself."""
+    """Return where an activity happened: all threads of a channel share a key, each chat has its own.
+
+    None if the activity names no tenant or no conversation.
+    """
     tenant, conversation = tenant_of(activity), part(activity, "conversation")
     if not (tenant and conversation.get("id")):
         return None
@@ -139,32 +141,32 @@ def place_of(activity: Json, home: str | None) -> TeamsPlace | None:
 
 
 def tenant_of(activity: Json) -> str:
-    """Return the Entra tenant, or '' when the envelope names none."""
+    """Return the Entra tenant id; '' if the activity names none."""
     named = part(activity, "channelData", "tenant").get("id")
     return str(named or part(activity, "conversation").get("tenantId") or "")
 
 
 def plain_text(text: str, mention: str) -> str:
-    """What the person wrote, without one ``mention`` of the bot; the bot's name elsewhere stays."""
+    """Return the message's plain text without its first ``mention`` of the bot; further ones stay."""
     bare = _TAG.sub("", text.replace(mention, " ", 1) if mention else text)
     return html.unescape(bare).replace("\N{NO-BREAK SPACE}", " ").strip()
 
 
 def asker_of(activity: Json, key: ChannelKey) -> str:
-    """The person, as FOOTNOTE_ADMINS names them: by their object id in Entra; '' where that is not said."""
+    """Return a person's id as in FOOTNOTE_ADMINS, with their Entra object id; '' if that is missing."""
     person = str(part(activity, "from").get("aadObjectId") or "")
     return f"{Platform.TEAMS}:{key.installation}:{person}" if person else ""
 
 
 def channel_name(activity: Json) -> str | None:
-    """What people call the channel or group chat."""
+    """Return the display name of the channel or group chat, if the activity has one."""
     parts = part(activity, "channelData", "channel"), part(activity, "conversation")
     names = (one.get("name") for one in parts)
     return next((mend(name) for name in names if isinstance(name, str) and name), None)
 
 
 def _mention(activity: Json) -> str | None:
-    """Return the text by which the message mentions the bot."""
+    """Return the text of the entity that mentions the bot; None without one."""
     bot = part(activity, "recipient").get("id")
     entities = activity.get("entities")
     for entity in entities if isinstance(entities, list) else []:
@@ -175,7 +177,7 @@ def _mention(activity: Json) -> str | None:
 
 
 def part(value: Json, *names: str) -> Json:
-    """Return an object inside an activity; empty when anything on the way is missing or something else."""
+    """Return the nested object at a path of keys; empty if any step is missing or not an object."""
     for name in names:
         inner = value.get(name)
         value = inner if isinstance(inner, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Teams: takes activities that the Bot Framework signed and commits each before answering 200."""
+"""Teams adapter: verifies the Bot Framework's JWT and commits each activity before answering 200."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class TeamsAdapter:
-    """One route; nothing of a request is read before its token was found good."""
+    """Teams' adapter: one route, whose body is read only after its token was verified."""
 
     def __init__(
         self,
@@ -46,20 +46,20 @@ class TeamsAdapter:
         renew_links: RenewLinks,
         keys: SigningKeys | None = None,
     ) -> None:
-        """Nothing is sent yet.
+        """Build the adapter; no request is sent yet.
 
         Args:
-            settings: the app, and how we are reached.
-            receive: keeps a question.
-            given: reads the answer of a question, once there is one.
-            join: keeps that we were added to a channel or chat.
-            leave: keeps that we are no more in one.
-            feedback: keeps what people say of answers.
-            renew_links: signs the links of an answer anew.
-            keys: Microsoft's signing keys; None: fetched when they are needed.
+            settings: app registration and server address.
+            receive: stores a question.
+            given: reads the stored answer of a question.
+            join: records that the bot was added to a channel or chat.
+            leave: records that the bot has left one.
+            feedback: stores feedback on answers.
+            renew_links: signs fresh links for an answer.
+            keys: the Bot Framework's signing keys; None: fetched on demand.
 
         Raises:
-            SettingsError: half a configuration, or the development switch where strangers could use it.
+            SettingsError: incomplete app settings, or development mode on an address others can reach.
         """
         self.messenger = TeamsMessenger(_connector(settings), settings.sources_shown)
         self.files = TeamsFiles(is_local_file if settings.teams_development else is_sharepoints)
@@ -78,22 +78,22 @@ class TeamsAdapter:
         self._renew_links = renew_links
         self._following_up: set[asyncio.Task[None]] = set()
         self._tenant = settings.teams_tenant_id if settings.teams_app_type == "SingleTenant" else None
-        # Everybody's tenant may write to a multi-tenant bot: a library is for our own people.
+        # Any tenant may message a multi-tenant bot, but only our own tenant's direct chats get the library.
         self._home = None if settings.teams_app_type == "SingleTenant" else settings.teams_tenant_id or ""
         app_id = settings.teams_app_id
         self._keys = keys or SigningKeys()
         self._verifier = TokenVerifier(app_id, self._keys) if app_id else None
 
     def add_routes(self, app: web.Application) -> None:
-        """Take activities."""
+        """Add the messaging endpoint."""
         app.router.add_post(PATH, self._handle, name="teams_messages")
 
     async def is_ready(self) -> bool:
-        """True if messages can come in: where tokens are asked for, not without Microsoft's keys."""
+        """True if messages can arrive; with token verification this needs the signing keys."""
         return self._verifier is None or await self._keys.are_there()
 
     async def stop(self) -> None:
-        """Close the connections to Microsoft."""
+        """Cancel running calls and follow-ups, and close the connector."""
         await self._calls.aclose()
         await cancel_and_wait(*self._following_up)
         await self.messenger.connector.aclose()
@@ -111,7 +111,7 @@ class TeamsAdapter:
             raise web.HTTPServiceUnavailable from None
 
     async def _take(self, activity: Mapping[str, Any]) -> web.Response:
-        """Keep what an activity says before Teams hears that we did."""
+        """Commit an activity, then return the response."""
         if action := read_feedback(activity, self._home):
             return await self._take_feedback(action)
         if messages := read_messages(activity, self._home, self._uploads.takes):
@@ -124,11 +124,12 @@ class TeamsAdapter:
         return _refused() if is_feedback(activity) else web.Response()
 
     async def _receive_by_deadline(self, message: IncomingMessage) -> bool:
-        """Keep the question of a dialog, which waits for the answer, too, and so has its own deadline."""
+        """Store a question of the message extension within the ack deadline."""
+        # Its request waits for the answer, too, so the deadline covers the commit only.
         return await self._calls.wait_for(self._receive(message))
 
     async def _take_feedback(self, action: FeedbackAction) -> web.Response:
-        """Keep it before Teams hears that we did; in a personal chat what follows is said then."""
+        """Store feedback before the response; post the follow-up of a personal chat after it."""
         asked = await self._feedback.question_of_reply(action.place.key, action.message)
         if action.wants_links:
             if asked:
@@ -142,19 +143,19 @@ class TeamsAdapter:
             reply = await self._feedback.take(
                 asked, person, action.verdict, page=action.page, comment=action.comment
             )
-        # Teams thanks for what its own buttons said; a card's button says nothing by itself.
+        # Teams confirms its native buttons itself; a card's button gets no confirmation without a reply.
         if action.place.is_personal and (reply.reasons or not action.is_native):
             self._say_behind(self.messenger.follow_up(action.place.address, reply, action.message))
         return web.json_response({}) if asked or not action.is_native else _refused()
 
     def _say_behind(self, saying: Coroutine[Any, Any, None]) -> None:
-        """Say it behind the answer to the request: Teams waits for that, and would send the click again."""
+        """Post a follow-up in the background: Teams waits for the response, and would resend the click."""
         task = asyncio.create_task(saying, name="teams-follow-up")
         self._following_up.add(task)
         task.add_done_callback(self._following_up.discard)
 
     async def _claims(self, request: web.Request) -> Mapping[str, Any] | None:
-        """Return the verified token's claims; None in development, where only this machine may ask."""
+        """Return the claims of the verified token; None in development mode, which allows loopback only."""
         if self._verifier is None:
             if not is_loopback_host((request.url.host or "").lower()):
                 raise web.HTTPForbidden
@@ -168,7 +169,11 @@ class TeamsAdapter:
             raise web.HTTPServiceUnavailable from None
 
     def _check_origin(self, activity: Mapping[str, Any], claims: Mapping[str, Any] | None) -> None:
-        """The token must be for this very service URL, and that one we would reply to, in our tenant."""
+        """Check that the token was issued for this service URL, that it is trusted, and the tenant.
+
+        Raises:
+            web.HTTPForbidden: a check failed.
+        """
         url = str(activity.get("serviceUrl") or "")
         if claims is None:
             is_fine = is_local(url)
@@ -199,7 +204,7 @@ def _connector(settings: BotSettings) -> Connector:
 
 
 def _refused() -> web.Response:
-    """Feedback of an answer that is not there for whoever gives it: Teams says that it was not taken."""
+    """Return the 404 after which Teams shows that the feedback was not accepted."""
     return web.json_response({}, status=404)
 
 

@@ -1,6 +1,6 @@
-"""Writes an answer for Teams: a text with native citations, and one card with a button per cited page.
+"""Renders answers for Teams: a Markdown text with native citations, and an Adaptive Card of sources.
 
-Two messages, because Teams tears a text and a card of one activity apart and refuses to update it.
+They are two messages: Teams splits an activity that has both text and card, and refuses to update it.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ from bot.core.wording import ReplyWords, reply_words
 
 Json = dict[str, Any]
 
-# Characters; Teams takes 100 KB of UTF-16, and an escape may need five characters for one.
+# Characters of a message; Teams accepts 100 KB of UTF-16, and escaping may turn one character into five.
 MESSAGE = 8_000
-# Of a card that holds all of an answer; Teams takes 28 KB.
+# Characters of an answer shown in a card; Teams accepts 28 KB.
 CARD_TEXT = 4_000
 CITATIONS = 10
 NAME = 80
 ABSTRACT = 160
 UNDERSTOOD = 300
-# A paragraph that Teams shows; it puts no space between others.
+# Paragraph that renders as an empty line; Teams puts no space between paragraphs.
 EMPTY_LINE = "&nbsp;"
 
 _IN_LINKS = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "<": "%3C", ">": "%3E", "\\": "%5C"})
 _MARK = re.compile(r"\[(\d{1,3})\]")
-_CODE = re.compile(r"[\w./:?#%+~@,=-]+")  # without what ends code or is read as HTML in it
+_CODE = re.compile(r"[\w./:?#%+~@,=-]+")  # no character that ends inline code or is HTML in it
 _BOLD = str.maketrans({BOLD_BEGINS: "**", BOLD_ENDS: "**"})
-# Marks anywhere; those that make a heading, a rule or a list at the start of a line.
+# Markdown syntax: characters special anywhere; headings, rules and lists at the start of a line.
 _SYNTAX = re.compile(r"([\\`*_\[\]~|])|^([ \t]*)([#+=-])|^([ \t]*\d{1,9})([.)])(?=\s)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class TeamsMessage:
-    """What is shown for one answer."""
+    """A rendered answer: text, citations and card."""
 
-    # Markdown, escaped.
+    # Escaped Markdown.
     text: str
-    # schema.org claims for the [n] of the text.
+    # schema.org claims for the [n] marks of the text.
     citations: tuple[Json, ...]
-    # An Adaptive Card with the sources; None when there is nothing to open.
+    # Adaptive Card with the sources; None without any.
     card: Json | None
-    # ``Page N of file.pdf`` for each source, where the card is not shown.
+    # Fallback text of the card: ``Page N of file.pdf`` per source.
     card_summary: str
-    # Teams labels it so: a model worded some of it.
+    # Gets Teams' "AI generated" label: a model worded some of it.
     is_generated: bool = False
 
 
@@ -78,9 +78,9 @@ def render(
     *,
     lists_sources: bool = False,
 ) -> TeamsMessage:
-    """The answer's words with their citations, its sources and its figures; ``changes`` come before them.
+    """Render an answer's text, citations, and card of sources and figures; ``changes`` come first.
 
-    ``lists_sources``: below the words, too, where nobody can tell whether the card is there.
+    ``lists_sources``: repeat the sources as links below the text, because the card may not have been posted.
     """
     said, pages = reply_words(answer.language), opened_pages(answer)
     figures = figure_pages(answer)
@@ -101,7 +101,7 @@ def render(
 
 
 def render_whole(answer: Answer, sources_shown: int) -> Json:
-    """One Adaptive Card with the answer's words, figures and sources, where there is no text beside it."""
+    """Render an answer as a single Adaptive Card: text, figures and sources."""
     said, pages, figures = reply_words(answer.language), opened_pages(answer), figure_pages(answer)
     words = _cut(tame(answer.text).strip() or said.engine_failed, said, CARD_TEXT)
     above = [shorten(tame(line), UNDERSTOOD) for line in said.searched_otherwise(answer)]
@@ -114,7 +114,7 @@ def render_whole(answer: Answer, sources_shown: int) -> Json:
 
 
 def _change(change: SourceChange) -> str:
-    """What became of a source, with the link that opens what is there now: a text has no buttons."""
+    """Return the line for an updated source, with a link to its current page: text has no buttons."""
     link = f" {_link(change.page.label, change.page.url)}" if change.page else ""
     return f"⚠️ {_literal(tame(change.line))}{link}\n\n"
 
@@ -124,12 +124,12 @@ def _link(label: str, url: str) -> str:
 
 
 def render_beginning(text: str) -> str:
-    """Return the first sentences of an answer, as plain text, and that more is to come."""
+    """Render the first sentences of an answer as plain text, with a note that more follows."""
     return f"{shorten(tame(without_marks(text)).strip(), MESSAGE)}\n\n{MORE_TO_COME}"
 
 
 def render_announcement(announcement: Announcement) -> tuple[Json, str]:
-    """(an Adaptive Card with a paragraph per named file and a button to its first page, its words)."""
+    """Render an announcement as (Adaptive Card with a button per named file, its text)."""
     paragraphs = [tame(paragraph) for paragraph in announcement_paragraphs(announcement)]
     body = [line for paragraph in paragraphs for line in _lines(paragraph)]
     card = _adaptive(body + [_row(_opening(page)) for page in announcement.sources])
@@ -137,13 +137,14 @@ def render_announcement(announcement: Announcement) -> tuple[Json, str]:
 
 
 def with_row(card: Json | None, row: Json) -> Json:
-    """Return the card, or one that is made for it, with one more row."""
+    """Return a copy of the card, or a new card, with the row appended."""
     whole = card or _adaptive([])
     return whole | {"body": [*whole["body"], row]}
 
 
 def _lines(paragraph: str, *, is_bold: bool = False) -> list[Json]:
-    """Return a block per line. Text runs know no markup, so nothing in them needs an escape."""
+    """Return a RichTextBlock per line."""
+    # A TextRun has no markup, so its text needs no escaping.
     weight = {"weight": "Bolder"} if is_bold else {}
     return [
         {
@@ -156,9 +157,10 @@ def _lines(paragraph: str, *, is_bold: bool = False) -> list[Json]:
 
 
 def escape(text: str, links: Mapping[int, str] | None = None) -> str:
-    """Markdown that shows the text as it is; only [n] stays a mark, and is a link to ``links[n]`` at most."""
+    """Escape a text as Markdown, except for its [n] marks, which link to ``links[n]`` if given."""
     parts = _MARK.split(text)
     shown = [_literal(part) if place % 2 == 0 else f"[{part}]" for place, part in enumerate(parts)]
+    # A word joiner after [n] keeps a following "(", ":" or "[" from forming a Markdown link.
     marked = re.sub(r"(?<=\d\])(?=[(:\[])", "\u2060", "".join(shown))
     for number, url in (links or {}).items():
         marked = marked.replace(f"[{number}]", f"[\\[{number}\\]]({url})")
@@ -167,13 +169,13 @@ def escape(text: str, links: Mapping[int, str] | None = None) -> str:
 
 
 def _links(citations: Sequence[Citation], claims: Sequence[Json]) -> dict[int, str]:
-    """Number -> what its [n] opens, where Teams takes no more citations of its own."""
+    """Return number -> URL for marks beyond the native citations, of which Teams accepts ten."""
     native = {claim["position"] for claim in claims}
     return {one.number: one.url.translate(_IN_LINKS) for one in citations if one.number not in native}
 
 
 def _literal(text: str) -> str:
-    """Markdown that shows a text as it is; what Teams would make a link of is code, to be copied."""
+    """Escape a text as Markdown; what Teams would autolink becomes inline code."""
     shown, end = [], 0
     for link in find_links(text):
         shown += [_escape(text[end : link.start()]), _as_code(link[0])]
@@ -201,7 +203,7 @@ def _cut(text: str, said: ReplyWords, most: int = MESSAGE) -> str:
 
 
 def _claims(words: str, citations: Sequence[Citation], pages: Sequence[CitedPage]) -> tuple[Json, ...]:
-    """Return the first ten citations whose mark the text shows."""
+    """Return claims for the first ten citations whose marks occur in the text."""
     labels = {number: page.label for page in pages for number in page.numbers}
     marks = {int(mark) for mark in _MARK.findall(words)}
     shown = {citation.number: citation for citation in reversed(citations) if citation.number in marks}
@@ -220,7 +222,7 @@ def _claim(citation: Citation, label: str) -> Json:
 
 
 def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPage], shown: int) -> Json:
-    """Pictures first, right below the words that speak of them; then a button per page and per figure."""
+    """Return the card: pictures first, right below the text, then a button per page and figure."""
     said = reply_words(answer.language)
     first, further = split_sources(pages, shown)
     body = [block for figure in answer.figures for block in _picture(figure, answer)]
@@ -234,7 +236,7 @@ def _card(answer: Answer, pages: Sequence[CitedPage], figures: Sequence[CitedPag
 
 
 def _picture(figure: AnswerFigure, answer: Answer) -> list[Json]:
-    """Return a figure as Teams fetches it, by a link that needs no sign-in, and what it is."""
+    """Return an image, which Teams fetches by a link without sign-in, and its caption."""
     title, alternative = picture_words(answer, figure)
     expanding = {"msteams": {"allowExpand": True}}
     return [{"type": "Image", "url": figure.image, "altText": alternative, **expanding}, *_lines(title)]
@@ -245,7 +247,7 @@ def _summary(pages: Sequence[CitedPage]) -> str:
 
 
 def _row(action: Json) -> Json:
-    """One button a row: labels are too long to stand side by side."""
+    # One button per row: the labels are too long to sit next to each other.
     return {"type": "ActionSet", "actions": [action]}
 
 

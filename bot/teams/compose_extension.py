@@ -1,8 +1,8 @@
-"""The message extension "Ask Footnote": a question asked in the box in which people write their messages.
+"""Message extension "Ask Footnote": private questions from Teams' compose box.
 
-The question is kept like any other of that channel or chat, and answered to whoever asks alone: as a card in
-their box, which they send or throw away. Teams waits five seconds for a reply. What takes longer goes on, and
-a button fetches it; it opens the answers of its own asker in its own channel only.
+The question goes through the inbox like any other of that channel or chat; only its asker gets the answer, as
+a card in the compose box to send or discard. Teams times out after five seconds: slower answers continue in
+the background and a button fetches them, for their asker and in the same channel only.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ Given = Callable[[Platform, str], Awaitable[GivenAnswer | None]]
 FETCH, SUBMIT = "composeExtension/fetchTask", "composeExtension/submitAction"
 TITLE = "Ask Footnote"
 ADAPTIVE = "application/vnd.microsoft.card.adaptive"
-# Of the five after which Teams asks again and then shows an error.
+# Teams times out after 5 s: it retries, then shows an error.
 REPLY_SECONDS = 4.0
 POLL_SECONDS = 0.1
 MAX_ID_CHARS = 256
 
 
 def is_compose(activity: Json) -> bool:
-    """True if somebody uses the extension."""
+    """True if the activity is an invoke of the message extension."""
     return activity.get("type") == "invoke" and activity.get("name") in (FETCH, SUBMIT)
 
 
 def is_private(address: Json) -> bool:
-    """True if a question was asked by the extension: nothing of its answer is posted."""
+    """True if the question came from the message extension: its answer is never posted."""
     return bool(address.get("is_private"))
 
 
 class ComposeExtension:
-    """Takes what the extension's dialog says, and replies with the next dialog or with the answer's card."""
+    """Handles the extension's invokes; replies with the next dialog or the answer's card."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class ComposeExtension:
         question_chars: int,
         reply_seconds: float = REPLY_SECONDS,
     ) -> None:
-        """What it needs.
+        """Build the handler.
 
         Args:
-            receive: keeps a question.
-            given: reads the answer of a question, once there is one.
+            receive: stores a question.
+            given: reads the stored answer of a question.
             sources_shown: cited pages that get a button.
-            question_chars: the longest question.
-            reply_seconds: longest wait for an answer before a button takes its place.
+            question_chars: maximum length of a question.
+            reply_seconds: how long to wait for the answer before offering a button to fetch it.
         """
         self._receive = receive
         self._given = given
@@ -73,10 +73,10 @@ class ComposeExtension:
         self._reply_seconds = reply_seconds
 
     async def reply(self, activity: Json) -> Card:
-        """What Teams shows next; {} for an envelope that names nobody or no place.
+        """Return the response to an invoke; {} if it names no person or no conversation.
 
         Raises:
-            DatabaseUnavailable: the question could not be kept.
+            DatabaseUnavailable: the question could not be stored.
         """
         until = time.monotonic() + self._reply_seconds
         place, said = place_of(activity, None), reply_words(_language(activity))
@@ -94,7 +94,7 @@ class ComposeExtension:
         return await self._wait(place, asker, str(activity["id"]), said, until)
 
     async def _wait(self, place: TeamsPlace, asker: str, asked: str, said: ReplyWords, until: float) -> Card:
-        """Return the answer as soon as it is there, else a button that asks for it again."""
+        """Poll for the answer until the deadline; return its card, else a button to fetch it later."""
         key = _key(place, asked)
         with suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
@@ -109,10 +109,10 @@ class ComposeExtension:
 
 
 def _message(activity: Json, place: TeamsPlace, asker: str, question: str) -> IncomingMessage:
-    """Return the question, in a thread of its own: what one asks privately leans on nothing.
+    """Return the question, in its own thread: private questions have no conversation context.
 
-    Of a personal chat the envelope does not say whether it is with us or between two people: it is a direct
-    chat where a message to us said so.
+    An invoke does not tell a personal chat with the bot from one between two people, so ``is_direct`` is None
+    there: the value stored from an earlier message applies.
     """
     name = str(activity["id"])
     return IncomingMessage(
@@ -132,14 +132,14 @@ def _key(place: TeamsPlace, asked: str) -> str:
 
 
 def _language(activity: Json) -> Language:
-    """Of the person's own Teams."""
+    """Return the language of the person's Teams client."""
     with suppress(ValueError):
         return Language(str(activity.get("locale") or "")[:2].lower())
     return Language.ENGLISH
 
 
 def question_card(said: ReplyWords, most: int, *, is_gone: bool = False) -> Card:
-    """A field for a question of at most so many characters; ``is_gone``: of an answer that is not there."""
+    """Return a form for a question of at most ``most`` characters; ``is_gone``: say its answer is gone."""
     field = {
         "type": "Input.Text",
         "id": "question",
@@ -153,7 +153,7 @@ def question_card(said: ReplyWords, most: int, *, is_gone: bool = False) -> Card
 
 
 def waiting_card(said: ReplyWords, asked: str) -> Card:
-    """That the answer to a question of this id is not there yet, and a button that fetches it."""
+    """Return a card saying that the answer is not ready, with a button to fetch it by question id."""
     return _card([_words(said.compose_waiting)], said.compose_show, {"asked": asked})
 
 

@@ -1,6 +1,6 @@
-"""The Bot Framework connector: the one module that knows botbuilder's schema and Microsoft's tokens.
+"""Bot Framework connector client: activities in botbuilder's schema, OAuth token, retries with backoff.
 
-Replies go to the service URLs of Microsoft's own connectors only; any other gets no request and no token.
+Requests go only to service URLs of Microsoft's own connectors; other hosts get no request and no token.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ Json = dict[str, Any]
 CHIP_CHARS = 26
 MAX_TRIES = 4
 MAX_WAIT_SECONDS = 20.0
-# Statuses after which Microsoft asks bots to send again.
+# Statuses for which Microsoft asks bots to retry.
 RETRIED = {412, 429, 502, 504}
-# Statuses of a conversation that the bot was removed from.
+# Statuses in a conversation that the bot was removed from.
 CLOSED = {403, 404}
 AUTHORITY = "https://login.microsoftonline.com"
 SCOPE = "https://api.botframework.com/.default"
 
 
 def is_microsofts(url: str) -> bool:
-    """True if a service URL is one of Microsoft's own connectors, over https."""
+    """True if a service URL belongs to one of Microsoft's connectors, over https."""
     host = _host(url, "https")
     return host is not None and any(host == known or host.endswith(f".{known}") for known in _HOSTS)
 
 
 def is_local(url: str) -> bool:
-    """True if a service URL stays on this machine, as the Agents Playground's does."""
+    """True if a service URL is on loopback, as the Agents Playground's is."""
     host = _host(url, "http")
     return is_loopback_host(host)
 
 
 def _host(url: str, scheme: str) -> str | None:
-    """The host of a plain URL of this scheme: no user, no odd port with https, nothing after the path."""
+    """Return a URL's host; None for another scheme, credentials, a query or a non-default https port."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -77,7 +77,7 @@ def _host(url: str, scheme: str) -> str | None:
 
 
 class MessageEntity(Entity):
-    """Of any kind: botbuilder's own ``Entity`` drops every field but the type."""
+    """Entity with arbitrary fields: botbuilder's ``Entity`` serializes only the type."""
 
     _attribute_map = {  # noqa: RUF012  # msrest reads it from the class, as a dict
         "type": {"key": "type", "type": "str"},
@@ -86,9 +86,9 @@ class MessageEntity(Entity):
 
 
 def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Json:
-    """Return a message of text alone, with its citations; "AI generated" is said of a model's words only.
+    """Return a text message with its citations, labelled "AI generated" if a model worded it.
 
-    ``takes_feedback``: with Teams' own buttons below it.
+    ``takes_feedback``: enable Teams' native feedback buttons.
     """
     activity = _text(message.text, "markdown")
     if takes_feedback:
@@ -108,7 +108,7 @@ def text_activity(message: TeamsMessage, *, takes_feedback: bool = False) -> Jso
 
 
 def suggesting_activity(text: str, questions: Sequence[str]) -> Json:
-    """A message of text with a chip a question; whoever clicks one writes it. Teams shows the first three."""
+    """Return a text message with a suggested action per question, which sends it; Teams shows three."""
     activity = _text(text, "markdown")
     chips = [CardAction(type=ActionTypes.im_back, title=_chip(one), value=one) for one in questions]
     activity.suggested_actions = SuggestedActions(actions=chips, to=[])
@@ -116,12 +116,13 @@ def suggesting_activity(text: str, questions: Sequence[str]) -> Json:
 
 
 def _chip(question: str) -> str:
-    """As much as a third of a chat's width shows: of questions that begin alike, the ends differ."""
+    """Shorten a question to a third of a chat's width."""
+    # Cut in the middle: questions that begin alike differ at the end.
     return shorten_middle(question, CHIP_CHARS, CHIP_CHARS * 2 // 3)
 
 
 def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
-    """What a personal chat sees of an answer in the making: what is done; in a known stream, its text."""
+    """Return an update of a streamed message: "informative" to begin one, "streaming" text to continue."""
     activity = Activity(type=ActivityTypes.typing, text=text, text_format="markdown")
     kind = {"streamType": "streaming", "streamId": stream} if stream else {"streamType": "informative"}
     activity.entities = [_stream_entity({**kind, "streamSequence": sequence})]
@@ -129,7 +130,7 @@ def stream_activity(text: str, sequence: int, stream: str = "") -> Json:
 
 
 def ending_stream(activity: Json, stream: str) -> Json:
-    """Return the message that ends a stream and takes its place."""
+    """Return the final message of a stream, which replaces it."""
     entity = _wire(_stream_entity({"streamType": "final", "streamId": stream}))
     return activity | {"entities": [*activity.get("entities", ()), entity]}
 
@@ -139,25 +140,25 @@ def _stream_entity(fields: Json) -> Entity:
 
 
 def plain_activity(text: str) -> Json:
-    """Return a message of one sentence of ours."""
+    """Return a plain text message."""
     return _wire(_text(text, "plain"))
 
 
 def card_activity(card: Json, summary: str) -> Json:
-    """Return a message of one card alone."""
+    """Return a message with one Adaptive Card."""
     activity = MessageFactory.attachment(CardFactory.adaptive_card(card))
     activity.summary, activity.input_hint = summary, None
     return _wire(activity)
 
 
 def typing_activity() -> Json:
-    """Three dots."""
+    """Return a typing indicator."""
     return _wire(Activity(type=ActivityTypes.typing))
 
 
 def _text(text: str, text_format: str) -> Activity:
     activity = MessageFactory.text(text)
-    # A hint of voice assistants, which the factory sets and Teams has no use for.
+    # MessageFactory sets input_hint, which is for voice assistants and unused by Teams.
     activity.text_format, activity.input_hint = text_format, None
     return activity
 
@@ -168,7 +169,7 @@ def _wire(value: Activity | Entity | ConversationParameters) -> Json:
 
 
 class AppCredentials:
-    """The bot's own token, asked for once and kept until shortly before it ends."""
+    """OAuth client credentials of the bot; its access token is cached until five minutes before expiry."""
 
     def __init__(self, app_id: str, secret: str, tenant: str, authority: str = AUTHORITY) -> None:
         self._url = f"{authority}/{tenant}/oauth2/v2.0/token"
@@ -182,10 +183,10 @@ class AppCredentials:
         self._lock = asyncio.Lock()
 
     async def token(self, session: aiohttp.ClientSession) -> str:
-        """Return a token that is good for five minutes at least.
+        """Return an access token valid for at least five minutes.
 
         Raises:
-            DeliveryError: Microsoft gives none.
+            DeliveryError: Microsoft issues none.
         """
         async with self._lock:
             if time.monotonic() > self._ends_at - 300:
@@ -193,7 +194,7 @@ class AppCredentials:
             return self._token
 
     def forget(self) -> None:
-        """Ask anew next time: the connector did not take this one."""
+        """Invalidate the cached token after the connector rejected it."""
         self._ends_at = 0.0
 
     async def _fetch(self, session: aiohttp.ClientSession) -> None:
@@ -208,10 +209,10 @@ class AppCredentials:
 
 
 def app_credentials(settings: BotSettings) -> AppCredentials:
-    """What gets the bot its token, as the settings say.
+    """Return the bot's credentials from the settings.
 
     Raises:
-        SettingsError: something is missing.
+        SettingsError: the app id, password or tenant is missing.
     """
     app_id, password = settings.teams_app_id, settings.teams_app_password
     if not (app_id and password):
@@ -223,7 +224,7 @@ def app_credentials(settings: BotSettings) -> AppCredentials:
 
 
 class Connector:
-    """Posts and updates activities at service URLs that ``is_trusted``; without credentials only locally."""
+    """Client of the connector's REST API: posts and updates activities at trusted service URLs."""
 
     def __init__(
         self, credentials: AppCredentials | None, is_trusted: ServiceUrlCheck, pause: float = 1.0
@@ -234,27 +235,27 @@ class Connector:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, address: Json, activity: Json, *, tries: int = MAX_TRIES) -> str:
-        """Post an activity; returns its id, '' for one that has none.
+        """Post an activity and return its id; '' if Teams returns none.
 
         Raises:
-            DeliveryUnclear: nobody knows whether it was posted.
-            DeliveryError: it was not.
+            DeliveryUnclear: it may or may not have been posted.
+            DeliveryError: it was not posted.
         """
         return await self._send("POST", _url(address), activity, tries)
 
     async def put(self, address: Json, activity_id: str, activity: Json, *, tries: int = MAX_TRIES) -> None:
-        """Replace an activity that we posted.
+        """Update an activity posted by the bot.
 
         Raises:
-            DeliveryError: it was not replaced, or nobody knows.
+            DeliveryError: it was not updated, or the outcome is unclear.
         """
         await self._send("PUT", _url(address, activity_id), activity | {"id": activity_id}, tries)
 
     async def open_chat(self, address: Json, own_chat: PersonalChat) -> str:
-        """Return the id of the bot's personal chat with a person, which Teams makes where there is none.
+        """Return the id of the bot's personal chat with a person; Teams creates it if needed.
 
         Raises:
-            DeliveryError: Teams makes none, because the person has not got the app; or nobody knows.
+            DeliveryError: the person has not installed the app, or the outcome is unclear.
         """
         parameters = ConversationParameters(
             is_group=False,
@@ -303,14 +304,14 @@ class Connector:
                 reply = await response.json() if response.status in (200, 201) else {}
                 asked = response.headers.get("Retry-After", "")
                 return response.status, float(asked) if asked.isdigit() else None, reply or {}
-        except aiohttp.ClientConnectorError as error:
+        except aiohttp.ClientConnectorError as error:  # not connected: nothing was sent
             raise DeliveryError("Teams could not be reached") from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise DeliveryUnclear(f"Teams did not say what it did: {type(error).__name__}") from error
 
 
 def _url(address: Json, *activity: str) -> URL:
-    """Conversation ids hold ``:``, ``;`` and ``@``: each part is quoted whole."""
+    # Conversation ids contain ":", ";" and "@": percent-encode each path segment.
     parts = [quote(part, safe="") for part in (address["conversation"], "activities", *activity)]
     return URL(f"{_conversations(address)}/{'/'.join(parts)}", encoded=True)
 

@@ -1,10 +1,10 @@
-"""Feedback in Teams: what its own buttons and those of a card say, and the cards for one person alone.
+"""Feedback in Teams: parsing of native feedback buttons and card buttons, and the follow-up cards.
 
-Teams' own buttons send an invoke that names the message; a card's button names it in its data. Both count
-only for an answer that was given in the very channel or chat that they come from. Teams shows nothing to one
-person of a channel alone, so reasons, pages and "Why?" are offered in personal chats. New links come to the
-personal chat of whoever asked for them; below the answer where Teams makes no such chat or refuses the post
-there. The sentence that nothing is kept of an answer comes below it, too.
+Native buttons send an invoke that names the message; a card's button names it in its data. Both count only
+for answers given in the channel or chat they come from. Teams has no ephemeral messages in channels, so
+reasons, pages and "Why?" are offered in personal chats only. Renewed links go to the personal chat of the
+person who asked for them, or below the answer if Teams cannot open that chat or refuses the post. The reply
+that an answer is no longer stored also goes below it.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ _REACTIONS = {"like": FeedbackVerdict.GOOD, "dislike": FeedbackVerdict.BAD}
 
 @dataclass(frozen=True, slots=True)
 class FeedbackAction:
-    """What a person says of an answer, or asks of it."""
+    """A person's feedback on an answer, or a click on "Why?" or "New links"."""
 
     place: TeamsPlace
-    # Of the person with the bot.
+    # The person's personal chat with the bot.
     own_chat: PersonalChat
-    # Their object id in Entra, or the id that activities have for them.
+    # Entra object id, else the Bot Framework user id.
     person: str
-    # The id of the answer's message.
+    # Id of the answer's message.
     message: str
-    # None: they ask why, or for new links.
+    # None: "Why?" or "New links".
     verdict: FeedbackVerdict | None
-    # By Teams' own buttons, not by a card's.
+    # Sent by Teams' native buttons, not by a card.
     is_native: bool
-    # Which of the pages offered they call the right one, counted from 0.
+    # Index, from 0, of the offered page that the person marked as the right one.
     page: int | None = None
     comment: str = ""
     wants_links: bool = False
 
 
 def is_feedback(activity: Json) -> bool:
-    """True if Teams waits for what becomes of a person's feedback."""
+    """True if the activity is a native feedback invoke, whose response Teams shows."""
     return activity.get("type") == "invoke" and activity.get("name") == INVOKE
 
 
 def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | None:
-    """Feedback by Teams' own buttons or by a card's; None for anything else, and for what says nothing.
+    """Parse feedback from native buttons or a card; None for other activities and empty feedback.
 
-    ``home``: as ``activities.read_activity`` has it.
+    ``home``: as in ``activities.read_activity``.
     """
     place, sender = place_of(activity, home), part(activity, "from")
     person, value = str(sender.get("aadObjectId") or sender.get("id") or ""), part(activity, "value")
@@ -89,22 +89,22 @@ def read_feedback(activity: Json, home: str | None = None) -> FeedbackAction | N
 
 
 def takes_feedback(answer: Answer) -> bool:
-    """True if something was searched for, of which people may say how it went."""
+    """True if the answer is the result of a search, so that feedback makes sense."""
     return answer.state not in {AnswerState.CHAT, AnswerState.FAILED}
 
 
 def why_row(answer: Answer, message: str) -> Card:
-    """Return a row of a card with the button that asks why the answer of this message came out as it did."""
+    """Return a card row with the "Why?" button of the answer in this message."""
     return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).why, WHY, message)]}
 
 
 def links_row(answer: Answer, message: str) -> Card:
-    """Return a row of a card with the button that asks for new links of the answer of this message."""
+    """Return a card row with the "New links" button of the answer in this message."""
     return {"type": "ActionSet", "actions": [_button(reply_words(answer.language).new_links, LINKS, message)]}
 
 
 def reply_card(reply: FeedbackReply, message: str) -> Card:
-    """What the person sees next: words, and for a bad answer the reasons and the pages."""
+    """Render the reply to feedback: its text and, for a bad answer, reasons and pages to choose from."""
     body: list[Card] = [_words(line) for line in tame(reply.text).splitlines() if line]
     if reply.pages:
         choices = [
@@ -140,7 +140,7 @@ def _page(chosen: object) -> int | None:
 
 
 def _comment(feedback: object) -> str:
-    """Return a person's own words: Teams wraps them in JSON of one key, the Agents Playground in nothing."""
+    """Return the free-text comment: Teams sends it as JSON with one key, the Agents Playground as text."""
     if isinstance(feedback, str):
         try:
             read = json.loads(feedback)

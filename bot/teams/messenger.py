@@ -1,4 +1,4 @@
-"""Replies in Teams: a placeholder, then the answer in its place and a card with its sources below."""
+"""Teams messenger: posts a placeholder, updates it with the answer, posts a card of sources below."""
 
 from __future__ import annotations
 
@@ -45,42 +45,42 @@ from storage.models import Channel
 
 Json = dict[str, Any]
 
-# Streams of which the number of the next update is remembered.
+# Streams whose sequence number is remembered; the oldest is evicted.
 MAX_STREAMS = 1000
-# Stands for the placeholder of a question that the message extension asked, which nobody posts.
+# Message of a question from the message extension: it has no placeholder.
 PRIVATE: Json = {"is_private": True}
-# Stands for the id of a card that may have been posted.
+# Stored in place of a card's id while it is unknown whether the card was posted.
 UNSURE = ""
 
 log = logging.getLogger(__name__)
 
 
 class TeamsMessenger:
-    """The core's ``Messenger`` and ``Announcer``; an address is what ``activities.read_activity`` made.
+    """``Messenger`` and ``Announcer`` for Teams; addresses are made by ``activities.read_activity``.
 
-    The text is written over the placeholder and so never shows twice. The card is a message of its own,
-    to which Teams gives an id as late as in its answer, and a bot may not read what it posted. So it is kept
-    that the card is being posted, then its id, by which it is updated ever after. A card of which only the
-    first is known is never posted again: then the text lists the sources.
+    The text updates the placeholder, so it never appears twice. The card is a message of its own whose id is
+    known only from Teams' response, and a bot cannot read messages. So a marker (UNSURE) is stored before the
+    post and the id after it; later deliveries update the card by id. A card left at the marker after a crash
+    is never posted again (at-most-once): the text lists the sources instead.
 
-    In a personal chat the placeholder is a stream, which the answer ends. Teams takes no more of one that
-    is two minutes old, or ended: then the answer is written over it like over any placeholder.
+    In a personal chat the placeholder is a stream, which the answer ends. Teams closes streams after two
+    minutes; then the answer updates the message like any placeholder.
     """
 
     def __init__(self, connector: Connector, sources_shown: int = 5) -> None:
         self.connector = connector
         self._sources_shown = sources_shown
-        # Of the streams that this process began: the number of the next update.
+        # Stream id -> sequence number of the next update, for streams that this process began.
         self._sequences: dict[str, int] = {}
 
     async def place(self, address: Json, language: Language, *, queued: str = "", asked: str = "") -> Json:
-        """Show that we are at it, then post the placeholder."""
+        """Post the placeholder: a stream in a personal chat, else a typing indicator and a message."""
         if is_private(address):
             return dict(PRIVATE)
         said = reply_words(language)
         working = said.fetching if UPLOAD in address else said.searching
         text = queued or working
-        # What waits for a file to be read may wait for longer than Teams lets a stream live.
+        # A queued question, or one about a file, may wait longer than a stream lives.
         if (
             address.get("is_personal")
             and not queued
@@ -93,11 +93,11 @@ class TeamsMessenger:
         return {"id": await self.connector.post(address, plain_activity(text))}
 
     async def find_placeholder(self, address: Json, others: Sequence[Json] = ()) -> Json | None:
-        """Teams lets a bot read no messages: nothing can be found."""
+        """Return None: bots cannot read messages in Teams."""
         return dict(PRIVATE) if is_private(address) else None
 
     async def show(self, address: Json, message: Json, text: str) -> None:
-        """Write the beginning of an answer over the placeholder, or into its stream."""
+        """Show the first sentences: update the stream or the placeholder."""
         if is_private(address):
             return
         if message.get("is_stream"):
@@ -107,7 +107,10 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], plain_activity(beginning), tries=1)
 
     async def deliver(self, address: Json, message: Json, answer: Answer, keep: Keep) -> None:
-        """Write the answer over the placeholder, and its sources below it; a private one is fetched."""
+        """Update the placeholder with the answer and post or update its card of sources.
+
+        Nothing is posted for a private question: the message extension fetches its answer.
+        """
         if is_private(address):
             return
         rendered = self._render(address, message, answer)
@@ -126,9 +129,9 @@ class TeamsMessenger:
             await self._show_card(address, message, card_activity(card, rendered.card_summary), keep)
 
     async def follow_up(self, address: Json, reply: FeedbackReply, message: str) -> None:
-        """Say in a personal chat what follows a person's click; a refusal is logged and nothing else.
+        """Post the reply to feedback in a personal chat; failures are only logged.
 
-        ``message``: the id of the answer's message.
+        ``message``: id of the answer's message.
         """
         card = reply_card(reply, message)
         try:
@@ -137,10 +140,10 @@ class TeamsMessenger:
             log.warning("nothing could be said to one person: %s", type(error).__name__)
 
     async def show_renewed(self, address: Json, answer: Answer, own_chat: PersonalChat) -> None:
-        """Show sources with new links to whoever asked for them; a refusal is logged and nothing else.
+        """Post sources with renewed links; failures are only logged.
 
-        They come to the person's own chat with the bot; where Teams clearly takes nothing there, below
-        their answer. That an answer has no sources any more is said below it, too.
+        They go to the person's personal chat with the bot, or below the answer if Teams refuses that. A
+        reply without sources also goes below the answer.
         """
         activity = card_activity(render_whole(answer, self._sources_shown), tame(answer.text))
         is_for_one = answer.citations and not address.get("is_personal")
@@ -151,10 +154,10 @@ class TeamsMessenger:
             log.warning("new links could not be shown: %s", type(error).__name__)
 
     async def _post_to_one(self, address: Json, own_chat: PersonalChat, activity: Json) -> bool:
-        """Post it in the bot's chat with a person; False: Teams does not take it there."""
+        """Post in the bot's personal chat with a person; False if Teams refuses."""
         try:
             chat = await self.connector.open_chat(address, own_chat)
-        except DeliveryError:  # even where nobody knows: a chat that was opened shows nothing yet
+        except DeliveryError:  # even if unclear: an opened chat shows nothing yet
             return False
         try:
             await self.connector.post(address | {"conversation": chat}, activity)
@@ -165,14 +168,16 @@ class TeamsMessenger:
         return True
 
     async def illustrate(self, address: Json, message: Json, answer: Answer, hold: Hold) -> None:
-        """Teams fetches the pictures that the card names."""
+        """Do nothing: Teams fetches the images that the card links to."""
 
     async def revise(
         self, address: Json, message: Json, answer: Answer, changes: Sequence[SourceChange]
     ) -> None:
-        """Write the text once more, below what became of its sources; the card stays as it was posted.
+        """Update the text with notes on changed sources; the card is left unchanged.
 
-        A private one is out of reach.
+        Raises:
+            ChannelClosed: the answer is private.
+            DeliveryError: Teams refused, or could not be reached.
         """
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
@@ -181,7 +186,7 @@ class TeamsMessenger:
         await self.connector.put(address, message["id"], activity, tries=1)
 
     async def retract(self, address: Json, message: Json, answer: Answer) -> None:
-        """Write over the answer, and over its card where it is known; a private one is out of reach."""
+        """Replace an erased answer's text, and its card if its id is known; raises as ``revise``."""
         if is_private(address):
             raise ChannelClosed("a private answer cannot be updated")
         activity = text_activity(self._render(address, message, answer), takes_feedback=False)
@@ -198,14 +203,14 @@ class TeamsMessenger:
         return replace(rendered, text=f"**{escape(asked)}**\n\n{rendered.text}") if asked else rendered
 
     def announcing_place(self, channel: Channel, address: Json | None) -> Json | None:
-        """Return the channel itself, not the thread of its newest question, whose service URL it needs."""
+        """Return the channel without a thread; its service URL comes from the newest question's address."""
         if address is None:
             return None
         conversation = address["conversation"].split(";messageid=", 1)[0]
         return address | {"conversation": conversation, "tenant": channel.tenant}
 
     async def announce(self, place: Json, announcement: Announcement) -> None:
-        """Post one card: a message of its own. Questions of a personal chat are chips below a text."""
+        """Post an announcement as a card; in a personal chat, questions become suggested actions."""
         card, summary = render_announcement(announcement)
         if place.get("is_personal") and announcement.questions and not announcement.sources:
             questions = shown_questions(announcement.questions)
@@ -216,10 +221,10 @@ class TeamsMessenger:
         await self.connector.post(place, card_activity(card, summary))
 
     async def has_announced(self, place: Json, announcement: str, since: datetime) -> None:
-        """Teams lets a bot read no messages: nobody can say."""
+        """Return None: bots cannot read messages in Teams."""
 
     async def _begin_stream(self, address: Json, text: str) -> str:
-        """The id of a stream that says what is done; '' where Teams takes none: another one runs there."""
+        """Begin a stream and return its id; '' if Teams refuses, as while another stream is open there."""
         try:
             stream = await self.connector.post(address, stream_activity(text, 1), tries=1)
         except DeliveryUnclear:
@@ -232,14 +237,14 @@ class TeamsMessenger:
         return stream
 
     async def _update_stream(self, address: Json, stream: str, text: str) -> None:
-        """Each update holds the text of those before, as the answer will have it."""
+        """Update a stream; each update repeats the text of the previous ones."""
         if sequence := self._sequences.get(stream):
             self._sequences[stream] = sequence + 1
             activity = stream_activity(escape(tame(text).strip()), sequence, stream)
             await self.connector.post(address, activity, tries=1)
 
     async def _end_stream(self, address: Json, stream: str, activity: Json) -> None:
-        """The answer, once: a stream that ended already is a message, which is updated."""
+        """End a stream with the answer; if it has ended already, update its message."""
         self._sequences.pop(stream, None)
         try:
             await self.connector.post(address, ending_stream(activity, stream))
@@ -251,20 +256,21 @@ class TeamsMessenger:
             await self.connector.put(address, stream, activity)
 
     async def _show_card(self, address: Json, message: Json, activity: Json, keep: Keep) -> None:
-        """Post the card, or update the one that was posted; one that may be there is left alone."""
+        """Post the card, or update it by its id; leave it alone if it may have been posted."""
         card = message.get("card")
         if card == UNSURE:
             return
         if card is not None:
             await self.connector.put(address, card, activity)
             return
+        # Write-ahead: a crash between post and id must not post a second card.
         await keep(message | {"card": UNSURE})
         reach("before-card")
         try:
             card = await self.connector.post(address, activity)
         except DeliveryUnclear:
             raise
-        except DeliveryError:
+        except DeliveryError:  # surely not posted: clear the marker, so that a retry posts it
             await keep(message)
             raise
         reach("amid-card")
@@ -273,5 +279,5 @@ class TeamsMessenger:
 
 
 def _asked(address: Json) -> str:
-    """A question that a button asked, for it stands nowhere in the conversation; '' for one that does."""
+    """Return the question if a button asked it, so that the answer shows it; '' if it was typed."""
     return tame(address.get("asked", ""))

@@ -1,7 +1,7 @@
-"""Files that people send in personal chats of Teams: which messages bring one, and how its bytes are fetched.
+"""Files sent in personal chats of Teams: parsing of messages with files, and their download.
 
-Teams gives a bot files in personal chats only, by an address of SharePoint that needs no token. It is asked
-as it is, over https, along no redirect, and on SharePoint's own hosts alone.
+Teams passes files to bots in personal chats only, as pre-authenticated SharePoint URLs. They are fetched over
+https, without redirects and from SharePoint's hosts only.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from storage.chat_models import UPLOAD
 Json = Mapping[str, Any]
 
 FILE = "application/vnd.microsoft.teams.file.download.info"
-# What the hosts of people's files end in, in all of Microsoft's clouds.
+# Host suffixes of file downloads in all of Microsoft's clouds.
 SHAREPOINT_HOSTS = (".sharepoint.com", ".sharepoint.us", ".sharepoint-mil.us", ".sharepoint.cn")
 MAX_ID_CHARS = 100
 
 
 def read_messages(activity: Json, home: str | None, takes_files: TakesFiles) -> list[IncomingMessage]:
-    """The question of an activity, and a message for each of its files; ``home`` as of ``read_activity``.
+    """Return the question of an activity and a message for each of its files.
 
-    Outside of direct chats there are no files: strangers of other tenants add no documents.
+    Files are read in direct chats only, so other tenants cannot add documents. ``home``: as in
+    ``read_activity``.
     """
     said = read_activity(activity, home)
     if said is None:
@@ -60,37 +61,38 @@ def _files(activity: Json) -> list[MessageFile]:
 
 
 def is_sharepoints(url: str) -> bool:
-    """True if a file's address is one of SharePoint's, over https."""
+    """True if a file URL is on a SharePoint host, over https."""
     host = _host(url, "https", {443})
     return host.endswith(SHAREPOINT_HOSTS)
 
 
 def is_local_file(url: str) -> bool:
-    """True if a file's address stays on this machine, for tests with the development switch."""
+    """True if a file URL is on loopback; for tests in development mode."""
     return is_loopback_host(_host(url, "http") or None)
 
 
 def _host(url: str, scheme: str, ports: set[int] | None = None) -> str:
-    """The host that would be asked, read as it is read for the request; '' of any other kind of address."""
+    """Return a URL's host; '' for another scheme, credentials or a port not in ``ports``."""
+    # yarl parses here as it does for the request, so the checked host is the requested one.
     try:
         parts = URL(url, encoded=True)
         is_plain = parts.scheme == scheme and parts.user is None and parts.password is None
         is_plain = is_plain and (ports is None or parts.port in ports)
         return (parts.host or "").lower() if is_plain else ""
-    except ValueError:  # also of a host that IDNA does not know
+    except ValueError:  # includes hosts that IDNA cannot encode
         return ""
 
 
 class TeamsFiles:
-    """Satisfies the core's ``FileHost``."""
+    """``FileHost`` for Teams."""
 
     def __init__(self, is_trusted: ServiceUrlCheck) -> None:
-        """``is_trusted`` knows the addresses that are asked for files."""
+        """Download only from URLs that ``is_trusted`` accepts."""
         self._is_trusted = is_trusted
 
     @asynccontextmanager
     async def open(self, address: Json) -> AsyncIterator[FileDownload]:
-        """Fetch the file by the address that its message named; that holds for a while only."""
+        """Download a file from the short-lived URL in its message; raises as ``FileHost.open``."""
         upload: Json = address[UPLOAD]
         if not self._is_trusted(upload["url"]):
             raise FileUnavailable("it does not lie on one of SharePoint's hosts")

@@ -1,7 +1,7 @@
-"""Buttons of a card that ask a question, and what a click on one asks.
+"""Card buttons that ask a suggested question, and parsing of clicks on them.
 
-A button belongs to the channel it was posted in: it carries the tenant's name, and a click that comes from
-anywhere else asks nothing. The Bot Framework signs clicks, as messages with a value.
+A button belongs to the channel it was posted in: it carries the tenant's name, and clicks from elsewhere are
+ignored. Clicks arrive as signed message activities with a ``value``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from storage.models import TenantName
 
 Json = dict[str, Any]
 
-# Of a question on a button; tried ones have at most 140.
+# Longest question on a button; suggested questions have at most 140 characters.
 MAX_QUESTION_CHARS = 500
 
 
 def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Json]:
-    """Return the questions as rows of a card, each with its button."""
+    """Return card rows, one per question with its button, below a lead."""
     if not questions:
         return []
     lead: Json = {
@@ -32,12 +32,13 @@ def question_rows(questions: Sequence[str], tenant: TenantName | str) -> list[Js
 
 
 def shown_questions(questions: Sequence[str]) -> list[str]:
-    """Return the questions as people see and ask them: nothing in them is a link."""
+    """Return the questions as shown and asked: on one line, without hidden characters, shortened."""
     return [shorten(tame(one), MAX_QUESTION_CHARS) for one in questions]
 
 
 def _row(question: str, tenant: str) -> Json:
-    """Return the question as text, which wraps where a button's title is cut, and its button beside it."""
+    """Return a row: the question as text and its button."""
+    # A text wraps, whereas a long button title would be cut off.
     words = {
         "type": "RichTextBlock",
         "inlines": [{"type": "TextRun", "text": f"• {question}"}],
@@ -58,7 +59,7 @@ def _button(question: str, tenant: str) -> Json:
 
 
 def read_question_click(activity: Mapping[str, Any], tenant: TenantName) -> str | None:
-    """Return the question of a click in the channel of this tenant; None for any other message."""
+    """Return the question of a click on a button of this tenant; None for other messages."""
     value = activity.get("value")
     if not isinstance(value, Mapping) or value.get("tenant") != tenant:
         return None

@@ -1,7 +1,7 @@
-"""Checks that a request comes from the Bot Framework: its token, signed by a key endorsed for Teams.
+"""Verifies the Bot Framework's JWTs with the signing keys (JWKS) endorsed for Teams.
 
-Keys are fetched with a deadline, kept for a day, and fetched again for a key id nobody knows, but not
-more often than once a minute: whoever makes up key ids makes us fetch nothing, and nobody else wait.
+Keys are cached for a day and fetched again for an unknown key id, but at most once a minute, so that invented
+key ids cause no requests and no waiting for others. Each fetch has a timeout.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ ISSUER = "https://api.botframework.com"
 CHANNEL = "msteams"
 DAY = 24 * 3600.0
 MINUTE = 60.0
-# Seconds that clocks may differ, as Microsoft allows.
+# Clock skew in seconds that Microsoft allows.
 LEEWAY = 300
 
 
 class TokenRefused(Exception):
-    """The token proves nothing: 401."""
+    """The token is missing or invalid: 401."""
 
 
 class KeysUnavailable(Exception):
-    """Microsoft's keys cannot be had right now: 503, so that the message is sent again."""
+    """Microsoft's signing keys cannot be fetched: 503, so that the message is redelivered."""
 
 
 class SigningKeys:
-    """The Bot Framework's public keys that are endorsed for Teams, by key id."""
+    """Cache of the Bot Framework's public keys that are endorsed for Teams, by key id."""
 
     def __init__(
         self, openid_url: str = OPENID, timeout: float = 5.0, clock: Callable[[], float] = time.monotonic
@@ -46,11 +46,11 @@ class SigningKeys:
         self._refreshing: asyncio.Task[None] | None = None
 
     async def find(self, key_id: str) -> jwt.PyJWK:
-        """Return the key of this id; only one that nobody knows waits for Microsoft.
+        """Return a key by its id; an unknown id waits for a fetch, stale keys refresh in the background.
 
         Raises:
             TokenRefused: there is no such key, or it is not endorsed for Teams.
-            KeysUnavailable: no key was ever fetched, and none can be now.
+            KeysUnavailable: no keys are cached and none can be fetched.
         """
         if key_id not in self._keys:
             await self._refreshed()
@@ -63,25 +63,26 @@ class SigningKeys:
         return self._keys[key_id]
 
     async def are_there(self) -> bool:
-        """True if any are known, now that they were asked for: without them no message can come in."""
+        """True if keys are cached or can be fetched now: without them no message is accepted."""
         if not self._keys:
             await self._refreshed()
         return bool(self._keys)
 
     async def _refreshed(self) -> None:
-        """Wait for the fetch that is on its way, or for one that begins now; another may wait for it, too."""
+        """Wait for the fetch in progress, or start one."""
         self._begin_refresh()
+        # Shielded, because other callers may wait for the same task.
         if self._refreshing is not None:
             await asyncio.shield(self._refreshing)
 
     def _begin_refresh(self) -> None:
-        """Fetch the keys beside whoever asks, unless that was tried within the last minute."""
+        """Start a fetch in the background, unless one was started within the last minute."""
         if self._tried_at is None or self._clock() - self._tried_at >= MINUTE:
             self._tried_at = self._clock()
             self._refreshing = asyncio.create_task(self._refresh(), name="teams-keys")
 
     async def _refresh(self) -> None:
-        """A failure keeps the old keys."""
+        """Replace the cached keys; on failure the old ones stay."""
         try:
             self._keys = await self._fetch()
             self._fetched_at = self._clock()
@@ -99,18 +100,18 @@ class SigningKeys:
 
 
 class TokenVerifier:
-    """Reads the bearer token of a request for one bot."""
+    """Verifies bearer tokens issued for one bot."""
 
     def __init__(self, app_id: str, keys: SigningKeys) -> None:
         self._app_id = app_id
         self._keys = keys
 
     async def verify(self, authorization: str | None) -> Mapping[str, Any]:
-        """Return the claims of an ``Authorization`` header, ``serviceurl`` among them.
+        """Return the verified claims of an ``Authorization`` header, including ``serviceurl``.
 
         Raises:
-            TokenRefused: missing, malformed, expired, for another bot, or signed by anybody else.
-            KeysUnavailable: the keys cannot be fetched right now.
+            TokenRefused: missing, malformed, expired, for another bot, or with another signature.
+            KeysUnavailable: the signing keys cannot be fetched.
         """
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
