@@ -1,1 +1,1 @@
-"""Receipts and notices to channels and admins."""
+"""Notifications to channels and admins: receipts, welcomes, digests, updates of posted answers."""

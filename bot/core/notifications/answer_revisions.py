@@ -1,7 +1,7 @@
-"""Tells under a posted answer that a document it cites was replaced or withdrawn since; no message is added.
+"""Updates posted answers in place when a cited document was replaced or withdrawn.
 
-One message after the other, slowly: platforms count updates. What a message says is kept after it says it, so
-a crash between the two repeats an update that nobody can see.
+Messages are updated one at a time and paced, because platforms rate-limit updates. The shown state is stored
+after the update, so a crash in between repeats an update that changes nothing visible (at-least-once).
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from storage.models import LivePublication, Platform, Shown
 
 _log = logging.getLogger(__name__)
 
-# Refusals without a wait after which a message stays as it is.
+# Failures without a Retry-After before a message is left unchanged for good.
 MAX_REFUSALS = 5
-# Of one answer of which it is told; more than an answer shows.
+# Changed documents listed per answer; more than an answer cites.
 MAX_DOCUMENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionTiming:
-    """How fast messages are updated; all in seconds."""
+    """Intervals of the update loop, in seconds."""
 
     poll: float = 5
-    # Between two updates: Slack takes 50 a minute.
+    # Between two updates: Slack allows 50 per minute.
     pace: float = 1.5
     lease: float = 120
-    # After a refusal a message rests for so long.
+    # Minimum delay before a failed update is retried.
     hold: float = 60
 
 
 class AnswerReviser:
-    """Updates the messages of answers whose sources changed."""
+    """Background loop that updates the messages of answers whose sources changed."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class AnswerReviser:
         timing: RevisionTiming | None = None,
         may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Nothing runs before ``run``; ``may_have_work`` is False while a tick would find none."""
+        """Build the loop; ``may_have_work`` returns False while a tick would find nothing to do."""
         self._sources = sources
         self._messengers = messengers
         self._channels = channels
@@ -80,25 +80,25 @@ class AnswerReviser:
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Update until ``stop``; whatever fails, the next try may do better."""
+        """Update messages until ``stop``; an exception is logged and the loop continues."""
         wait = 0.0
         while not self._stopping.is_set():
-            is_due = wait < self._timing.poll or self._may_have_work()  # there may be more after one
+            is_due = wait < self._timing.poll or self._may_have_work()  # after one message, look for the next
             wait = self._timing.poll
             try:
                 if is_due and (was_updated := await self.tick()) is not None:
                     wait = self._timing.pace if was_updated else 0
-            except Exception as error:  # the loop serves all messages: no one's fault may end it
+            except Exception as error:  # the loop serves all messages: one failure must not end it
                 _log.warning("posted answers have to wait: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), wait)
 
     def stop(self) -> None:
-        """End ``run`` after the message that is being updated."""
+        """End ``run`` after the update in progress."""
         self._stopping.set()
 
     async def tick(self) -> bool | None:
-        """Look at the message that waits longest: whether it was updated; None: none waits."""
+        """Claim the message pending longest; return whether it was updated, None if none is pending."""
         posted = await self._sources.claim(tuple(self._messengers), self._timing.lease)
         if posted is None:
             return None
@@ -148,7 +148,7 @@ class AnswerReviser:
         return False
 
     async def _changes(self, answer: Answer, states: Sequence[SourceState]) -> list[SourceChange]:
-        """Return a line for each changed document, in the order of the answer's citations."""
+        """Return one change per document, in the order of the answer's citations."""
         order = [one.version_id for one in answer.citations]
         ordered = sorted(states, key=lambda state: order.index(state.version_id))
         return [await self._change(answer, state) for state in ordered[:MAX_DOCUMENTS]]
@@ -183,7 +183,7 @@ class AnswerReviser:
 
 
 def _removed(language: Language) -> Answer:
-    """What stands in place of an answer that was erased."""
+    """Return the text that replaces an erased answer."""
     return Answer(AnswerState.CHAT, reply_words(language).answer_removed, language=language)
 
 

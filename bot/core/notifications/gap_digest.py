@@ -1,7 +1,7 @@
-"""A weekly message to whoever looks after a channel's documents: what was asked of them in vain.
+"""Weekly digest of knowledge gaps: questions that a channel's documents did not answer.
 
-It is a notice like every other one: recorded once a week, posted by ``notifier.py``, left out where there is
-nothing to say. What was asked privately is said to admins only.
+A digest is a notice like any other: recorded once a week, posted by ``notifier.py``, skipped if there are no
+gaps. Private questions appear only in digests to admins.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from storage.clock import utc_now
 from storage.models import Channel, Platform
 
 DAYS = 7
-# After the midnight (UTC) on which a week begins: a digest waits for the morning of a Monday.
+# Time of day (UTC) on Monday at which digests are due.
 BEGINS = timedelta(hours=7)
-# Gaps that a digest names before it counts the others.
+# Gaps listed in a digest; the others are counted.
 MAX_NAMED = 7
 MAX_WORDS = 5
 QUESTION_CHARS = 200
 
 
-# Records, once, that a week of these channels is over.
+# Records one digest notice per channel and week (channel ids, ISO week); idempotent.
 RecordDigests = Callable[[Collection[int], str], Awaitable[None]]
 
 
 class GapDigest:
-    """Records that digests are due, and writes them."""
+    """Records digests that are due, and builds their messages."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class GapDigest:
         to: str,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        """``to`` whom: ``channel`` (the channel itself), ``admin`` (the admins' channel) or ``off``."""
+        """Send digests ``to``: ``channel`` (the channel itself), ``admin`` (admins' channel) or ``off``."""
         self._record_digests = record_digests
         self._channels = channels
         self._records = records
@@ -53,10 +53,10 @@ class GapDigest:
         self._recorded = ""
 
     async def record(self) -> None:
-        """Have a digest of the last seven days posted for each channel, once a week.
+        """Record a digest of the last seven days for each channel, once a week.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nothing can be recorded just now.
+            storage.errors.DatabaseUnavailable: the digests could not be recorded.
         """
         week = f"{(self._clock() - BEGINS):%G-W%V}"
         if self._to == "off" or week == self._recorded:
@@ -66,16 +66,17 @@ class GapDigest:
         self._recorded = week
 
     def _is_told_of(self, channel: Channel) -> bool:
-        """What one person asks in a direct chat is theirs; a local channel has no place for messages."""
+        """True if the channel gets digests."""
+        # Questions in direct chats are private; a local channel cannot be posted to.
         if channel.is_direct or channel.is_library:
             return False
         return self._to == "admin" or channel.platform is not Platform.LOCAL
 
     async def prepare(self, batch: str, notice: Notice, target: Channel) -> Announcement | None:
-        """Return the message with id ``batch``; None where the documents answered everything.
+        """Return the digest with id ``batch``; None if there are no gaps.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the questions cannot be read.
         """
         is_elsewhere = target.id != notice.channel_id
         since = notice.created_at - timedelta(days=DAYS)

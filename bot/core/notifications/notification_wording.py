@@ -1,7 +1,7 @@
-"""Every sentence of an announcement: what channels and admins read of documents and folders, in English.
+"""Texts of announcements to channels and admins, in English only.
 
-What a reply says stands in ``replies/``, one file per language. Nothing in either quotes an exception, a
-path or an id. Functions are for the sentences that carry a number or a name of the reader's own channel.
+Replies are in ``replies/``, one file per language. No text quotes an exception, a path or an id. Functions
+build the sentences that contain numbers or names from the reader's own channel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OUTAGES_LEAD = "Something changed with this installation of Footnote."
 
 OUTAGE_HINT = "Questions wait meanwhile and are answered once. footnote doctor says what to mend."
 
-# What admins call the parts of /readyz.
+# Name of a check in /readyz -> its name for admins.
 PARTS = {
     "sql": "the database",
     "index": "the index",
@@ -71,7 +71,7 @@ REPAIRED = "The file is damaged and was repaired for reading: better replace it 
 
 
 def welcome_direct(*, has_library: bool) -> str:
-    """Opens the first message of a direct chat."""
+    """Return the welcome of a direct chat."""
     return " ".join(
         (
             "Hello, I am Footnote. I answer questions from PDFs and nothing else; every answer shows the",
@@ -83,7 +83,7 @@ def welcome_direct(*, has_library: bool) -> str:
 
 
 def receipt_lead(live: int, failed: int) -> str:
-    """Opens a receipt for several files."""
+    """Return the first line of a receipt."""
     sentences = (
         [f"{live} PDF{' is' if live == 1 else 's are'} new here and can be asked about."] if live else []
     )
@@ -93,7 +93,7 @@ def receipt_lead(live: int, failed: int) -> str:
 
 
 def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: bool) -> str:
-    """One file that can be asked about; ``channel`` is '' in that channel itself."""
+    """Return the line for a file that is now searchable; ``channel`` is '' in that channel itself."""
     named = file if title == file else f"{title} ({file})"
     fresh = "new version, " if is_replacement else ""
     place = f" in {channel}" if channel else ""
@@ -101,12 +101,12 @@ def receipt(title: str, file: str, pages: int, channel: str, *, is_replacement: 
 
 
 def unreadable(file: str, channel: str) -> str:
-    """One file that could not be read; ``channel`` is '' in that channel itself."""
+    """Return the line for an unreadable file; ``channel`` is '' in that channel itself."""
     return f"{file}{f' in {channel}' if channel else ''} could not be read."
 
 
 def pages_without_text(pages: Sequence[int]) -> str:
-    """Pages that are probably pictures."""
+    """Return the note on pages without a text layer, probably scanned."""
     return (
         f"{_pages(pages)} {'holds' if len(pages) == 1 else 'hold'} no text, probably because scanned, and "
         "cannot be asked about. Run OCR over the file and drop it again."
@@ -114,12 +114,12 @@ def pages_without_text(pages: Sequence[int]) -> str:
 
 
 def pages_read_by_ocr(pages: Sequence[int]) -> str:
-    """Pages whose text comes from their picture, soon or already."""
+    """Return the note on pages whose text comes from OCR, finished or pending."""
     return f"{_pages(pages)}: OCR reads the picture, some seconds a page; compare its numbers with the page."
 
 
 def pages_unread(pages: Sequence[int]) -> str:
-    """Pages that the reader gave up."""
+    """Return the note on pages that the reader failed to read."""
     return f"{_pages(pages)} could not be read: print the file into a new PDF and drop it again."
 
 
@@ -130,37 +130,37 @@ def _pages(pages: Sequence[int]) -> str:
 
 
 def more_files(count: int) -> str:
-    """Files of a receipt that can be asked about and are not named."""
+    """Return the count of searchable files not listed."""
     return f"and {count} more that can be asked about"
 
 
 def more_unreadable(count: int) -> str:
-    """Unreadable files of a receipt that are not named."""
+    """Return the count of unreadable files not listed."""
     return f"and {count} more that could not be read: see footnote documents"
 
 
 def more_folders(count: int) -> str:
-    """Folders of a receipt that are not named."""
+    """Return the count of folders not listed."""
     return f"and {count} more: see footnote folders"
 
 
 def folder_problem(location: str, channel: str, problem: str) -> str:
-    """Something that an admin must know of a folder."""
+    """Return the line for a folder's problem."""
     return f"Folder {location} of {channel}: {problem}"
 
 
 def folder_well(location: str, channel: str) -> str:
-    """Return the end of a folder's problem."""
+    """Return the line for a folder that works again."""
     return f"Folder {location} of {channel}: all is well again."
 
 
 def outage(part: str, reason: str, since: datetime) -> str:
-    """Return a part of the service that has not worked for a minute; ``reason`` is a sentence."""
+    """Return the line for an outage that has lasted a minute; ``reason`` is a sentence."""
     return f"Not ready since {_moment(since)}: {PARTS.get(part, part)}. {reason}"
 
 
 def outage_over(part: str, reason: str, since: datetime, until: datetime) -> str:
-    """Return the end of it; all of it where it could not be announced before."""
+    """Return the line for the end of an outage, with its beginning."""
     began = f"{since:%H:%M}" if since.date() == until.date() else f"{since:%Y-%m-%d %H:%M}"
     return f"Ready again: {PARTS.get(part, part)}. Not ready from {began} to {_moment(until)}: {reason}"
 
@@ -170,17 +170,17 @@ def _moment(at: datetime) -> str:
 
 
 def more_outages(count: int) -> str:
-    """Outages of a message that are not named."""
+    """Return the count of outages not listed."""
     return f"and {count} more: see footnote doctor"
 
 
 def source_failed(url: str, reason: str) -> str:
-    """Return an approved web page that could not be renewed for long."""
+    """Return the line for an approved web page whose refresh has failed for a week."""
     return f"Web page {url} has failed for a week: {reason}"
 
 
 def source_changed(url: str, channel: str, quote: str) -> str:
-    """Return an approved web page that was quoted, and says something else now."""
+    """Return the line for an approved web page that no longer contains a quoted passage."""
     return (
         f'Web page {url} no longer says what {channel} was shown of it: "{quote}" The answer keeps the '
         "quote, and its link marks nothing."
@@ -188,12 +188,12 @@ def source_changed(url: str, channel: str, quote: str) -> str:
 
 
 def more_sources(count: int) -> str:
-    """Web pages of a receipt that are not named."""
+    """Return the count of web pages not listed."""
     return f"and {count} more: see footnote sources check"
 
 
 def digest_lead(count: int, channel: str) -> str:
-    """Opens a weekly digest; ``channel`` is '' in that channel itself."""
+    """Return the first line of a weekly digest; ``channel`` is '' in that channel itself."""
     questions = "1 question" if count == 1 else f"{count} questions"
     place = f" in {channel}" if channel else ""
     return (
@@ -203,17 +203,17 @@ def digest_lead(count: int, channel: str) -> str:
 
 
 def gap(question: str, count: int, doubted: int) -> str:
-    """One question that was asked in vain."""
+    """Return the line for an unanswered or disputed question."""
     times = "" if count == 1 else f", asked {count} times"
     doubts = f", doubted by {doubted}" if doubted else ""
     return f"“{question}”{times}{doubts}"
 
 
 def words_nowhere(words: Sequence[str]) -> str:
-    """Words of such a question."""
+    """Return the question's words that occur in no document."""
     return f"In no document: {', '.join(words)}"
 
 
 def more_gaps(count: int) -> str:
-    """Questions of a digest that are not named."""
+    """Return the count of questions not listed."""
     return f"and {count} more: see footnote gaps"

@@ -1,10 +1,10 @@
-"""Posts to channels and admins what became of their files, each event once, in few messages.
+"""Notifier: batches pending notices and posts each batch once, to a channel or to the admins.
 
-The loop waits until a channel has been quiet for some seconds, makes one batch of all that waits for it, and
-stores every step before the next one begins, as ``conversation.py`` does with answers.
+The loop debounces: it waits until a channel has been quiet for some seconds and makes one batch of all its
+pending notices. Every step is stored before the next begins, as ``conversation.py`` does with answers.
 
-A notice goes to its own channel, to the admins' channel, or to the console alone; a document's name goes to
-no third channel.
+A notice goes to its own channel, to the admins' channel, or to the console only; a document's name is never
+posted to a third channel.
 """
 
 from __future__ import annotations
@@ -32,39 +32,39 @@ from storage.models import Channel, Platform
 
 _log = logging.getLogger(__name__)
 
-# What could not be announced until then is shown in the console only.
+# Notices that could not be posted by then are shown in the console only.
 NOTICE_EXPIRY = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where to."""
+    """Destination of notices."""
 
     channel_id: int
-    # False: nothing is posted, the console of that channel shows it.
+    # False: shown in that channel's console only.
     is_posted: bool
-    # What makes it a message of its own, which waits for nothing else; '' of receipts, which share one.
+    # Key of a message of its own, posted without debouncing; '' for receipts, which share a message.
     alone: str = ""
-    # Below what it is posted.
+    # Upload under whose message it is posted.
     upload: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The settings that decide it."""
+    """Routing settings."""
 
-    # What becomes of new and unreadable files: channel, admin or off.
+    # Destination of receipts for new and unreadable files: channel, admin or off.
     receipts: str
-    # Who is notified of problems of folders and web pages, and of files when ``receipts`` says so.
+    # Admins' channel: gets problems of folders and web pages, and receipts if ``receipts`` is admin.
     admin: Channel | None
-    # Who gets the weekly digests: channel, admin or off.
+    # Destination of weekly digests: channel, admin or off.
     digests: str = "off"
 
     def route(self, group: NoticeGroup) -> Route:
-        """Where a group of notices is announced."""
+        """Return the route of a group of notices."""
         if group.audience is NoticeAudience.NEWCOMERS:
             return Route(group.channel_id, is_posted=True, alone="welcome")
-        if group.upload is not None:  # whoever uploaded it waits for it, whatever others want to hear
+        if group.upload is not None:  # the uploader waits for this receipt, whatever ``receipts`` says
             return Route(group.channel_id, True, f"upload {group.upload}", group.upload)
         if group.audience is NoticeAudience.OWNERS:
             target = {"channel": group.channel_id, "admin": self.admin.id if self.admin else None}
@@ -79,7 +79,7 @@ class Routes:
         return Route(self.admin.id, is_posted=True)
 
     def sort(self, groups: Iterable[NoticeGroup]) -> list[tuple[Route, Sequence[NoticeGroup]]]:
-        """Return the groups of each route: they share a message."""
+        """Group by route: the groups of one route share a message."""
         sorted_groups: dict[Route, list[NoticeGroup]] = {}
         for group in groups:
             sorted_groups.setdefault(self.route(group), []).append(group)
@@ -88,22 +88,22 @@ class Routes:
 
 @dataclass(frozen=True, slots=True)
 class NotificationTiming:
-    """How fast announcements follow their events; all in seconds."""
+    """Debounce, poll and retry intervals, in seconds."""
 
-    # A batch ends when nothing was added for so long,
+    # Debounce: a batch is due when nothing was added for this long,
     quiet: float = 8
-    # or when its first notice has waited so long.
+    # or when its oldest notice has waited this long.
     longest: float = 300
     poll: float = 2
     lease: float = 120
-    # A post whose outcome is unclear gets so long to appear before it is searched for.
+    # Delay before an unclear post is searched for in the channel.
     unclear: float = 5
-    # After a refusal a channel is left alone for so long.
+    # Pause of a channel after a failure without a Retry-After.
     hold: float = 30
 
 
 class Notifier:
-    """Turns waiting notices into messages."""
+    """Background loop that posts pending notices as announcements."""
 
     def __init__(
         self,
@@ -118,10 +118,10 @@ class Notifier:
         uploads: Uploads | None = None,
         may_have_work: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Nothing runs before ``run``; notices of a platform without an announcer wait for one.
+        """Build the loop; notices of a platform without an announcer stay pending.
 
-        ``uploads`` know where each was uploaded; None: their receipts stand in the channel at large.
-        ``may_have_work`` is False while a tick would find none.
+        ``uploads`` resolves where each file was uploaded; None: receipts are posted outside threads.
+        ``may_have_work`` returns False while a tick would find nothing to do.
         """
         self._uploads = uploads
         self._digest = digest
@@ -137,22 +137,22 @@ class Notifier:
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Announce until ``stop``; whatever fails, the next tick may do better."""
+        """Post notices until ``stop``; an exception is logged and the loop continues."""
         while not self._stopping.is_set():
             try:
                 if self._may_have_work() or self._is_unfinished:
                     await self.tick()
-            except Exception as error:  # the loop serves all channels: no one's fault may end it
+            except Exception as error:  # the loop serves all channels: one failure must not end it
                 _log.warning("announcements have to wait: %s", raised_at(error))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), self._pace.poll)
 
     def stop(self) -> None:
-        """End ``run`` after the message that is being posted."""
+        """End ``run`` after the post in progress."""
         self._stopping.set()
 
     async def tick(self) -> None:
-        """Announce what is due, and see to the end what another process left in the middle."""
+        """Resume batches left behind by a crash, then post the batches that are due."""
         self._is_unfinished = True
         if self._digest:
             await self._digest.record()
@@ -178,6 +178,7 @@ class Notifier:
         now = utc_now()
         quiet = (now - max(group.newest for group in groups)).total_seconds()
         waited = (now - min(group.oldest for group in groups)).total_seconds()
+        # A notice far in the future comes from a clock that was wrong: do not wait for it.
         is_of_wrong_clock = quiet < -self._pace.longest
         return quiet >= self._pace.quiet or waited >= self._pace.longest or is_of_wrong_clock
 
@@ -191,7 +192,7 @@ class Notifier:
             if (place := await self._place(target, route.upload)) is not None:
                 await self._announce(target, place, groups)
             return
-        # For the console alone.
+        # Console only: nothing is posted.
         batch = await self._notices.claim(groups, self._pace.lease)
         async with self._given_back_on_failure(batch):
             if route.is_posted:
@@ -199,16 +200,16 @@ class Notifier:
             await self._notices.finish(batch, "kept")
 
     async def _target(self, route: Route) -> Channel:
-        """Where a route leads; what a direct chat gave to a library has its receipt in that chat."""
+        """Return the channel to post in; an upload to a library gets its receipt in the uploading chat."""
         address = await self._uploads.address(route.upload) if self._uploads and route.upload else None
         return await self._channels.get((address or {}).get(CHAT, route.channel_id))
 
     def _is_private(self, target: Channel) -> bool:
-        """True if it is a direct chat, in which nobody waits for files, and not the admins' channel."""
+        """True if it is a direct chat other than the admins' channel: no unrequested receipts go there."""
         return target.is_direct and not (self._routes.admin and self._routes.admin.id == target.id)
 
     async def _announce(self, target: Channel, place: dict[str, Any], groups: Sequence[NoticeGroup]) -> None:
-        """One message for all that waits for this channel."""
+        """Claim the groups as a batch and post it as one message."""
         batch = await self._notices.claim(groups, self._pace.lease)
         async with self._given_back_on_failure(batch):
             announcement = await self._receipt_builder.prepare(batch, target)
@@ -227,7 +228,7 @@ class Notifier:
             raise
 
     async def _place(self, target: Channel, upload: int | None) -> dict[str, Any] | None:
-        """Where in the channel to speak; None while its platform or its address is not known."""
+        """Return where to post in a channel; None while its announcer or address is unknown."""
         announcer = self._announcers.get(target.platform)
         if announcer is None:
             return None
@@ -236,7 +237,7 @@ class Notifier:
         return place | {"below": below} if place and below else place
 
     async def _post(self, target: Channel, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post a batch that is marked so, and keep how it went."""
+        """Post a batch already marked as posting, and store the outcome."""
         try:
             async with asyncio.timeout(self._pace.lease / 2):
                 await self._announcers[target.platform].announce(place, announcement)
@@ -257,7 +258,7 @@ class Notifier:
         await self._notices.finish(batch, "dropped")
 
     async def _resume(self, batch: NoticeBatch) -> None:
-        """A post whose end nobody saw: search for it once, and post it when it is not there."""
+        """Resolve a batch whose outcome is unclear: search the channel once, post it if missing."""
         target = await self._channels.get(batch.told_in)
         place = await self._place(target, batch.upload)
         if place is None:
@@ -279,7 +280,8 @@ class Notifier:
     async def _end(
         self, batch: NoticeBatch, target: Channel, place: dict[str, Any], stands: bool | None
     ) -> None:
-        """Where nobody can search, silence is better than the same message twice: the console has it."""
+        """Finish a searched batch; post it if it is certainly missing (``stands`` is False)."""
+        # Without search (None), rather no message than a duplicate: the console shows the notices.
         announcement = await self._receipt_builder.prepare(batch.id, target) if stands is False else None
         if announcement is not None:
             await self._post(target, place, announcement)

@@ -1,4 +1,4 @@
-"""Writes the note to a thread that follows a page: what its new version says there, sentence by sentence."""
+"""Change notes for threads that follow a page: which sentences its new version adds and removes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from storage.models import LivePublication, Shown, TenantName
 from storage.queues.reading_repair import RepairingReadings
 from storage.text.sentences import split_units
 
-# Of each kind that a note names: the page itself is one click away.
+# Sentences quoted per kind, added and removed; the page itself is one click away.
 MAX_SENTENCES = 4
 SENTENCE_CHARS = 300
 
 
 class PageNotes:
-    """Makes notes; the conversation delivers each once."""
+    """Builds change notes; the conversation delivers each once."""
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class PageNotes:
         self._locator = PassageLocator(readings)
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """Return the channel of a page that its thread follows and of which it was not told what answers now.
+        """Return the channel of a followed page whose live version the thread has not been notified of.
 
-        ``note``: as the transaction that replaced the version kept it.
+        None if there is nothing to report. ``note``: stored by the transaction that replaced the version.
         """
         followed = await self._subscriptions.get(note["subscription"])
         live = await self._live(note)
@@ -58,11 +58,11 @@ class PageNotes:
         return (await self._channels.get(live.channel_id)).tenant
 
     async def write(self, note: Mapping[str, int]) -> Answer:
-        """What a thread is told; written again, it says the same.
+        """Build the note as an answer; idempotent: a repeated call returns the same text.
 
         Raises:
-            storage.errors.InfrastructureError: what was read is not there just now; it is tried again.
-            LookupError: the subscription, or its document, has gone since it was due.
+            storage.errors.InfrastructureError: a reading is unavailable; retry later.
+            LookupError: the subscription or its document was deleted since.
         """
         followed, live = await self._subscriptions.get(note["subscription"]), await self._live(note)
         old = await self._catalog.source(note["version"])
@@ -92,13 +92,13 @@ class PageNotes:
         return Answer(AnswerState.CHAT, text, (cited,), language=words.language, answered_from=shown)
 
     async def _live(self, note: Mapping[str, int]) -> LivePublication | None:
-        """What answers of the document now."""
+        """Return the live version of the note's document."""
         old = await self._catalog.source(note["version"])
         return await self._catalog.live_document(old.channel_id, old.document_id) if old else None
 
 
 def _changes(words: ReplyWords, before: str, after: str) -> list[str]:
-    """What stands on one page and not on the other."""
+    """Return lines for the sentences removed from and added to a page."""
     gone, new = _without(before, after), _without(after, before)
     return [
         *(words.page_gone(text=shorten(one, SENTENCE_CHARS)) for one in gone[:MAX_SENTENCES]),

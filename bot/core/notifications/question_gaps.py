@@ -1,7 +1,7 @@
-"""Questions of a channel that its documents did not answer, or whose answer was doubted; like ones together.
+"""Knowledge gaps: similar questions that a channel's documents left unanswered, or whose answer was disputed.
 
-Two questions are alike when they share most of their content words. A gap is closed when a like question was
-answered later and nobody doubted that.
+Questions are similar if they share most of their content words. A gap is closed once a similar question was
+answered and not disputed.
 """
 
 from __future__ import annotations
@@ -16,52 +16,55 @@ from bot.core.understanding.question_terms import weighted_terms
 from storage.chat.feedback import FeedbackVerdict
 from storage.chat.traces import AskedQuestion
 
-# Share of the content words of two questions that they have in common, at least, where they are alike.
+# Similarity threshold of two questions: Jaccard index of their content words.
 LIKENESS = 0.6
 ANSWERED = {AnswerState.GROUNDED, AnswerState.PARTIAL, AnswerState.PASSAGES}
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionGap:
-    """Like questions to one channel that wait for a document."""
+    """A group of similar questions to one channel that needs a document."""
 
-    # The newest of them.
+    # The newest of the group.
     question: str
-    # How often it was asked in vain.
+    # Questions that were unanswered or disputed.
     count: int
-    # How the answers ended.
+    # Answer state -> number of questions.
     states: Mapping[str, int]
-    # What people said was wrong with the answers.
+    # Negative feedback verdict -> count.
     doubts: Mapping[str, int]
     last_asked: datetime
-    # Words that no document holds, the most frequent first.
+    # Words that occur in no document, most frequent first.
     unknown: tuple[str, ...]
-    # Of the questions, oldest first; `footnote records` shows each.
+    # Ids of the questions, oldest first; `footnote records` shows each.
     ids: tuple[str, ...]
 
 
 def find_gaps(asked: Sequence[AskedQuestion]) -> list[QuestionGap]:
-    """Return the gaps that are open, those asked most often first; ``asked`` is in the order of time."""
+    """Return the open gaps, most frequent first; ``asked`` is in chronological order."""
     gaps = [_gap(open_) for group in _groups(asked) if (open_ := _open(group))]
     return sorted(gaps, key=lambda gap: (gap.count, gap.last_asked), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedOften:
-    """Like questions to one channel."""
+    """A group of similar questions to one channel."""
 
-    # The newest of them.
+    # The newest of the group.
     question: str
     count: int
-    # How the answers ended.
+    # Answer state -> number of questions.
     states: Mapping[str, int]
     last_asked: datetime
-    # Of the newest.
+    # Id of the newest.
     id: str
 
 
 def most_asked(asked: Sequence[AskedQuestion], most: int) -> list[AskedOften]:
-    """What was asked more than once, most often first; ``asked`` is in the order of time."""
+    """Return at most ``most`` groups asked more than once, most frequent first.
+
+    ``asked`` is in chronological order.
+    """
     often = [
         AskedOften(
             group[-1].question,
@@ -95,7 +98,7 @@ def _likeness(terms: set[str], others: set[str]) -> float:
 
 
 def _open(group: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-    """Those of like questions that wait; none where a later one was answered well."""
+    """Return the unanswered or disputed questions since the group's last good answer."""
     later = len(group)
     while later and not _is_answered(group[later - 1]):
         later -= 1

@@ -1,8 +1,8 @@
-"""Prepares and writes the announcement of a batch of notices, before a platform renders it.
+"""Builds the announcement of a batch of notices, independent of the platform that renders it.
 
-Failures come first, at most seven files are named, the rest is counted. Questions are tried and links to
-first pages made for the named files only. Titles, file names and questions come from documents: renderers
-escape them like all such text.
+Failures come first; at most seven files are listed, the others counted. Only listed files get suggested
+questions and links to their first pages. Titles, file names and questions come from documents and are
+untrusted: renderers escape them.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from storage.models import Channel
 _log = logging.getLogger(__name__)
 
 MAX_NAMED = 5
-# Files that answer are named beside any number of failures: what there is to ask is news, too.
+# Searchable files listed even with many failures.
 MIN_LIVE = 2
-# Characters of a title, a file's name or a folder's location.
+# Longest title, file name or folder location, in characters.
 NAME_CHARS = 90
 REASON_CHARS = 500
 
-# By kind: how many there are, and the first of them.
+# Kind of notice -> (total, the first of them).
 Contents = Mapping[str, tuple[int, Sequence[Notice]]]
 
 
 def announcement_paragraphs(announcement: Announcement) -> list[str]:
-    """Its words as paragraphs of plain text; a renderer still has to escape them."""
+    """Return an announcement as paragraphs of plain text, not escaped yet."""
     return [announcement.lead, *map(_paragraph, announcement.entries), *announcement.more]
 
 
@@ -55,10 +55,10 @@ def _paragraph(entry: AnnouncementEntry) -> str:
 
 
 class _Named(NamedTuple):
-    """What a message names."""
+    """Notices listed in a message."""
 
     failed: list[Notice]
-    # Files that can be asked about.
+    # Searchable files.
     live: list[Notice]
     folders: list[Notice]
     # Approved web pages.
@@ -67,7 +67,7 @@ class _Named(NamedTuple):
 
 
 def named_notices(contents: Contents) -> _Named:
-    """What the message will name of a batch."""
+    """Select the notices of a batch that the message lists."""
     failed, live, folders, sources, outages = (
         list(contents[kind][1]) for kind in ("failed", "live", "folder", "source", "outage")
     )
@@ -84,14 +84,14 @@ def write_receipt(
     *,
     is_elsewhere: bool,
 ) -> Announcement | None:
-    """What one message says of a batch; None when nothing of it is true any more.
+    """Build the announcement of a batch; None if none of its notices still applies.
 
     Args:
-        id: names the message.
+        id: id of the announcement.
         contents: the batch.
-        questions: tried ones, by notice.
-        first_pages: buttons that open first pages, by notice.
-        is_elsewhere: it is not posted in the documents' own channel, which is named then.
+        questions: notice id -> suggested questions.
+        first_pages: notice id -> button to the first page.
+        is_elsewhere: posted outside the documents' channel, so that channel is named.
     """
     failed, live, folders, web, outages = named = named_notices(contents)
     if not any(named):
@@ -145,7 +145,7 @@ def _success(notice: Notice, questions: Sequence[str], is_elsewhere: bool) -> An
 
 
 def _gaps(notice: Notice) -> Iterator[str]:
-    """What could not be read of a file that answers, and what to do."""
+    """Yield notes on the unreadable parts of a searchable file, with advice."""
     silent = [page for page in notice.pages_without_text if page not in notice.unread_pages]
     if notice.unread_pages:
         yield notification_wording.pages_unread(notice.unread_pages)
@@ -183,7 +183,7 @@ def _web_page(notice: Notice) -> AnnouncementEntry:
 
 
 def _sentence(reason: str) -> str:
-    """Return a reason as a sentence of its own."""
+    """Capitalize a reason and end it with a full stop."""
     text = shorten(reason, REASON_CHARS)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) or not text else ".")
 
@@ -193,7 +193,7 @@ def _place(notice: Notice, is_elsewhere: bool) -> str:
 
 
 class ReceiptBuilder:
-    """Makes receipts; ``notifier.py`` decides who gets them, and when."""
+    """Builds receipts; ``notifier.py`` decides who gets them, and when."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class ReceiptBuilder:
         digest: GapDigest | None = None,
         seconds: float = 45,
     ) -> None:
-        """Questions of one batch are tried for at most ``seconds``; ``digest`` writes weekly ones."""
+        """Limit trial questions to ``seconds`` per batch; ``digest`` builds weekly digests."""
         self._digest = digest
         libraries = libraries or DirectLibraries(channels)
         self._welcome = WelcomeBuilder(notices, catalog, folders, self._questions, libraries)
@@ -219,10 +219,10 @@ class ReceiptBuilder:
         self._seconds = seconds
 
     async def prepare(self, batch: str, target: Channel) -> Announcement | None:
-        """Return the announcement of a batch to ``target``; None when nothing of it is true any more.
+        """Return the announcement of a batch to ``target``; None if none of its notices still applies.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down; nothing was announced.
+            storage.errors.InfrastructureError: a backend is down; nothing was announced.
         """
         contents = await self._notices.read(batch, MAX_NAMED)
         if contents[WELCOME][0]:
@@ -234,18 +234,18 @@ class ReceiptBuilder:
         questions = await self._questions(live)
         origins = {notice.channel_id for notices in named for notice in notices}
         origin = await self._channels.get(next(iter(origins))) if len(origins) == 1 else None
-        # What a direct chat gave to the library is open to it: every direct chat reads that.
+        # Every direct chat may read the library, so its files count as the chat's own.
         is_own = origin is not None and (origin.id == target.id or (origin.is_library and target.is_direct))
         is_elsewhere = bool(origins) and not is_own
         pages = await self._first_pages(origin, live) if origin and is_own else {}
         return write_receipt(batch, contents, questions, pages, is_elsewhere=is_elsewhere)
 
     async def prepare_for_console(self, batch: str) -> None:
-        """Have questions tried for the files that a message would name; nothing is posted."""
+        """Try questions for the files that a message would list; nothing is posted."""
         await self._questions(named_notices(await self._notices.read(batch, MAX_NAMED)).live)
 
     async def _questions(self, live: Sequence[Notice]) -> dict[int, Sequence[str]]:
-        """Tried questions by notice; a receipt does without them rather than wait."""
+        """Return notice id -> suggested questions; on timeout or failure, the ones found by then."""
         found: dict[int, Sequence[str]] = {}
         try:
             async with asyncio.timeout(self._seconds):
@@ -266,7 +266,7 @@ class ReceiptBuilder:
         return tried
 
     async def _first_pages(self, channel: Channel, live: Sequence[Notice]) -> dict[int, CitedPage]:
-        """Return a button by notice, each called as no other document of the channel is."""
+        """Return notice id -> button to the first page, with labels unique in the channel."""
         names = await self._citations.names.names_of_versions(channel.id, [_version(one) for one in live])
         return {one.id: await self._first_page(channel, one, names) for one in live}
 

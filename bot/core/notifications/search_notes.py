@@ -1,4 +1,4 @@
-"""Notes below a search: which of its documents is still being read, and once how a model is set."""
+"""Notes below search results: documents still being read and, once per channel, how to set up a model."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from storage.models import Rung
 
 
 class SearchNotes:
-    """Writes the notes of a channel's searches."""
+    """Writes the notes below search results."""
 
     def __init__(self, records: QuestionRecords | None = None, *, stops_at: Rung = Rung.FULL) -> None:
-        """``records``: tell a channel's first question; None: a model answers, or nobody knows."""
+        """Detect a channel's first question with ``records``; None: no note on the first search.
+
+        ``stops_at``: the reading stage at which ingestion stops.
+        """
         self._records = records
         self._stops_at = stops_at
         self._known: set[int] = set()
 
     async def write(self, question: Question, retrieval: Retrieval) -> Sequence[str]:
-        """Return the sentences, in the question's language; most searches have none.
+        """Return the notes in the question's language; usually none.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the records cannot be read.
         """
         words, notes = reply_words(question.language), []
         if files := self._partly_read(retrieval):

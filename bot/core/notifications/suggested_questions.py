@@ -1,4 +1,4 @@
-"""Finds questions that a new document answers, a model's or its own headings: tried, then offered."""
+"""Suggested questions for a new document, from a model or its headings; each is tried before it is shown."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from storage.queues.reading_repair import RepairingReadings
 MAX_QUESTION_CHARS = 140
 MIN_WORDS = 3
 MAX_OFFERED = 3
-# Questions asked for one document at most: each costs what a person's question costs.
+# Candidates tried per document: each costs as much as a user's question.
 MAX_TRIED = 6
-# Chunks read, evenly spread: the beginning of a long document is often a table of contents.
+# Sampled chunks, evenly spaced: a long document often begins with a table of contents.
 MAX_CHUNKS_READ = 12
 MAX_EXCERPT_CHARS = 1000
 SECONDS, TOKENS = 20.0, 300
 
 _BULLET = re.compile(r"^\W*(?:\d+[.)]\s*)?")
-# Words alone: nothing that a chat takes for a link, a mention or markup.
+# Plain words only: nothing that a chat client parses as a link, mention or markup.
 _PLAIN_QUESTION = re.compile(r"¿?[^\W_][\w\s'’,&/()+%-]*\s?\?")
 
 log = logging.getLogger(__name__)
 
 
 def asking_headings(chunks: Iterable[Chunk]) -> list[str]:
-    """Return the headings that are questions themselves, as in a list of frequent questions."""
+    """Return the headings that are questions, as in an FAQ."""
     paths = (path for one in chunks for _, path in one.sections)
     headings = (heading for path in paths for heading in path[-1:])
     return plain_questions(headings)
 
 
 def plain_questions(texts: Iterable[str]) -> list[str]:
-    """Return those of the texts that are questions in plain words, each once."""
+    """Return the texts that are questions in plain words, without duplicates."""
     lines = dict.fromkeys(" ".join(text.split()) for text in texts)
     return [
         line
@@ -54,22 +54,22 @@ def plain_questions(texts: Iterable[str]) -> list[str]:
 
 
 class SuggestedQuestions:
-    """Asks candidates in the document's own channel, as a person would."""
+    """Asks candidate questions in the document's channel and keeps those that it answers."""
 
     def __init__(
         self, answering: QuestionAnswering, chunks: RepairingReadings, model: Generator | None = None
     ) -> None:
-        """``model`` writes questions; None: a document offers its own headings that ask, or nothing."""
+        """Let ``model`` write candidates; None: use only headings that are questions."""
         self._answering = answering
         self._chunks = chunks
         self._model = model
         self._instructions = files("bot.core").joinpath("prompts", "suggest.md").read_text(encoding="utf-8")
 
     async def questions(self, channel: Channel, notice: Notice) -> tuple[str, ...]:
-        """At most three questions that this version answered a moment ago; fewer when fewer did.
+        """Return at most three questions that this version answered when tried.
 
         Raises:
-            storage.errors.InfrastructureError: the reading cannot be reached.
+            storage.errors.InfrastructureError: the reading is unavailable.
         """
         chunks = await self._sample(notice)
         candidates = asking_headings(chunks)
@@ -89,9 +89,10 @@ class SuggestedQuestions:
         return await self._chunks.chunks_at([(notice.reading_id, ordinal) for ordinal in ordinals])
 
     async def _written(self, chunks: Sequence[Chunk], notice: Notice) -> list[str]:
-        """Return a model's questions to excerpts of the document; none without one, and when it fails."""
+        """Return questions written by the model from excerpts; none without a model or if it fails."""
         if self._model is None or not chunks:
             return []
+        # A random fence, so that a document cannot close it (prompt injection).
         fence = secrets.token_hex(8)
         excerpts = "\n\n".join(shorten(chunk.text, MAX_EXCERPT_CHARS) for chunk in chunks)
         document = f"{shorten(notice.title, MAX_QUESTION_CHARS)}\n\n{excerpts}"

@@ -1,6 +1,6 @@
-"""What newcomers are shown: a channel that we joined, and somebody who wants to see the channels they are in.
+"""Onboarding: welcomes for channels that the bot joined, and overviews of a person's channels.
 
-Which documents there are, or where they go, what is new, and questions that were tried.
+Both show the documents or where to put them, and suggested questions; overviews also show what is new.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, ChannelKey, Platform, TenantName
 
-# Documents that questions are tried on when too few were tried before.
+# Documents to try questions on if too few are stored.
 MAX_TRIED_DOCUMENTS = 2
-# Channels shown to one person.
+# Channels in one person's overview.
 MAX_CHANNELS = 10
-# Newest versions whose tried questions are looked through.
+# Newest versions searched for stored suggested questions.
 VERSIONS_READ = 50
 
 log = logging.getLogger(__name__)
 
-# Tries questions on new versions, within its own time; by notice.
+# Tries questions on new versions within a time limit; returns notice id -> questions.
 TryQuestions = Callable[[Sequence[Notice]], Awaitable[Mapping[int, Sequence[str]]]]
 
 
 class Onboarding:
-    """What a chat platform tells us of channels: that we joined one, and what people call it."""
+    """Channel events of a chat platform: joined, named, given another id."""
 
     def __init__(self, channels: Channels, notices: Notices) -> None:
         self._channels = channels
@@ -52,17 +52,17 @@ class Onboarding:
         is_direct: bool | None = None,
         address: dict[str, Any] | None = None,
     ) -> None:
-        """Have the channel welcomed; for good before this returns, and once however often it is called.
+        """Upsert the channel and record its welcome; durable on return and idempotent.
 
         Args:
             key: from a verified envelope.
-            name: what people call the channel, if that is known.
-            is_direct: whether it is a direct chat, if that is known.
-            address: where to speak there, on a platform where the key does not say it.
+            name: the channel's display name, if known.
+            is_direct: whether it is a direct chat, if known.
+            address: where to post, on platforms where the key is not enough.
 
         Raises:
-            InvalidTenant: the envelope names no possible channel.
-            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+            InvalidTenant: the key is no valid channel.
+            DatabaseUnavailable: it could not be stored, so the event must not be acknowledged.
         """
         channel = await self._channels.ensure(key, name, is_direct=is_direct)
         if address is not None:
@@ -70,18 +70,18 @@ class Onboarding:
         await self._notices.welcome(channel.id)
 
     async def name(self, key: ChannelKey, name: str) -> None:
-        """Keep what people call the channel.
+        """Store the channel's display name.
 
         Raises:
-            DatabaseUnavailable: it could not be kept.
+            DatabaseUnavailable: it could not be stored.
         """
         await self._channels.ensure(key, name)
 
     async def move(self, old: ChannelKey, new: ChannelKey) -> None:
-        """Keep that the platform calls a channel otherwise from now on.
+        """Store that the platform changed a channel's id.
 
         Raises:
-            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+            DatabaseUnavailable: it could not be stored, so the event must not be acknowledged.
         """
         outcome = await self._channels.move(old, new)
         if outcome is MoveOutcome.MOVED:
@@ -95,7 +95,7 @@ class Onboarding:
 
 
 class WelcomeBuilder:
-    """Makes welcomes; ``notifier.py`` posts each once."""
+    """Builds welcomes; ``notifier.py`` posts each once."""
 
     def __init__(
         self,
@@ -112,14 +112,14 @@ class WelcomeBuilder:
         self._try_questions = try_questions
 
     async def prepare(self, batch: str, target: Channel) -> Announcement:
-        """Return the message with id ``batch``; a channel that nothing feeds gets its folder now.
+        """Return the welcome with id ``batch``; create the folder of a channel that no folder feeds.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down; nothing was announced.
+            storage.errors.InfrastructureError: a backend is down; nothing was announced.
         """
         words, lead = reply_words(Language.ENGLISH), notification_wording.WELCOME_LEAD
         asked = target
-        if target.is_direct:  # its documents are a library's
+        if target.is_direct:  # a direct chat searches the library, if there is one
             library = await self._libraries.of(target.platform, target.installation)
             asked = library or target
             lead = notification_wording.welcome_direct(has_library=library is not None)
@@ -137,7 +137,7 @@ class WelcomeBuilder:
         )
 
     async def _questions(self, target: Channel) -> tuple[str, ...]:
-        """At most three that documents of the channel were seen to answer."""
+        """Return at most three suggested questions; try some now if too few are stored."""
         offered = await _offered(self._notices, target)
         if len(offered) < MAX_OFFERED:
             untried = [
@@ -151,7 +151,7 @@ class WelcomeBuilder:
 
 
 class ChannelOverviews:
-    """Reads channels that somebody else says may be shown; makes none."""
+    """Reads overviews of existing channels; callers check the person's permissions."""
 
     def __init__(
         self, channels: Channels, libraries: DirectLibraries, catalog: Catalog, notices: Notices
@@ -162,10 +162,10 @@ class ChannelOverviews:
         self._notices = notices
 
     async def read(self, tenants: Collection[TenantName]) -> Sequence[ChannelOverview]:
-        """At most ten of these channels that have documents, by name.
+        """Return overviews of at most ten of these channels, those with documents, by name.
 
         Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
+            storage.errors.InfrastructureError: the database cannot be reached.
         """
         found: list[ChannelOverview] = []
         for channel in await self._channels.of_tenants(tenants):
@@ -174,10 +174,10 @@ class ChannelOverviews:
         return found
 
     async def direct_questions(self, platform: Platform, installation: str) -> Sequence[str]:
-        """Return at most three tried questions of the library that an installation's direct chats ask.
+        """Return at most three suggested questions of the library that direct chats search.
 
         Raises:
-            storage.errors.InfrastructureError: SQL cannot be reached.
+            storage.errors.InfrastructureError: the database cannot be reached.
         """
         library = await self._libraries.of(platform, installation)
         return await _offered(self._notices, library) if library else ()
@@ -194,6 +194,6 @@ class ChannelOverviews:
 
 
 async def _offered(notices: Notices, channel: Channel) -> tuple[str, ...]:
-    """At most three questions that were tried and that documents of a channel answer."""
+    """Return at most three stored questions that the channel's documents answer."""
     tried = await notices.tried_questions(channel.id, VERSIONS_READ)
     return tuple(dict.fromkeys(text for _, text in tried))[:MAX_OFFERED]
