@@ -1,1 +1,1 @@
-"""PDFs that people upload in chats: what becomes of them, and how they go again."""
+"""Uploads of PDFs in chats and in the console: checks, quotas, storage in watched folders."""

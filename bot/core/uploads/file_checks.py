@@ -1,4 +1,4 @@
-"""What a file must be to become a document, whoever uploads it: a PDF by name and content, not too large."""
+"""Validation of uploaded files: a PDF by name and content, within the size limit."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ MEGABYTE = 1 << 20
 
 
 class UploadRefused(Exception):
-    """A file is not taken; the message is the sentence that says why."""
+    """An upload was rejected; the message is the reply that says why."""
 
 
 class FileChecks:
-    """Refuses what no scan would read."""
+    """Rejects files that ingestion would not read."""
 
     def __init__(self, max_file_mb: int) -> None:
         self._max_file_mb = max_file_mb
 
     def refuse_declared(self, download: FileDownload, words: ReplyWords) -> None:
-        """Refuse by what is said of a file, before any of it is fetched.
+        """Check the declared name, media type and size before the download.
 
         Raises:
-            UploadRefused: it calls itself no PDF, or too large a one.
+            UploadRefused: not declared as a PDF, or too large.
         """
         name = shown_name(download.name, download.media_type)
         if not is_named_pdf(download.name, download.media_type):
@@ -33,12 +33,12 @@ class FileChecks:
         self._refuse_size(download.size, name, words)
 
     async def write(self, download: FileDownload, partial_file: PartialFile, words: ReplyWords) -> None:
-        """Write a file down as it comes.
+        """Stream a download to disk, checking size and content.
 
         Raises:
-            UploadRefused: it is empty, no PDF, or has more bytes than it was said to have and than may be.
-            bot.core.errors.DeliveryError: it broke off.
-            OSError: the disk is full or does not work.
+            UploadRefused: empty, not a PDF, or larger than allowed whatever size was declared.
+            bot.core.errors.DeliveryError: the download broke off.
+            OSError: the disk is full or failing.
         """
         name = shown_name(download.name)
         async for chunk in download.chunks:
@@ -56,6 +56,6 @@ class FileChecks:
 
 
 def shown_name(name: str, media_type: str = MEDIA_TYPE) -> str:
-    """Return a file's name in a reply: a PDF's as it would be called here, any other's as it is."""
+    """Return a file's name for replies: sanitized, with the suffix .pdf for PDFs only."""
     shown = inert(safe_file_name(name))
     return shown if is_named_pdf(name, media_type) else shown.removesuffix(SUFFIX)

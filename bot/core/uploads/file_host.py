@@ -1,4 +1,4 @@
-"""The border behind which a chat platform keeps what people upload."""
+"""Interface to the file storage of a chat platform."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class FileDownload:
-    """A file that is being fetched from its platform."""
+    """A file being downloaded from its platform."""
 
-    # As whoever uploaded it calls it: any text.
+    # Name given by the uploader; untrusted.
     name: str
     media_type: str
-    # In bytes, as the platform says: no promise.
+    # Bytes declared by the platform; not reliable.
     size: int
-    # Its bytes, in order; raises ``DeliveryError`` where they break off.
+    # The content in order; raises ``DeliveryError`` if the download breaks off.
     chunks: AsyncIterator[bytes]
 
 
 class FileHost(Protocol):
-    """Where one platform keeps what people upload."""
+    """File storage of one chat platform."""
 
     def open(self, address: Mapping[str, Any]) -> AbstractAsyncContextManager[FileDownload]:
-        """Fetch the file of a message by its address, as the platform's adapter made it.
+        """Download the file of a message by the address that the platform's adapter made.
 
         Raises:
-            bot.core.errors.FileUnavailable: it is gone, or we may not have it.
-            bot.core.errors.DeliveryError: the platform did not answer, or asked us to wait.
+            bot.core.errors.FileUnavailable: the file was deleted, or we have no access.
+            bot.core.errors.DeliveryError: the platform did not answer, or rate-limited us.
         """

@@ -1,7 +1,7 @@
-"""A name for a file that somebody uploaded: whatever they call it, it is safe on every file system.
+"""Sanitizes names of uploaded files, so that they are safe on every file system.
 
-What comes out is one visible name that ends in .pdf and can be said whole in a message: at most 84 characters
-and 255 bytes with a number. It is no device of Windows, no hidden and no unfinished file.
+The result is a visible single path component that ends in .pdf and fits into a message: at most 84 characters
+and 255 bytes with a number. It is not a Windows device name, nor that of a hidden or temporary file.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from collections.abc import Collection
 SUFFIX = ".pdf"
 MEDIA_TYPE = "application/pdf"
 UNNAMED = "document"
-# Of a name without its number and suffix.
+# Limits of a name without its number and suffix.
 MAX_CHARS, MAX_BYTES = 80, 240
-# Controls, marks that turn the direction of writing, halves of surrogate pairs, and what is no letter.
+# Unicode categories: control, format (bidi marks), surrogate, private use, unassigned, line separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# What Windows takes in no name.
+# Characters that Windows does not allow in names.
 _REFUSED = re.compile(r'[<>:"|?*]')
+# Reserved device names of Windows.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)", re.IGNORECASE)
-# Begins the names of hidden and unfinished files.
+# First characters of hidden and temporary files.
 _LEADING = " .~$#"
 
 
 def safe_file_name(name: str) -> str:
-    """Return a name for an uploaded file; any text gets one, and what is one already stays as it is."""
+    """Return a safe name for any uploaded file name; idempotent."""
     bare = re.split(r"[/\\]", name)[-1]
     visible = "".join(c for c in bare if unicodedata.category(c) not in _INVISIBLE)
     text = " ".join(unicodedata.normalize("NFC", _REFUSED.sub("_", visible)).split())
@@ -37,10 +38,7 @@ def safe_file_name(name: str) -> str:
 
 
 def free_file_name(name: str, taken: Collection[str]) -> str:
-    """Return a safe name that no other file has, also where case or composition of letters do not count.
-
-    The second one is called ``Name (2).pdf``.
-    """
+    """Return the name, numbered if taken (``Name (2).pdf``); names compare case- and NFC-insensitively."""
     others = {_folded(one) for one in taken}
     stem, number, chosen = name[: -len(SUFFIX)], 1, name
     while _folded(chosen) in others:
@@ -50,17 +48,18 @@ def free_file_name(name: str, taken: Collection[str]) -> str:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """True if two names are one where case or composition of letters do not count."""
+    """True if two names are equal ignoring case and Unicode normalization."""
     return _folded(one) == _folded(other)
 
 
 def is_named_pdf(name: str, media_type: str) -> bool:
-    """True if a file is a PDF by its name, or by what its platform says of it."""
+    """True if a file is a PDF by its name or its declared media type."""
     return name.lower().endswith(SUFFIX) or media_type.partition(";")[0].strip() == MEDIA_TYPE
 
 
 def _cut(text: str) -> str:
-    """So much of a text as a name has room for, in whole letters."""
+    """Truncate to MAX_CHARS characters and MAX_BYTES bytes."""
+    # errors="ignore" drops a character whose bytes were cut in half.
     return text[:MAX_CHARS].encode()[:MAX_BYTES].decode(errors="ignore")
 
 

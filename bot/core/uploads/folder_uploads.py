@@ -1,4 +1,4 @@
-"""Puts PDFs into watched folders for whoever sits at the console; nothing is overwritten unasked."""
+"""Uploads from the console into watched folders; an existing file is replaced only after confirmation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bot.core.uploads.upload_places import UploadPlace
 from bot.core.wording import reply_words
 from storage.clock import steady_seconds
 
-# How long a file waits for somebody's word on the one that has its name.
+# Time limit for a decision on a name conflict; then the upload is discarded.
 MAX_HELD_SECONDS = 3600.0
 
 
 class UploadDecision(StrEnum):
-    """What becomes of an upload whose name another file has."""
+    """Resolution of a name conflict."""
 
     REPLACE = "replace"
     KEEP_BOTH = "both"
@@ -32,13 +32,13 @@ class UploadDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FolderUpload:
-    """A file that was written down whole."""
+    """A completely written file."""
 
     place: UploadPlace
-    # Its name in the folder; of one that waits, the name it asks for.
+    # Name in the folder; for a pending upload, the requested name.
     file: str
     sha256: str
-    # Names one that waits, for another file has its name; None: it lies in the folder.
+    # Id of an upload pending on a name conflict; None: the file is in the folder.
     token: str | None = None
 
 
@@ -50,18 +50,20 @@ class _Held:
 
 
 class FolderUploads:
-    """Takes files into folders of this machine."""
+    """Writes uploads into local folders and holds those with name conflicts until they are decided."""
 
     def __init__(self, max_file_mb: int) -> None:
         self._checks = FileChecks(max_file_mb)
         self._held: dict[str, _Held] = {}
 
     async def take(self, place: UploadPlace, download: FileDownload) -> FolderUpload:
-        """Write a file into a place that has no problem, under a safe form of its own name.
+        """Write a file into a place without problems, under a sanitized name.
+
+        On any error the partial file is deleted.
 
         Raises:
-            UploadRefused: it is no PDF, empty or too large.
-            OSError: the disk is full or does not work. As with a refusal, nothing is left of the file.
+            UploadRefused: not a PDF, empty or too large.
+            OSError: the disk is full or failing.
         """
         await self._forget_old()
         words = reply_words(Language.ENGLISH)
@@ -78,10 +80,10 @@ class FolderUploads:
         return FolderUpload(place, name, partial_file.sha256)
 
     async def decide(self, token: str, decision: UploadDecision) -> FolderUpload | None:
-        """Do with a file that waits as somebody says; None: it was cancelled, or waits no more.
+        """Resolve the name conflict of a pending upload; None if it was cancelled or has expired.
 
         Raises:
-            OSError: the disk does not work; the file is discarded.
+            OSError: the disk is failing; the upload is discarded.
         """
         held = self._held.pop(token, None)
         if held is None:
@@ -102,7 +104,7 @@ class FolderUploads:
         return FolderUpload(place, name, held.upload.sha256)
 
     async def aclose(self) -> None:
-        """Leave nothing of the files that wait."""
+        """Discard all pending uploads."""
         for token in list(self._held):
             await self.decide(token, UploadDecision.CANCEL)
 
@@ -126,7 +128,7 @@ def _folder(place: UploadPlace) -> UploadFolder:
 
 
 def _keep(folder: UploadFolder, file: PartialFile, name: str) -> bool:
-    """Give a file its name, unless one has it that people would call the same."""
+    """Give a file its name; False if an equal name exists, and the file is only synced."""
     if any(is_same_name(one, name) for one in folder.names()):
         file.sync()
         return False
@@ -134,7 +136,7 @@ def _keep(folder: UploadFolder, file: PartialFile, name: str) -> bool:
 
 
 def _replace(folder: UploadFolder, file: PartialFile, name: str) -> str:
-    """Write over the file of this name, however it spells it."""
+    """Replace the existing file of this name, keeping its spelling; return that spelling."""
     theirs = next((one for one in folder.names() if is_same_name(one, name)), name)
     folder.keep(file, theirs, replaces=True)
     return theirs
@@ -142,5 +144,5 @@ def _replace(folder: UploadFolder, file: PartialFile, name: str) -> str:
 
 def _keep_beside(folder: UploadFolder, file: PartialFile, name: str) -> str:
     while not folder.keep(file, chosen := free_file_name(name, folder.names())):
-        continue  # somebody took that name between two calls
+        continue  # race: the name was taken between the two calls
     return chosen

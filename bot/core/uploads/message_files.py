@@ -1,4 +1,4 @@
-"""A message that brings files: what of it is a question, and what becomes of each file."""
+"""Splits a message with files into its question and one message per file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bot.core.ports import IncomingMessage
 from bot.core.understanding.question_terms import language_of
 from storage.chat_models import UPLOAD
 
-# Whether a PDF of this message may become a document.
+# True if PDFs of this message may become documents.
 TakesFiles = Callable[[IncomingMessage], bool]
 
-# Files of one message that are looked at: Slack lets people send ten.
+# Files processed per message: Slack allows ten.
 MAX_FILES = 10
 
 
@@ -21,28 +21,28 @@ MAX_FILES = 10
 class MessageFile:
     """A file of a message."""
 
-    # As its platform names it.
+    # The platform's file id.
     id: str
     name: str
-    # Or may be one, as far as its platform says.
+    # By its metadata; also True if the platform hides the metadata.
     is_pdf: bool
-    # What else it is fetched by.
+    # Further fields needed for the download.
     address: Mapping[str, Any] = field(default_factory=dict)
 
 
 def split_message(
     said: IncomingMessage, asked: IncomingMessage | None, files: Sequence[MessageFile], *, is_taken: bool
 ) -> list[IncomingMessage]:
-    """Return the question of a message, and a message for each of its files that something is to be said of.
+    """Return the question of a message, and a message for each of its files that gets a reply.
 
-    Where nobody names us, that is a PDF where files are taken: people show pictures all day. The words
-    beside a PDF that is taken go with it: they are asked when it is read, and not before.
+    Without a mention, only PDFs are handled, and only where uploads are on. Text sent with an accepted PDF
+    travels with it and is asked once the PDF is searchable.
 
     Args:
         said: the message.
         asked: the same as a question, if it is one.
-        files: of the message.
-        is_taken: PDFs become documents there.
+        files: the message's files.
+        is_taken: uploads are on, so PDFs become documents.
     """
     if not files:
         return [asked] if asked else []
@@ -64,7 +64,7 @@ def _upload(said: IncomingMessage, file: MessageFile, words: str) -> IncomingMes
         said,
         event_key=key,
         message_key=key,
-        # A file that nobody gave to us makes us no part of its thread: what is said below it is not to us.
+        # An unaddressed file gets a thread key of its own, so that replies below it are no follow-ups to us.
         thread=key if said.is_unaddressed else said.thread,
         text=words,
         address={**said.address, "key": key, UPLOAD: upload},

@@ -1,8 +1,8 @@
-"""A folder that uploads are written to, so that a scan sees whole files only.
+"""Atomic writes into upload folders, so that a folder scan only sees complete files.
 
-What chats upload lies in ``uploads/`` of the channel's own folder of the inbox: no other channel reads that,
-and nothing else is kept equal with it. What the console uploads lies in a watched folder itself. No link on
-the way is followed. Everything here blocks: call it in a thread (``on_disk``).
+Uploads from chats go to ``uploads/`` in the channel's folder of the inbox, which no other channel reads and
+no sync source touches. Uploads from the console go into a watched folder itself. Symlinks are not followed
+(O_NOFOLLOW, dir_fd). All methods block: call them in a thread (``on_disk``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import ParamSpec, TypeVar
 
 from storage.chat.notification_events import UPLOADS_FOLDER
 
-# Of a file's beginning, in which readers look for the mark of a PDF.
+# PDF readers search the first bytes of a file for the signature.
 HEAD_BYTES = 1024
 PDF_MARK = b"%PDF-"
-# So old a file is that whoever wrote it is gone: it is removed.
+# Age at which a partial file counts as abandoned and is deleted.
 LEFT_SECONDS = 86_400.0
-# How long one step on the disk may take.
+# Timeout of one disk operation.
 DISK_SECONDS = 30.0
 _PARTIAL = ".upload-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,32 +34,32 @@ T = TypeVar("T")
 
 
 class UploadFolder:
-    """The uploads of one place."""
+    """Folder that receives uploads."""
 
     def __init__(self, root: Path, inside: str | None = UPLOADS_FOLDER) -> None:
-        """Write to the folder ``inside`` of ``root``, or None: to ``root`` itself.
+        """Write to the subfolder ``inside`` of ``root``; None: to ``root`` itself.
 
-        Nothing is made before something is kept, and never what ``root`` lies in.
+        Both are created by ``begin``, parents of ``root`` never.
         """
         self._root = root
         self._inside = inside
 
     def begin(self, key: str) -> PartialFile:
-        """Return a new file for the upload of this key; what an earlier try left of it is gone.
+        """Create a partial file for an upload; delete those of earlier tries and abandoned ones.
 
         Raises:
-            OSError: the folder cannot be written to, or is a link.
+            OSError: the folder is not writable, or is a symlink.
         """
         with self._opened(make=True) as folder:
             prefix = f"{_PARTIAL}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
             for left in os.listdir(folder):
                 if left.startswith(prefix) or (left.startswith(_PARTIAL) and _is_left(left, folder)):
                     os.unlink(left, dir_fd=folder)
-            name = f"{prefix}-{os.urandom(4).hex()}"  # whoever was thought dead writes to another one
+            name = f"{prefix}-{os.urandom(4).hex()}"  # random: a worker presumed dead may still write its own
             return PartialFile(os.open(name, _NEW_FILE, 0o644, dir_fd=folder), name)
 
     def names(self) -> list[str]:
-        """Return the files that are there, hidden ones too; none where there is no folder.
+        """Return the file names, including hidden ones; empty if the folder does not exist.
 
         Raises:
             OSError: the folder cannot be listed.
@@ -71,20 +71,22 @@ class UploadFolder:
             return []
 
     def finish(self, file: PartialFile, name: str) -> None:
-        """Give a whole file its name, for good, unless a file that has it is there.
+        """Give a complete file its name durably; discard it if a file of that name exists.
 
         Raises:
-            OSError: the disk does not work.
+            OSError: the disk is failing.
         """
         if not self.keep(file, name):
             self.discard(file)
 
     def keep(self, file: PartialFile, name: str, *, replaces: bool = False) -> bool:
-        """Return the same, or write over a file that has the name; False: one has it, and this one waits.
+        """Give a complete file its name durably; False if the name is taken and not ``replaces``.
 
         Raises:
-            OSError: the disk does not work.
+            OSError: the disk is failing.
         """
+        # fsync the content before the name, and the directory after it: the name survives a power loss only
+        # with its content.
         file.sync()
         with self._opened() as folder:
             if replaces:
@@ -95,16 +97,16 @@ class UploadFolder:
         return True
 
     def discard(self, file: PartialFile) -> None:
-        """Leave nothing of a file that is not kept."""
+        """Delete a partial file, ignoring errors."""
         file.close()
         with suppress(OSError), self._opened() as folder:
             os.unlink(file.name, dir_fd=folder)
 
     def remove(self, name: str) -> None:
-        """Remove a file; one that is not there is gone already.
+        """Delete a file durably; a missing file is no error.
 
         Raises:
-            OSError: it cannot be removed.
+            OSError: it cannot be deleted.
         """
         with suppress(FileNotFoundError), self._opened() as folder:
             os.unlink(name, dir_fd=folder)
@@ -138,12 +140,12 @@ def _is_left(name: str, folder: int) -> bool:
 
 
 def _name(partial: str, name: str, folder: int) -> bool:
-    """Give a file a name that no other one has; False: one has it."""
-    try:  # a second name, for a rename would write over what came between two calls
+    """Give a partial file its name unless that is taken; return whether it got it."""
+    try:  # link, not rename: a rename would overwrite a file created in the meantime
         os.link(partial, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
         return False
-    except OSError:  # a file system without second names, as FAT
+    except OSError:  # no hard links on this file system, as on FAT
         if name in os.listdir(folder):
             return False
         os.rename(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -153,17 +155,17 @@ def _name(partial: str, name: str, folder: int) -> bool:
 
 
 async def on_disk(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """What ``work`` returns, done in a thread: the inbox may lie on a share, and shares hang.
+    """Run blocking ``work`` in a thread with a timeout: the inbox may be on a network share that hangs.
 
     Raises:
-        OSError: as ``work``; a TimeoutError when the disk does not answer.
+        OSError: as ``work``; TimeoutError if the disk does not answer.
     """
     async with asyncio.timeout(DISK_SECONDS):
         return await asyncio.to_thread(work, *arguments, **named)
 
 
 class PartialFile:
-    """A file that is being written, under a name that no scan sees."""
+    """A file being written, under a hidden name that folder scans skip."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         self.name = name
@@ -174,19 +176,19 @@ class PartialFile:
 
     @property
     def sha256(self) -> str:
-        """Of all that was written, as hex digits."""
+        """SHA-256 of the bytes written, as hex."""
         return self._digest.hexdigest()
 
     @property
     def is_pdf(self) -> bool:
-        """True if it begins as a PDF does."""
+        """True if the first HEAD_BYTES contain the PDF signature."""
         return PDF_MARK in self._head
 
     def write(self, data: bytes) -> None:
-        """Add to it.
+        """Append bytes.
 
         Raises:
-            OSError: the disk is full or does not work.
+            OSError: the disk is full or failing.
         """
         self._head += data[: HEAD_BYTES - len(self._head)]
         self._digest.update(data)
@@ -194,10 +196,10 @@ class PartialFile:
         self.size += len(data)
 
     def sync(self) -> None:
-        """Have all of it on the disk; whatever is written afterwards is refused.
+        """Flush, fsync and close the file; later writes fail. Does nothing if closed.
 
         Raises:
-            OSError: it is not.
+            OSError: the content may not be on disk.
         """
         if self._file.closed:
             return
@@ -206,6 +208,6 @@ class PartialFile:
         self._file.close()
 
     def close(self) -> None:
-        """Write no more; what does not get to the disk is not wanted."""
+        """Close the file without fsync, ignoring errors."""
         with suppress(OSError):
             self._file.close()

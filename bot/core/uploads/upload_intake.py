@@ -1,7 +1,7 @@
-"""Makes PDFs that people upload in a chat documents of its channel, where the settings allow it.
+"""Turns PDFs uploaded in a chat into documents of its channel, where FOOTNOTE_UPLOADS allows it.
 
-A file is fetched to the disk, kept in SQL, and gets its name in the channel's folder, in this order: whatever
-crashes, the next try goes on from what is there. From then on ingestion treats it like any dropped file.
+Order: download to disk, record in SQL, rename into the channel's folder. After a crash at any step, the next
+try continues from there. Ingestion then treats the file like any other in a watched folder.
 """
 
 from __future__ import annotations
@@ -34,37 +34,37 @@ from storage.clock import utc_now
 from storage.documents.catalog import Catalog
 from storage.models import Channel, Platform, TenantName
 
-# Names the library of direct chats in FOOTNOTE_UPLOADS.
+# Value in FOOTNOTE_UPLOADS for the library of direct chats.
 LIBRARY = "library"
-# A file that its platform has not given out until then is given up.
+# How long a failing download is retried.
 MAX_FETCH_TIME = timedelta(minutes=15)
-# Words beside a file are asked when it is read, or after so long.
+# Longest wait for a file to become searchable before the text sent with it is asked.
 MAX_READING_TIME = timedelta(minutes=5)
-# How long an upload that is kept may have no file: whoever fetches it gives it one at once.
+# Age at which a recorded upload without a file counts as removed; normally the file follows at once.
 MAX_GAP = timedelta(minutes=10)
 
 log = logging.getLogger(__name__)
 
 
 class UploadPolicy:
-    """The channels in which files are taken, as FOOTNOTE_UPLOADS names them."""
+    """Channels that accept uploads, from FOOTNOTE_UPLOADS."""
 
     def __init__(self, setting: str) -> None:
-        """``off``, or ``all``, ``library`` and tenant names with blanks or commas between them."""
+        """Parse ``off``, or ``all``, ``library`` and tenant names separated by blanks or commas."""
         self._names = frozenset(re.split(r"[\s,]+", setting.strip()))
 
     @property
     def is_off(self) -> bool:
-        """True if no channel takes any."""
+        """True if no channel accepts uploads."""
         return self._names <= {"off"}
 
     @property
     def takes_library(self) -> bool:
-        """True if direct chats take files for the library that they ask, and that everybody reads there."""
+        """True if direct chats accept uploads to their library, which every direct chat searches."""
         return LIBRARY in self._names
 
     def allows(self, tenant: TenantName) -> bool:
-        """True if this channel takes files."""
+        """True if this channel accepts uploads."""
         return "all" in self._names or tenant in self._names
 
     def takes(self, said: IncomingMessage) -> bool:
@@ -74,7 +74,7 @@ class UploadPolicy:
 
 @dataclass(frozen=True, slots=True)
 class UploadRules:
-    """What is taken."""
+    """Limits of uploads."""
 
     policy: UploadPolicy
     quota: UploadQuota
@@ -82,7 +82,7 @@ class UploadRules:
 
 
 class UploadIntake:
-    """Takes files from all chat platforms."""
+    """Accepts uploads from all chat platforms."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class UploadIntake:
         rules: UploadRules,
         hosts: Mapping[Platform, FileHost],
     ) -> None:
-        """Take what ``rules`` allow into folders of ``inbox``; ``hosts`` may be filled later."""
+        """Accept what ``rules`` allow into folders of ``inbox``; ``hosts`` may be filled later."""
         self._uploads = uploads
         self._channels = channels
         self._libraries = libraries
@@ -106,7 +106,7 @@ class UploadIntake:
         self._checks = FileChecks(rules.max_file_mb)
 
     async def take(self, item: InboxItem) -> Answer | None:
-        """What became of the file of a message; see ``bot.core.ports.TakeUpload``."""
+        """Fetch and store the file of a message and return the reply; see ``bot.core.ports.TakeUpload``."""
         channel = await self._channel_of(item)
         words = reply_words(upload_language(item))
         try:
@@ -125,7 +125,7 @@ class UploadIntake:
         return Answer(AnswerState.CHAT, taken, language=words.language)
 
     async def _channel_of(self, item: InboxItem) -> Channel:
-        """Whose document a file becomes: of a direct chat, its library's where that takes files."""
+        """Return the channel that gets the document: a direct chat's library if it accepts uploads."""
         chat = await self._channels.get(item.channel_id)
         is_for_library = chat.is_direct and self._rules.policy.takes_library
         if not is_for_library:
@@ -136,7 +136,7 @@ class UploadIntake:
         folder = upload_folder(self._inbox, channel)
         try:
             return upload.name in await on_disk(folder.names)
-        except OSError:  # its disk is away: that is no reason to fetch it again
+        except OSError:  # disk unavailable: do not download the file again
             return True
 
     async def _is_read(self, upload: Upload) -> bool:
@@ -180,7 +180,7 @@ class UploadIntake:
 
     def _refuse_place(self, channel: Channel, words: ReplyWords) -> None:
         policy = self._rules.policy
-        # In a channel, a bot of Teams gets no files.
+        # Slack only: in Teams, a bot gets no files in channels, so "upload it in a channel" would not help.
         if channel.is_direct and not policy.is_off and channel.platform is Platform.SLACK:
             raise UploadRefused(words.upload_direct)
         if channel.is_direct or not policy.allows(channel.tenant):
@@ -194,7 +194,11 @@ class UploadIntake:
         partial_file: PartialFile,
         words: ReplyWords,
     ) -> Upload:
-        """Count it against the channel's quota, under the name that it will have."""
+        """Record the upload in SQL against the channel's quota, under a free name.
+
+        Raises:
+            UploadRefused: a duplicate, or over quota.
+        """
         there = await self._tidy(channel)
         where = {} if channel.id == item.channel_id else {CHAT: item.channel_id}
         new = NewUpload(
@@ -223,7 +227,7 @@ class UploadIntake:
         )
 
     async def _finish(self, folder: UploadFolder, partial_file: PartialFile, upload: Upload) -> None:
-        """Give it its name; one that cannot have it is not kept, so that it can be uploaded again."""
+        """Rename the partial file; on failure delete the record, so that the file can be uploaded again."""
         try:
             await on_disk(folder.finish, partial_file, upload.name)
         except OSError:
@@ -231,7 +235,7 @@ class UploadIntake:
             raise
 
     async def _tidy(self, channel: Channel) -> list[str]:
-        """The files that are there; uploads whose file somebody took out of the folder count no more."""
+        """Return the folder's files; delete records of uploads whose file was removed from it."""
         there = await on_disk(upload_folder(self._inbox, channel).names)
         for upload in await self._uploads.of_channel(channel.id):
             if upload.name not in there and utc_now() - upload.created_at > MAX_GAP:
@@ -240,11 +244,11 @@ class UploadIntake:
 
 
 def upload_folder(inbox: Path, channel: Channel) -> UploadFolder:
-    """Where the uploads of a channel lie."""
+    """Return the upload folder of a channel."""
     return UploadFolder(inbox / folder_name(channel))
 
 
 def upload_language(item: InboxItem) -> Language:
-    """What is said of a file is said in the language of the words beside it."""
+    """Return the language for replies about a file: that of the text sent with it, else English."""
     said = item.address[UPLOAD].get("language")
     return Language(said) if said else language_of(item.text) or Language.ENGLISH

@@ -1,4 +1,4 @@
-"""The watched folders, each with what keeps people from uploading into it through the console."""
+"""Watched folders as upload targets of the console, each with the reason if it cannot be written to."""
 
 from __future__ import annotations
 
@@ -15,62 +15,60 @@ from storage.folders.folders import Folders
 from storage.models import Channel
 from storage.mounts import may_hang
 
-# What the channel of a first upload is called where there is none yet.
+# Name of the channel that a first upload creates.
 FIRST_CHANNEL = "documents"
-# How long a folder may take to say how it is: it may lie on a share, and shares hang.
+# Timeout of a folder check: it may be on a network share that hangs.
 LOOKING_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class UploadPlace:
-    """A folder that feeds channels."""
+    """A watched folder as an upload target."""
 
-    # Names it in a form.
+    # Value in a form.
     key: str
     location: str
-    # None yet where the folder is going to make one.
+    # Channels that the folder feeds; empty if its first upload will create one.
     channels: tuple[Channel, ...]
-    # It is made by its first upload.
+    # The folder is created by its first upload.
     is_new: bool = False
-    # Why nothing can be uploaded into it, as a sentence.
+    # Why uploads are impossible, as a sentence; None: they are possible.
     problem: str | None = None
 
 
 class UploadPlaces:
-    """Finds the folders of channels, those of direct chats left out."""
+    """Lists the folders of channels, without direct chats."""
 
     def __init__(self, folders: Folders, channels: Channels, inbox: Path) -> None:
-        """A channel that nothing feeds gets its folder in ``inbox``."""
+        """Offer a new folder in ``inbox`` for each channel that no folder feeds."""
         self._folders = folders
         self._channels = channels
         self._inbox = inbox
 
     async def all(self) -> list[UploadPlace]:
-        """Return all of them, by their channels' names.
+        """Return all places, sorted by their channels' names.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the folders cannot be read.
         """
         return list(await asyncio.gather(*(_looked_at(one) for one in await self._known())))
 
     async def get(self, key: str) -> UploadPlace | None:
-        """Return the place that a form names; raises as ``all``.
-
-        A form that was sent for before its channel had a folder is for the one that it has now.
-        """
+        """Return the place with a form's key; raises as ``all``."""
         known = await self._known()
         found = [one for one in known if one.key == key]
+        # A form opened before the channel had a folder names the channel: use the folder it has now.
         found += [one for one in known if key in {f"c{each.id}" for each in one.channels}]
         return await _looked_at(found[0]) if found else None
 
     async def of_channel(self, channel_id: int) -> UploadPlace | None:
-        """Return the first place that can be uploaded into, or the first one; raises as ``all``."""
+        """Return a channel's first place without a problem, else its first; raises as ``all``."""
         known = [one for one in await self._known() if channel_id in {each.id for each in one.channels}]
         places = [await _looked_at(one) for one in known]
         return next((one for one in places if one.problem is None), places[0] if places else None)
 
     async def first(self) -> UploadPlace | None:
-        """What makes the first channel; None: there are some. Raises as ``all``."""
+        """Return the place that creates the first channel; None if channels exist. Raises as ``all``."""
         known = await self._known()
         return await _looked_at(known[0]) if known and not known[0].channels else None
 
