@@ -251,7 +251,7 @@ class SlackAdapter:
             client=self._client,
             signing_secret=self._secret,
             process_before_response=True,
-            authorize=authorize,  # type: ignore[arg-type] # beside OAuth, Bolt takes an AsyncAuthorize only
+            authorize=authorize,  # type: ignore[arg-type] # with OAuth, Bolt accepts an AsyncAuthorize only
             attaching_conversation_kwargs_enabled=False,
             oauth_flow=self._oauth.flow if self._oauth else None,
             oauth_settings=self._oauth.flow.settings if self._oauth else None,

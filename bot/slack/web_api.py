@@ -83,7 +83,7 @@ async def client_of(clients: WebClients, installation: str) -> AsyncWebClient:
 
 
 async def call(method: Callable[..., Awaitable[Any]], tries: int = MAX_TRIES, **arguments: Any) -> Any:
-    """Call a Web API method; retry only after a rate limit, when Slack surely did nothing.
+    """Call a Web API method; retry only if rate-limited, because then Slack has done nothing.
 
     Raises:
         DeliveryUnclear: the connection broke or Slack answered 5xx, so the call may have taken effect.

@@ -38,7 +38,7 @@ def safe_file_name(name: str) -> str:
 
 
 def free_file_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, numbered if taken (``Name (2).pdf``); names compare case- and NFC-insensitively."""
+    """Return the name, numbered if taken (``Name (2).pdf``) ignoring case and Unicode normalization."""
     others = {_folded(one) for one in taken}
     stem, number, chosen = name[: -len(SUFFIX)], 1, name
     while _folded(chosen) in others:
