@@ -1,4 +1,4 @@
-"""Everything that is kept, and what both sides need to use it.
+"""Persistence and the code that both sides share: SQL, files, index, embeddings, sandboxed PDF access.
 
 ``bot`` and ``ingestion`` import this package; it imports neither of them.
 """

@@ -1,7 +1,7 @@
-"""Values of ``storage.chat``, as they cross the borders between packages: frozen, plain, without I/O.
+"""Value types of ``storage.chat`` that cross package borders: frozen, plain, without I/O.
 
-A line of an admin's glossary, a received question, a quote of a web page, a turn of a thread, and notices:
-events that channels or admins are notified of.
+Glossary entries, inbox items, posted answers, uploads, thread turns, and notices: events that channels or
+admins are notified of.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from storage.models import Platform, Shown, TenantName
 
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """One line of a glossary."""
+    """One line of an admin's glossary."""
 
-    # As people say it: ``PTO``.
+    # The word people use: ``PTO``.
     term: str
-    # As documents say it: ``paid time off``, ``vacation``.
+    # Synonyms in the documents: ``paid time off``, ``vacation``.
     words: tuple[str, ...]
-    # Term and words stand for one another; else the words for the term only.
+    # Expands in both directions; otherwise only from ``term`` to ``words``.
     is_mutual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """A received question as one worker holds it."""
+    """A question claimed by one worker."""
 
     id: int
-    # How often it was taken up. Its holder shows it at every step: one who lost it holds an older one.
+    # Fencing token: every claim raises it and every later step compares it, so a stale worker changes
+    # nothing.
     fence: int
-    # Tries that ended by its own fault, or with their worker.
+    # Failed attempts: the question's own faults and crashed workers.
     attempts: int
     platform: Platform
     channel_id: int
@@ -43,23 +44,23 @@ class InboxItem:
     text: str
     address: dict[str, Any]
     received_at: datetime
-    # An earlier try began to post the placeholder and nobody knows whether it arrived.
+    # An earlier attempt began to post the placeholder; it may or may not have arrived.
     is_posting: bool
-    # What names the placeholder, once it is known.
+    # Platform id of the placeholder, once known.
     message: dict[str, Any] | None
-    # The answer, once it is known.
+    # The answer as JSON, once known.
     answer: dict[str, Any] | None
-    # Its asker asked too much: others are served first.
+    # Low priority: the asker sent too many questions, so others are served first.
     is_late: bool = False
-    # Questions that wait and are served before it, where they were counted.
+    # Questions served before this one, where they were counted.
     ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RecentQuestion:
-    """A question that somebody asked not long ago."""
+    """A recently asked question."""
 
-    # Of the channel whose documents were asked.
+    # Tenant whose documents were searched.
     tenant: TenantName
     text: str
 
@@ -69,95 +70,95 @@ class WithdrawnItem:
     """A question whose author deleted it."""
 
     address: dict[str, Any]
-    # What names its answer, or its placeholder; None while that is not known.
+    # Platform id of the answer or placeholder; None if unknown.
     message: dict[str, Any] | None
-    # The placeholder may have been posted all the same.
+    # The placeholder may have been posted without our knowing its id.
     is_posting: bool
-    # What names the messages of the other questions of its thread.
+    # Platform ids of the messages of the thread's other questions.
     others: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PostedAnswer:
-    """An answer in a chat of which a source may have changed, as one worker holds it."""
+    """A posted answer with a possibly outdated source, claimed by one worker."""
 
     inbox_id: int
-    # Until then nobody else takes it.
+    # End of the lease.
     claimed_until: datetime
     platform: Platform
     address: dict[str, Any]
-    # What names it.
+    # Platform id of the message.
     message: dict[str, Any] | None
-    # None: it was erased.
+    # None once erased.
     answer: dict[str, Any] | None
-    # What the message says: cited version -> the newer one, 0 of a withdrawn document.
+    # Changes that the message already shows: cited version -> newer version, 0 for a withdrawn document.
     shown: Mapping[int, int]
-    # It was erased on purpose: the language in which its message is to say so.
+    # Language of the removal notice, if the answer was erased on purpose.
     removed_in: str | None = None
 
 
-# Key of an address: beside the question, or in its place, stands a file, as its platform names it.
+# Address key: the file sent with the question or instead of one, in the platform's own terms.
 UPLOAD = "upload"
-# Key of a library's upload's address: the id of the direct chat that its receipt is posted in.
+# Address key of an upload to a library: id of the direct chat that gets the receipt.
 CHAT = "chat"
-# Key of a message: it grows, and nothing in it names its question as long as it does.
+# Message key: the message is being streamed and does not name its question until complete.
 STREAM = "is_stream"
-# What an address may hold of a question's words, those of a button, its file, and of whoever asked it.
+# Address keys that hold personal data: a question's or button's text, its file, and the asker.
 WORDS = {"asked", "asker", "user", UPLOAD}
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A PDF that somebody uploaded in a chat."""
+    """A PDF that was uploaded in a chat."""
 
     id: int
     channel_id: int
-    # As FOOTNOTE_ADMINS names people.
+    # In the form used in FOOTNOTE_ADMINS.
     uploader: str
-    # Of the file in the channel's folder of uploads.
+    # File name in the channel's upload folder.
     name: str
     sha256: str
-    # In bytes.
+    # Bytes.
     size: int
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """A PDF that was fetched and is to be kept."""
+    """A downloaded PDF that is about to be stored."""
 
     channel_id: int
-    # Of the message and the file in it: one that arrives again is the same.
+    # Idempotency key, from the message and the file in it.
     key: str
     uploader: str
     sha256: str
     size: int
-    # Where its receipt is posted.
+    # Address that gets the receipt.
     address: dict[str, Any]
 
 
-# Strangers may install an app for many workspaces, make any number of channels there and fill each.
+# Caps an installation: anybody may install the app, create any number of channels and fill each.
 FULL_CHANNELS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class UploadQuota:
-    """The most that is uploaded in one channel; an installation gets that of ``FULL_CHANNELS``."""
+    """Upload limits of one channel; an installation gets ``FULL_CHANNELS`` times as much."""
 
     files: int
-    # In bytes.
+    # Bytes.
     size: int
 
     @property
     def of_installation(self) -> UploadQuota:
-        """The most of all channels of one workspace, organisation or tenant together."""
+        """Limits of all channels of one Slack workspace, organisation or Teams tenant together."""
         return UploadQuota(self.files * FULL_CHANNELS, self.size * FULL_CHANNELS)
 
 
 class UploadRefusal(StrEnum):
-    """Why a PDF that was fetched is not kept."""
+    """Reason why a downloaded PDF was not stored."""
 
-    # A document of the channel has the same bytes.
+    # The channel already has a document with these bytes.
     KNOWN = "known"
     TOO_MANY = "too many"
     TOO_LARGE = "too large"
@@ -166,82 +167,82 @@ class UploadRefusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A thread follows a page."""
+    """A thread's subscription to changes of a page."""
 
     id: int
-    # Of the version that the thread was told of last.
+    # The place in the version that the thread was last notified of.
     shown: Shown
     language: str
-    # What its platform called the page's channel, in a direct chat that asks several; else ''.
+    # Platform's name of the page's channel, in a direct chat that searches several; else ''.
     channel_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What became of a version that was cited."""
+    """State of a cited version."""
 
     version_id: int
     document: UUID
-    # The channel of the document: a direct chat cites those of a library.
+    # The document's channel: a direct chat cites documents of a library.
     channel_id: int
     is_withdrawn: bool
-    # The version that answers in its place, with another content.
+    # The live version that replaced it with different content.
     newer: int | None
-    # When that came into use.
+    # Publication time of ``newer``.
     since: datetime | None
 
     @property
     def change(self) -> int | None:
-        """The newer version, 0 where the document was withdrawn; None where it still answers."""
+        """The newer version, 0 if the document was withdrawn, None if unchanged."""
         return 0 if self.is_withdrawn else self.newer
 
 
 @dataclass(frozen=True, slots=True)
 class ShownWeb:
-    """A quote of an approved web page that an answer shows."""
+    """A quote of an approved web page, as an answer shows it."""
 
     url: str
-    # Of the text it came from.
+    # Hash of the page text that it was taken from.
     sha256: str
     quote: str
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question of a thread with its answer, as the questions after it may lean on them."""
+    """A question of a thread with its answer: context for follow-up questions."""
 
     question: str
-    # What was searched for: the question itself, unless it leaned on the turns before it.
+    # The search query: the question itself, or its rewrite if it depends on earlier turns.
     standalone: str
     answer: str
-    # Those that the answer cited.
+    # Documents that the answer cites.
     documents: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """A turn that is to be remembered."""
+    """A turn that is about to be stored."""
 
-    # Id of its question, which is remembered once, however often it is answered.
+    # Idempotency key: id of the question, stored once however often it is answered.
     key: str
     channel_id: int
-    # Within its channel; '' is the channel's running conversation.
+    # Unique within its channel; '' is the channel's running conversation.
     thread: str
     question: str
     standalone: str
     answer: str
-    # Versions that the answer cited.
+    # Versions that the answer cites.
     versions: tuple[int, ...]
     asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A part of the service that does not work, or did not."""
+    """A current or past outage of one component."""
 
-    # As /readyz names it.
+    # Component name, as in /readyz.
     part: str
-    # A sentence for an admin, as /readyz gives it.
+    # One sentence for an admin, as in /readyz.
     reason: str
     since: datetime
     # None while it lasts.
@@ -250,77 +251,76 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event that people are notified of, with what it is about; what does not apply is empty."""
+    """An event that people are notified of; fields that do not apply are empty."""
 
     id: int
     # live, failed, folder, source failed, source changed, outage, welcome or digest.
     kind: str
     created_at: datetime
     channel_id: int
-    # What people call the channel.
+    # Display name of the channel.
     channel: str
-    # Why a file cannot be read, or what is wrong with a folder; None when the folder is well again.
-    #
-    # Of a web page why it cannot be fetched, or a quote that stands on it no more.
+    # The error of an unreadable file, folder or web page, or a quote that disappeared from a web page. None
+    # when the folder works again.
     text: str | None
     file: str = ""
     title: str = ""
     version_id: int | None = None
-    # Of the version; above 1 it replaced another one.
+    # Version number; above 1 it replaced an earlier version.
     number: int = 0
-    # An earlier version of a failed file goes on answering.
+    # An earlier version of the failed file is still live.
     has_live: bool = False
     reading_id: UUID | None = None
     pages: int = 0
     chunks: int = 0
     unread_pages: tuple[int, ...] = ()
     pages_without_text: tuple[int, ...] = ()
-    # Pages without usable text that OCR has read, or is to read.
+    # Pages without usable text that OCR has read or will read.
     ocr_pages: tuple[int, ...] = ()
     is_repaired: bool = False
-    # Of the folder.
+    # Location of the folder.
     location: str = ""
-    # Of the web page.
+    # Address of the web page.
     url: str = ""
-    # Questions that were tried and that the version answers; None when none were tried yet.
+    # Trial questions that the version answers; None if none were tried yet.
     questions: tuple[str, ...] | None = None
     outage: Outage | None = None
 
 
 class NoticeAudience(StrEnum):
-    """Who is told of an event."""
+    """Recipients of an event."""
 
-    # Of documents: the channel that has them.
+    # Document events: the document's channel.
     CHANNEL = "channel"
-    # Of folders, web pages and outages.
+    # Folder, web page and outage events.
     ADMINS = "admins"
-    # The channel that we joined.
+    # Welcome: the channel that the bot just joined.
     NEWCOMERS = "newcomers"
-    # Whoever looks after the documents of a channel.
+    # Digest: the people responsible for a channel's documents.
     OWNERS = "owners"
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeGroup:
-    """What waits to be announced of one channel, for one audience."""
+    """Pending notices of one channel for one audience."""
 
     channel_id: int
     audience: NoticeAudience
     count: int
     oldest: datetime
     newest: datetime
-    # All of it is about this upload.
+    # Set if all of them are about this upload.
     upload: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeBatch:
-    """Notices that one message announces."""
+    """Notices that are announced in one message."""
 
     id: str
-    # The channel it is announced in.
+    # Channel that gets the message.
     told_in: int
-    # When its oldest notice was made: nothing of the message is older.
+    # Creation time of the oldest notice; the message is not older.
     began_at: datetime
-    # As of the group that it was made of.
+    # The group's ``upload``.
     upload: int | None = None

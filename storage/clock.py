@@ -1,4 +1,4 @@
-"""The time of day, always in UTC, and seconds that only grow: whoever compares moments asks here."""
+"""Wall clock in UTC and monotonic seconds; tests can shift both."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _passed = 0.0
 
 
 def utc_now() -> datetime:
-    """Now, in UTC and with its zone."""
+    """Return the current time, timezone-aware in UTC."""
     return datetime.now(UTC) + _ahead
 
 
 def steady_seconds() -> float:
-    """Seconds that only grow, counted from no known moment: for how long something rests or is trusted."""
+    """Return monotonic seconds from an arbitrary origin, for timeouts, TTLs and backoff."""
     return time.monotonic() + _passed
 
 
 @contextmanager
 def clock_ahead(by: timedelta) -> Iterator[None]:
-    """Let this process's clock be wrong by so much: to show that a clock that jumps does no harm."""
+    """Shift this process's wall clock, to test that clock jumps do no harm."""
     global _ahead  # noqa: PLW0603 - a process has one clock
     before, _ahead = _ahead, _ahead + by
     try:
@@ -34,7 +34,7 @@ def clock_ahead(by: timedelta) -> Iterator[None]:
 
 @contextmanager
 def time_passed(by: timedelta) -> Iterator[None]:
-    """Let so much time have gone by for this process, on both clocks: to show what waiting leads to."""
+    """Advance both clocks of this process, to test what happens after a wait."""
     global _passed  # noqa: PLW0603 - a process has one clock
     before, _passed = _passed, _passed + by.total_seconds()
     try:

@@ -1,6 +1,6 @@
-"""TOML files that admins write and that are followed while they change: ``AdminFile``.
+"""TOML files that admins edit and that are reloaded on change: ``AdminFile``.
 
-A mistake is named by its line, and a file with one changes nothing: what it said before stays in force.
+Mistakes are reported by line. A file with mistakes changes nothing: its last valid content stays in force.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-# Keys and numbers that lead to a value: ``("folder", 1, "channel")``.
+# Path of keys and array indexes to a value: ``("folder", 1, "channel")``.
 KeyPath = tuple[str | int, ...]
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
-# Which folders feed which channels, and which channels a library has.
+# Maps folders to channels, and libraries to their channels.
 MAP_NAME = "folders.toml"
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]].*?)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
 _FENCES = ('"""', "'''")
 _SENTENCES = {"extra_forbidden": "is not known here; check its spelling", "missing": "is missing"}
-# How pydantic says that a key itself is wrong.
+# Pydantic's marker for an invalid key, as opposed to an invalid value.
 _KEY_MARK = "[key]"
 _Stamp = tuple[int, int, int, int]
 _MISSING: _Stamp = (0, 0, 0, 0)
@@ -38,11 +38,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
-    """Something in a file that has to be put right."""
+    """A mistake in a file, with its line."""
 
     line: int
     sentence: str
-    # The file's name, without its folder.
+    # File name without its folder.
     file: str
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Mistake:
 
 
 class InvalidFile(Exception):
-    """A file says nothing that could be followed; ``mistakes`` says why, by line."""
+    """Raised if a file is not valid; ``mistakes`` lists every mistake found, by line."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         self.mistakes = sorted(set(mistakes))
@@ -58,7 +58,7 @@ class InvalidFile(Exception):
 
 
 def default_sentence(error: ErrorDetails) -> str:
-    """What pydantic found wrong with a value, as a sentence that begins with the value's key."""
+    """Return pydantic's error as a sentence that begins with the value's key."""
     keys = [part for part in error["loc"] if isinstance(part, str) and part != _KEY_MARK]
     name, words = keys[-1] if keys else "this", _SENTENCES.get(error["type"])
     return f"{name} {words}" if words else f"{name}: {error['msg'][0].lower()}{error['msg'][1:]}"
@@ -67,16 +67,16 @@ def default_sentence(error: ErrorDetails) -> str:
 def read_file(
     name: str, data: bytes, model: type[M], sentence: Callable[[ErrorDetails], str] = default_sentence
 ) -> tuple[M, Lines]:
-    """What a file says, and on which lines.
+    """Return the parsed file and the line numbers of its values.
 
     Args:
-        name: the file's, for its mistakes.
-        data: its bytes.
-        model: what it may say.
-        sentence: words an error of the model for an admin.
+        name: file name, for the mistakes.
+        data: content of the file.
+        model: schema.
+        sentence: turns a validation error into a sentence for an admin.
 
     Raises:
-        InvalidFile: with every mistake that could be found.
+        InvalidFile: the file has mistakes; all that could be found are listed.
     """
     try:
         text = data.decode("utf-8")
@@ -97,7 +97,7 @@ def read_file(
 
 
 class AdminFile(Generic[T]):
-    """A file as it is in force; every method but the properties blocks, so call them in a thread."""
+    """A watched file and its last valid content. Methods block: call them in a thread."""
 
     def __init__(
         self,
@@ -108,15 +108,15 @@ class AdminFile(Generic[T]):
         named_by: str,
         equal_scans: int = 1,
     ) -> None:
-        """Follow the file at ``path``, which need not be there.
+        """Watch the file at ``path``, which need not exist.
 
         Args:
-            path: where it lies.
-            read: what its bytes say, none when it is not there; raises InvalidFile.
-            what: how the log calls it.
-            named_by: the command that names its mistakes.
-            equal_scans: how many scans must be equal before it counts: 2 for a file that must not be
-                followed while it is being saved.
+            path: the file.
+            read: parses its content, empty if the file does not exist; raises InvalidFile.
+            what: name of the file in the log.
+            named_by: command that lists its mistakes.
+            equal_scans: consecutive scans with the same stat before the content counts: 2 for a file that
+                must not be read while it is being saved.
         """
         self._path = path
         self._read = read
@@ -124,18 +124,18 @@ class AdminFile(Generic[T]):
         self._named_by = named_by
         self._equal_scans = equal_scans
         self._lock = threading.Lock()
-        # The stat of the file at the last scan, and how many scans in a row had it.
+        # Stat of the file at the last scan, and for how many scans in a row it was the same.
         self._last: tuple[_Stamp | None, int] = (None, 0)
         self._followed: _Stamp | None = None
-        # What it said when it was last valid; None when it never was.
+        # Last valid content; None if there was none.
         self.in_force: T | None = None
-        # Why the file as it is now is not in force.
+        # Mistakes of the current content; empty if it is in force.
         self.mistakes: list[Mistake] = []
 
     def follow(self) -> T | None:
-        """What the file says when it says something new; None when it does not, or is not valid.
+        """Return the content if it changed and is valid, else None.
 
-        A file with a mistake is read again each time: what is wrong may lie outside it.
+        A file with mistakes is read at every call, because the cause may lie outside it.
         """
         with self._lock:
             try:
@@ -145,7 +145,7 @@ class AdminFile(Generic[T]):
                     return None
                 data = b"" if stamp == _MISSING else self._path.read_bytes()
                 if self._equal_scans > 1 and self._stamp() != stamp:
-                    return None  # it was saved while it was read
+                    return None  # saved during the read
                 self.in_force = self._read(data)
             except InvalidFile as invalid:
                 self._complain(invalid.mistakes)
@@ -158,11 +158,11 @@ class AdminFile(Generic[T]):
             return self.in_force
 
     def follow_again(self) -> None:
-        """Return what the file says once more: the last time could not be put into effect."""
+        """Make the next ``follow`` return the content even if it is unchanged: it could not be applied."""
         self._followed = None
 
     def _stamp(self) -> _Stamp:
-        """What differs when the file was saved, also with the same text."""
+        """Return a fingerprint that changes with every save, even of the same text."""
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
@@ -170,7 +170,7 @@ class AdminFile(Generic[T]):
         return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
     def _complain(self, mistakes: list[Mistake]) -> None:
-        """Say it once in the log, without a word of the file."""
+        """Log mistakes once, without quoting the file."""
         self._followed = None
         if mistakes != self.mistakes:
             _log.warning(
@@ -183,10 +183,10 @@ class AdminFile(Generic[T]):
 
 
 class Lines:
-    """The lines of one file."""
+    """Line numbers of the values of a TOML file."""
 
     def __init__(self, text: str) -> None:
-        """Read a valid TOML text."""
+        """Index a valid TOML text."""
         self._numbers: dict[KeyPath, int] = {}
         counts: dict[KeyPath, int] = {}
         table: KeyPath = ()
@@ -201,14 +201,14 @@ class Lines:
                 self._numbers.setdefault((*table, *_names(key[1])), number)
 
     def of(self, path: KeyPath) -> int:
-        """Return the line of a value, else of the nearest table around it, else 1."""
+        """Return the line of a value, else of the nearest enclosing table, else 1."""
         while path and path not in self._numbers:
             path = path[:-1]
         return self._numbers.get(path, 1)
 
 
 def _code_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that do not begin inside a string of several lines, with their numbers from 1."""
+    """Yield lines that do not begin inside a multi-line string, with their numbers from 1."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
         if fence is None:
@@ -219,7 +219,7 @@ def _code_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _names(dotted: str) -> tuple[str, ...]:
-    """Return the keys of a dotted name, as TOML itself reads it."""
+    """Return the keys of a dotted name, parsed by tomllib itself."""
     names: list[str] = []
     try:
         value: object = tomllib.loads(f"{dotted} = 0")
@@ -232,7 +232,7 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 def _resolve(names: tuple[str, ...], counts: dict[KeyPath, int]) -> KeyPath:
-    """Where a header leads: inside an array of tables it means the array's latest table."""
+    """Return the path of a table header; within an array of tables it refers to the array's latest table."""
     path: KeyPath = ()
     for index, name in enumerate(names):
         path = (*path, name)

@@ -1,6 +1,6 @@
-"""Named places on the journeys of PDFs and answers at which tests end the process, as by pulling the plug.
+"""Crash points: named places in ingestion and answering at which tests kill the process.
 
-The program itself only passes them: without an observer, which tests alone install, a point does nothing.
+In production a point does nothing: only tests install observers.
 """
 
 from __future__ import annotations
@@ -9,52 +9,52 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 Point = Literal[
-    "before-copy",  # a settled file is about to be copied out of its folder
-    "after-copy",  # its bytes lie in the blob store's temporary place
-    "after-adopt",  # they are a blob, which SQL does not know yet
-    "after-store",  # SQL knows document and version
-    "after-claim",  # a step is leased and has not begun
-    "after-parse",  # the limited child has read the PDF; nothing is kept of it yet
-    "after-reading-file",  # the reading's files are there; SQL still waits for them
-    "after-layout",  # a full reading's pages and chunks are there, its vectors are not
-    "after-vectors",  # a batch of chunks, or of their sentences, got its vectors
-    "before-write",  # nothing of a publication is in the index
-    "after-batch",  # a batch of it is
-    "before-seal",  # all of it is, uncounted
-    "after-seal",  # it is counted; the old publication still answers
-    "after-flip",  # the new one answers
-    "before-removal",  # a retired publication is about to leave the index
-    "after-removal",  # the index has forgotten it; SQL has not written that down
-    "before-delete",  # a file is surely gone; its document still answers
-    "after-delete",  # it does not any more
-    "amid-purge",  # SQL has forgotten deleted documents' readings; some of their blobs are gone, others not
-    "after-purge",  # its contents are gone from SQL; the readings' files are still there
-    "amid-reconcile",  # some of the differences are mended
+    "before-copy",  # a settled file is about to be copied from its folder
+    "after-copy",  # its bytes are in the blob store's temporary folder
+    "after-adopt",  # they are a blob that SQL does not know yet
+    "after-store",  # SQL has the document and its version
+    "after-claim",  # a job is leased and has not started
+    "after-parse",  # the sandboxed child has parsed the PDF; nothing is stored yet
+    "after-reading-file",  # the reading's files are written; SQL does not know them yet
+    "after-layout",  # a full reading has pages and chunks, no vectors
+    "after-vectors",  # one batch of chunks or sentences has vectors
+    "before-write",  # the index holds nothing of the publication
+    "after-batch",  # the index holds one batch of it
+    "before-seal",  # the index holds all of it, not yet verified by count
+    "after-seal",  # verified; the old publication is still live
+    "after-flip",  # the new publication is live
+    "before-removal",  # a retired publication is about to be removed from the index
+    "after-removal",  # removed from the index; SQL does not record it yet
+    "before-delete",  # a file is confirmed gone; its document is still live
+    "after-delete",  # the document is no longer live
+    "amid-purge",  # readings of deleted documents are gone from SQL; some of their blobs are deleted
+    "after-purge",  # its contents are gone from SQL; the readings' files still exist
+    "amid-reconcile",  # some of the differences are repaired
 ]
 AnswerPoint = Literal[
-    "before-placeholder",  # the outbox says that a placeholder is being posted; none is
-    "amid-placeholder",  # the platform has it; the outbox does not name it yet
-    "after-placeholder",  # the outbox names it
+    "before-placeholder",  # the outbox says that a placeholder is being posted; none is posted
+    "amid-placeholder",  # the placeholder is posted; the outbox does not have its id yet
+    "after-placeholder",  # the outbox has its id
     "after-answer",  # the outbox has the answer; the chat does not
-    "before-card",  # the chat has its text; the outbox says that its card is being posted
-    "amid-card",  # the platform has it; the outbox does not name it yet
-    "after-card",  # the outbox names it
-    "before-delivered",  # the chat has all of it; the outbox does not say so
+    "before-card",  # the text is posted; the outbox says that its card is being posted
+    "amid-card",  # the card is posted; the outbox does not have its id yet
+    "after-card",  # the outbox has its id
+    "before-delivered",  # everything is posted; the outbox does not record it yet
 ]
-# Those of a PDF.
+# Crash points of ingestion.
 POINTS: tuple[str, ...] = get_args(Point)
-# Those of an answer in a chat; cards are Teams' alone.
+# Crash points of an answer in a chat; cards exist in Teams only.
 ANSWER_POINTS: tuple[str, ...] = get_args(AnswerPoint)
 
 _observers: list[Callable[[str], None]] = []
 
 
 def install(observer: Callable[[str], None]) -> None:
-    """Call ``observer`` with the name of every point that this process passes from now on."""
+    """Call ``observer`` with the name of every point this process passes from now on."""
     _observers.append(observer)
 
 
 def reach(point: Point | AnswerPoint) -> None:
-    """Pass a point."""
+    """Call the observers with a point; a no-op in production."""
     for observer in _observers:
         observer(point)

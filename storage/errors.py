@@ -1,38 +1,39 @@
-"""The errors of storage.
+"""Errors of storage.
 
 ::
 
     StorageError
-    ├── InfrastructureError       nobody's document is to blame: retry later, for as long as it takes
-    │   ├── IndexUnavailable      the index is down, or did not answer within its deadline
-    │   ├── DatabaseUnavailable   SQL is locked, full or gone
+    ├── InfrastructureError       no document is to blame: retried without limit
+    │   ├── IndexUnavailable      the index is down, or missed its deadline
+    │   ├── DatabaseUnavailable   SQL is locked, full or unreachable
     │   ├── BlobsUnavailable      the blob store is full or unreachable
-    │   │   └── LostReading       the files of a reading are gone or damaged: its PDF is read again
-    │   ├── EmbedderUnavailable   the endpoint that makes vectors is down, late, refusing, or sends none
-    │   └── EngineStartError      an engine of our own (Weaviate child, PDF process) could not start
-    ├── LeaseLost                 another worker has taken the work over: drop it, change nothing
-    ├── MessageTaken              another question is answered in that message
-    ├── IncompletePublication     the index holds less than was written: publish anew under a new id
+    │   │   └── LostReading       a reading's files are missing or corrupt: its PDF is read again
+    │   ├── EmbedderUnavailable   the embedding endpoint is down, slow, refusing, or returns no vectors
+    │   └── EngineStartError      a child process (Weaviate, PDF) could not start
+    ├── LeaseLost                 another worker has claimed the work: drop it, change nothing
+    ├── MessageTaken              the message already holds the answer to another question
+    ├── IncompletePublication     the index holds less than was written: publish again under a new id
     ├── UnknownTenant             the index has no such tenant
-    ├── InvalidTenant             not a tenant name at all
+    ├── InvalidTenant             malformed tenant name
     ├── UnknownChannel            no channel of that name
-    ├── IncompleteInstallation    a file of ours is missing: retrying does not help
+    ├── IncompleteInstallation    a bundled file is missing: retrying does not help
     ├── ChangedIndex              the home's documents are in another index
     ├── ChangedBlobs              the home's PDFs are in another store, or the store is another home's
     ├── NewerDatabase             the database was written by a newer release
-    ├── BackupError               the place of a backup is full, away or refuses us
-    │   └── DamagedBackup         it is unfinished, or not what was written
-    ├── StillInFolder             what was to be erased would come back with the next scan
+    ├── OlderDatabase             the database lacks migrations, and a reader may not run them
+    ├── BackupError               the backup target is full, unreachable or refuses access
+    │   └── DamagedBackup         the backup is incomplete or corrupt
+    ├── StillInFolder             the next scan would bring back what is to be erased
     ├── SettingsError             a setting or an argument is missing, unknown or out of bounds
-    └── DocumentError             this file cannot be read as it is; the message is for an admin
+    └── DocumentError             the file cannot be read; the message is for an admin
         ├── NotAPdf
         ├── PasswordProtected
         ├── NoPages
         ├── TooLarge
-        └── ReaderKilled          the limited child ran out of memory, CPU or time, or crashed
+        └── ReaderKilled          the sandboxed child hit a memory, CPU or time limit, or crashed
 
-SDK errors are translated into these where the SDK is used. Messages say what to do; they may be
-shown to an admin, never to a person in a chat (those read ``bot/core/replies/``).
+SDK errors are translated into these where the SDK is used. Messages say what to do; admins may read
+them, people in a chat never do (those read ``bot/core/replies/``).
 """
 
 from pathlib import Path
@@ -44,39 +45,39 @@ PROJECT_URL = "https://github.com/footnote-bot/footnote"
 
 
 def docs_url(page: str) -> str:
-    """Return the address of a page of the documentation, such as ``install.md#a-container``."""
+    """Return the URL of a documentation page, such as ``install.md#a-container``."""
     return f"{PROJECT_URL}/blob/main/docs/{page}"
 
 
 class StorageError(Exception):
-    """Base of every error this package raises."""
+    """Base of every error that this package raises."""
 
 
 class InfrastructureError(StorageError):
-    """An engine failed, not a document: the caller retries and no file's attempts are used up."""
+    """A failure of an engine, not of a document: the caller retries, and no file's attempts are used up."""
 
-    # Seconds that the engine asked to be left alone.
+    # Seconds of the engine's Retry-After; 0 if it sent none.
     retry_after = 0.0
 
 
 class IndexUnavailable(InfrastructureError):
-    """The index is down, or did not answer within its deadline."""
+    """Raised if the index is down, or misses its deadline."""
 
 
 class DatabaseUnavailable(InfrastructureError):
-    """SQL is locked, full or gone."""
+    """Raised if SQL is locked, full or unreachable."""
 
 
 class BlobsUnavailable(InfrastructureError):
-    """The blob store is full or unreachable."""
+    """Raised if the blob store is full or unreachable."""
 
 
 class LostReading(BlobsUnavailable):
-    """The files of a reading are gone or damaged; its PDF has to be read again."""
+    """Raised if a reading's files are missing or corrupt; its PDF has to be read again."""
 
 
 class EmbedderUnavailable(InfrastructureError):
-    """The endpoint that makes vectors is down, late or refusing, or sends something else."""
+    """Raised if the embedding endpoint is down, slow or refusing, or returns no valid vectors."""
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -84,98 +85,98 @@ class EmbedderUnavailable(InfrastructureError):
 
 
 class EngineStartError(InfrastructureError):
-    """A child process of ours could not be started, or died; the message says why and what to do."""
+    """Raised if a child process could not be started, or died; the message says why and what to do."""
 
 
 class LeaseLost(StorageError):
-    """Another worker has taken the work over: drop it, change nothing."""
+    """Raised if another worker has claimed the work: drop it, change nothing."""
 
 
 class MessageTaken(StorageError):
-    """Another question is answered in that message."""
+    """Raised if the message already holds the answer to another question."""
 
 
 class IncompletePublication(StorageError):
-    """The index acknowledged more chunks or vectors than it now holds."""
+    """Raised if the index holds fewer chunks or vectors than it acknowledged."""
 
 
 class UnknownTenant(StorageError):
-    """The index has no tenant of this name; nothing was created."""
+    """Raised if the index has no tenant of this name; nothing was created."""
 
 
 class InvalidTenant(StorageError, ValueError):
-    """The text is not a tenant name."""
+    """Raised if the text is not a tenant name."""
 
 
 class UnknownChannel(StorageError, LookupError):
-    """No channel goes by this name."""
+    """Raised if no channel has this name."""
 
 
 class NewerDatabase(StorageError):
-    """The database was written by a newer release, whose tables this one does not know."""
+    """Raised if the database was written by a newer release with unknown tables."""
 
 
 class OlderDatabase(StorageError):
-    """The database lacks this release's changes of tables, and whoever looks may not make them."""
+    """Raised if the database lacks migrations of this release, and a read-only caller may not run them."""
 
 
 class IncompleteInstallation(StorageError):
-    """A file that comes with the program is missing; no retry helps."""
+    """Raised if a bundled file is missing; retrying does not help."""
 
 
 class ChangedIndex(StorageError):
-    """The documents in this home were published to another index than the configured one."""
+    """Raised if the home's documents were published to another index than the configured one."""
 
 
 class ChangedBlobs(StorageError):
-    """The PDFs of this home are in another store than the configured one, or that is another home's."""
+    """Raised if the home's PDFs are in another store than the configured one, or that is another home's."""
 
 
 class BackupError(StorageError):
-    """The place of a backup is full, away or refuses us."""
+    """Raised if the backup target is full, unreachable or refuses access."""
 
 
 class DamagedBackup(BackupError):
-    """A backup is unfinished, or not what was written; the message names what is damaged."""
+    """Raised if a backup is incomplete or corrupt; the message names the damaged part."""
 
 
 class StillInFolder(StorageError):
-    """What was to be erased lies in a watched folder: the next scan would bring it back."""
+    """Raised if content to be erased lies in a watched folder: the next scan would bring it back."""
 
 
 class SettingsError(StorageError, ValueError):
-    """A setting or an argument is missing, unknown or out of bounds; the message names it."""
+    """Raised if a setting or an argument is missing, unknown or out of bounds; the message names it."""
 
 
 class DocumentError(StorageError):
-    """A file that cannot be read as it is; the message tells an admin what to do."""
+    """Raised if a file cannot be read; the message tells an admin what to do."""
 
 
 class NotAPdf(DocumentError):
-    """The bytes are not a PDF, whatever the name says."""
+    """Raised if the bytes are not a PDF, whatever the file name says."""
 
 
 class PasswordProtected(DocumentError):
-    """The PDF opens only with a password."""
+    """Raised if the PDF needs a password."""
 
 
 class NoPages(DocumentError):
-    """The PDF has no page that can be read."""
+    """Raised if no page of the PDF can be read."""
 
 
 class TooLarge(DocumentError):
-    """The file or its page count is over the limit that is set."""
+    """Raised if the file size or page count exceeds the configured limit."""
 
 
 class ReaderKilled(DocumentError):
-    """The limited child was stopped at a limit, or crashed."""
+    """Raised if the sandboxed child crashed or hit a limit."""
 
 
 def raised_at(error: BaseException) -> str:
-    """Type and place of an error, for logs: ``ValueError at bot/core/answering.py:12``.
+    """Return type and place of an error, for logs: ``ValueError at bot/core/answering.py:12``.
 
-    Never its message, which may quote a question or a document. The place is the innermost line of the
-    product; where none took part, the innermost of all. Of a group of errors, the first one counts.
+    The message is left out because it may quote a question or a document. The place is the innermost frame of
+    the product, else the innermost of all. An exception group is represented by its first error.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

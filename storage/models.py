@@ -1,6 +1,6 @@
-"""The values that cross the borders between packages: frozen, plain, without I/O.
+"""Value types that cross package borders: frozen, plain, without I/O.
 
-Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin at its top left,
+Pages are physical and count from 1. Boxes are fractions (0-1) of the displayed page, origin top left,
 after crop and rotation.
 """
 
@@ -20,7 +20,7 @@ from storage.errors import InvalidTenant
 
 _TENANT = re.compile(r"sl_[A-Z0-9]{2,24}_[A-Z0-9]{2,24}|(?:ms|lo)_[a-z2-7]{52}")
 
-# Under which a reading's details hold it.
+# Key of the metadata fields in ``Reading.details``.
 KEY = "metadata"
 
 FIELDS = (
@@ -37,12 +37,12 @@ _PHRASES = {
 }
 
 
-# Begins the name of a library's own channel: no folder, and so no other local channel, has a slash in it.
+# Prefix of a library's own channel. Other local channels are named after folders, which contain no slash.
 LIBRARY = "library/"
 
 
 class TenantName(str):
-    """A channel's shard in the index; only a well-formed name can become one.
+    """Name of a channel's tenant (shard) in the index; always well-formed.
 
     Raises:
         InvalidTenant: the text is not a tenant name.
@@ -57,12 +57,12 @@ class TenantName(str):
 
     @property
     def workspace(self) -> str:
-        """The Slack installation that it names; '' of a tenant of Teams or a local one."""
+        """The Slack installation in the name; '' for Teams and local tenants."""
         return self.split("_")[1] if self.startswith("sl_") else ""
 
 
 class Platform(StrEnum):
-    """Where a channel lives."""
+    """Origin of a channel."""
 
     SLACK = "slack"
     TEAMS = "teams"
@@ -70,7 +70,7 @@ class Platform(StrEnum):
 
 
 class ChannelKey(NamedTuple):
-    """One conversation scope, taken only from a verified envelope."""
+    """Identity of a conversation, taken only from a verified envelope."""
 
     platform: Platform
     # Slack: the enterprise id of an org-wide install, else the team id. Teams: the AAD tenant.
@@ -80,7 +80,7 @@ class ChannelKey(NamedTuple):
 
     @property
     def tenant(self) -> TenantName:
-        """The tenant of this channel.
+        """Tenant of this channel.
 
         Raises:
             InvalidTenant: a Slack id holds a character that Slack ids never hold.
@@ -94,7 +94,7 @@ class ChannelKey(NamedTuple):
 
 
 def _digest(*parts: str) -> str:
-    """Lower-case base32 of BLAKE2b-256 over length-prefixed parts: no two keys share one."""
+    """Return lower-case base32 of BLAKE2b-256 over length-prefixed parts, so that no two keys collide."""
     hasher = hashlib.blake2b(digest_size=32)
     for part in parts:
         data = part.encode()
@@ -104,23 +104,23 @@ def _digest(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel as SQL knows it."""
+    """A channel as stored in SQL."""
 
     id: int
     tenant: TenantName
     platform: Platform
-    # What people call it; for a chat channel nobody named, its tenant name.
+    # Display name; the tenant name if the chat channel has none.
     name: str
-    # Raising it ends every link of the channel.
+    # Raising it invalidates every link of the channel.
     epoch: int
-    # It is a chat between one person and the bot.
+    # One-to-one chat with the bot.
     is_direct: bool = False
-    # The workspace of Slack or tenant of Teams that it is in; empty: of a local one.
+    # Slack workspace or Teams tenant; '' for a local channel.
     installation: str = ""
 
     @property
     def is_library(self) -> bool:
-        """True if it is a library's own channel, which holds what direct chats ask."""
+        """True if it is a library's own channel, whose documents direct chats search."""
         return self.platform is Platform.LOCAL and self.name.startswith(LIBRARY)
 
 
@@ -135,7 +135,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A page, or a part of one, as a picture."""
+    """An image of a page or of a part of one."""
 
     data: bytes
     # image/png or image/jpeg.
@@ -143,31 +143,31 @@ class PageImage:
 
 
 class Rung(StrEnum):
-    """How far a reading climbed."""
+    """Depth of a reading."""
 
-    # Text, boxes and font-size headings; found by words.
+    # Text, boxes and font-size headings; keyword search only.
     QUICK = "quick"
-    # By the layout of the pages, with tables, figures, OCR where text is missing, and vectors.
+    # Layout analysis with tables, figures, OCR where text is missing, and vectors.
     FULL = "full"
 
 
 class PlacedWord(NamedTuple):
-    """Where one word of a text stands on paper: text[start:end] lies in ``box`` on ``page``."""
+    """Location of one word: text[start:end] is printed in ``box`` on ``page``."""
 
     start: int
     end: int
     page: int
-    # Number of the line within its page: boxes of one line are shown as one rectangle.
+    # Line number within the page: boxes of one line are merged into one rectangle.
     line: int
     box: Box
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as read: its text, and where every word of it stands."""
+    """One page: its text and the box of every word."""
 
     number: int
-    # The printed page number, or '' when the file states none.
+    # Printed page number; '' if the file states none.
     label: str
     width: float
     # Displayed size in points.
@@ -176,7 +176,7 @@ class Page:
     words: Sequence[PlacedWord]
 
 
-# (offset, headings) wherever a section begins in a text, in order.
+# (offset, headings) of each section of a text, in order.
 Sections = tuple[tuple[int, tuple[str, ...]], ...]
 
 
@@ -187,19 +187,19 @@ def section_at(sections: Sections, offset: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What is embedded and stored."""
+    """A passage: the unit that is embedded, indexed and cited."""
 
     ordinal: int
     text: str
     # cl100k_base tokens of ``text``.
     tokens: int
-    # The headings above its first text, by which it is found.
+    # Headings above the beginning of ``text``; indexed with it.
     heading_path: tuple[str, ...]
-    # The offset -> box map of ``text``.
+    # Location of each word of ``text``.
     words: Sequence[PlacedWord]
-    # (offset, page) wherever a page begins in ``text``; the first offset is 0.
+    # (offset, page) where each page begins in ``text``; the first offset is 0.
     page_starts: tuple[tuple[int, int], ...]
-    # (offset, headings) of each section of ``text``; without any, ``heading_path`` is above all of it.
+    # (offset, headings) of each section of ``text``; by default ``heading_path`` covers all of it.
     sections: Sections = ()
 
     def __post_init__(self) -> None:
@@ -211,7 +211,7 @@ class Chunk:
         return section_at(self.sections, offset)
 
     def page_at(self, offset: int) -> int:
-        """Return the page that an offset of ``text`` is on."""
+        """Return the page of an offset of ``text``."""
         return next(page for start, page in reversed(self.page_starts) if start <= offset)
 
     @property
@@ -225,7 +225,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one generation of parser, chunker and embedder made of one content."""
+    """The result of reading one content with one generation of parser, chunker and embedder."""
 
     id: UUID
     sha256: str
@@ -235,26 +235,26 @@ class Reading:
     pages: int
     chunks: int
     figures: int = 0
-    # What else was found out about the file.
+    # Further findings about the file, such as its metadata and OCR pages.
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class WebOrigin:
-    """Where a text comes from that is no PDF: an approved web page, whose address is its ``file``."""
+    """Origin of an approved web page, whose address is the publication's ``file``."""
 
     host: str
-    # When its server last said that this is its text.
+    # When the server last confirmed this text.
     fetched_at: datetime | None
-    # Of each chunk: by which a link reaches its heading; '' where none does.
+    # URL fragment of each chunk's heading; '' if there is none.
     anchors: tuple[str, ...] = ()
-    # The address is a PDF's, which has pages.
+    # The address is that of a PDF, which has pages.
     is_pdf: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LivePublication:
-    """One reading of one version that answers in one channel right now."""
+    """A live publication: one reading of one version in one channel."""
 
     id: UUID
     channel_id: int
@@ -268,13 +268,13 @@ class LivePublication:
     title: str
     pages: int
     chunks: int
-    # Where its vectors lie; None when it has none.
+    # Vector space; None if it has no vectors.
     space: str | None = None
-    # The index has them behind the chunks.
+    # Figures, whose vectors the index stores behind those of the chunks.
     figures: int = 0
-    # What its document says of itself, by field.
+    # Document metadata by field name.
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
-    # Pages whose text OCR read from their picture.
+    # Pages whose text comes from OCR.
     ocr_pages: frozenset[int] = frozenset()
     # When its version was found in its folder.
     arrived_at: datetime | None = None
@@ -283,81 +283,81 @@ class LivePublication:
 
     @property
     def file_name(self) -> str:
-        """Last part of ``file``, which tells documents of one title apart; of a web page its address."""
+        """Last part of ``file``, which distinguishes documents of one title; the address of a web page."""
         return self.file if self.web else self.file.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A place of a version that an answer shows."""
+    """A place in a version that an answer shows."""
 
     version_id: int
     page: int
     quote: str = ""
-    # Rectangles of its words, as shares of the displayed page.
+    # Rectangles of its words, as fractions of the displayed page.
     boxes: Collection[Sequence[float]] = ()
-    # Its [n] in an answer; None: it is no quote of one.
+    # Its citation number [n] in the answer; None if it is not a quote of one.
     number: int | None = None
-    # Id of the citation that it was cited by before; None: it was not.
+    # Id of the citation that it was made from; None if there was none.
     origin: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CitationRecord:
-    """A citation as kept, so that a link outlives the readings and chunks it came from."""
+    """A stored citation: its link outlives the readings and chunks it came from."""
 
     id: int
     channel_id: int
     version_id: int
     page: int
     quote: str
-    # The boxes of the quote on ``page``; empty when nothing could be located.
+    # Boxes of the quote on ``page``; empty if it could not be located.
     boxes: tuple[Box, ...]
     created_at: datetime
-    # The same of all quotes of one answer; None: it is no quote of one, or older than such ids.
+    # Shared by all quotes of one answer; None outside an answer, or if stored before such ids existed.
     answer_id: int | None = None
-    # Its [n] in that answer.
+    # Its citation number [n] in that answer.
     number: int | None = None
-    # The citation of another version that it was made from; None: it was made for an answer.
+    # Citation of another version that it was made from; None if it was made for an answer.
     origin_id: int | None = None
-    # Since when its links open nothing; None: they do.
+    # When its links were revoked; None if they are valid.
     revoked_at: datetime | None = None
 
     @property
     def shown(self) -> Shown:
-        """What it shows."""
+        """The place that it shows."""
         return Shown(self.version_id, self.page, self.quote, self.boxes, self.number, self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document as ``footnote documents`` shows it."""
+    """One document, as listed by ``footnote documents``."""
 
     channel: str
     document: UUID
-    # sha256 of the version that answers, else of the newest one.
+    # sha256 of the live version, else of the newest one.
     version: str
     file: str
     title: str
     pages: int
     # live, waiting, reading, quarantined or deleted.
     state: str
-    # None while nothing of it is live.
+    # None if nothing of it is live.
     rung: Rung | None
     reason: str | None
-    # What the version that answers says of itself, by field.
+    # Metadata of the live version by field name.
     metadata: Mapping[str, MetadataField] = field(default_factory=dict)
-    # Of the version that answers; above 1 it replaced another one.
+    # Number of the live version; above 1 it replaced an earlier version.
     number: int = 0
-    # When that version was found in its folder; None while nothing of the document is live.
+    # When the live version was found in its folder; None if nothing is live.
     arrived_at: datetime | None = None
-    # Its newest file could not be read or its copy is lost, whether a version answers meanwhile or not.
+    # Retryable: the newest file could not be read or its copy is lost, even if an older version is live.
     can_retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class VersionSource:
-    """What a link needs to know about the version it opens."""
+    """Data of a version that links need."""
 
     version_id: int
     channel_id: int
@@ -366,69 +366,69 @@ class VersionSource:
     file: str
     title: str
     pages: int
-    # Newest done reading of this content; None when it was never read.
+    # Newest finished reading of this content; None if it was never read.
     reading_id: UUID | None
     number: int
     # Number of the document's newest live version.
     newest_number: int
     is_deleted: bool
-    # What the version says of itself, by field.
+    # Metadata of the version by field name.
     metadata: Mapping[str, MetadataField] = field(default_factory=dict, compare=False)
-    # Pages whose text OCR read from their picture.
+    # Pages whose text comes from OCR.
     ocr_pages: frozenset[int] = frozenset()
 
 
 class FigureKind(StrEnum):
-    """What a figure is; ``unknown`` rather than a guess."""
+    """Kind of a figure; ``unknown`` rather than a guess."""
 
     BAR = "bar"
     LINE = "line"
     PIE = "pie"
-    # A flow chart, map, photograph or diagram: surely none of the three.
+    # A flow chart, map, photograph or diagram: certainly not a chart of the kinds above.
     OTHER = "other"
     UNKNOWN = "unknown"
-    # Of a reading no figure is one: an answer shows the table that it quotes as a picture.
+    # Never in a reading: a quoted table that an answer shows as a picture.
     TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture or chart of one page; decoration is none."""
+    """A picture or chart on one page; decoration is excluded."""
 
     page: int
     box: Box
     kind: FigureKind
-    # It shows numbers, not only things.
+    # It shows data, not only objects.
     holds_data: bool
-    # Ordinal of the chunk it stands in; None on a page without text.
+    # Ordinal of the enclosing chunk; None on a page without text.
     chunk: int | None
     heading_path: tuple[str, ...]
-    # The document's own words for it, '' when it gives none.
+    # Its caption in the document; '' if there is none.
     caption: str
-    # Sentences of its chunk that name it, or that stand around it.
+    # Sentences of its chunk that mention it, or the ones around it.
     context: str
-    # What is printed in it, or what OCR reads there; never to be quoted.
+    # Text printed in it, or read from it by OCR; never quoted.
     text: str
-    # What a vision model says of it, '' where none was asked; never to be quoted.
+    # Description by a vision model; '' if none was asked; never quoted.
     description: str = ""
 
     @property
     def said(self) -> str:
-        """All that is known of it in words, what is missing left out: this is embedded."""
+        """Caption, description, context and text, one per line: the input of the embedder."""
         return "\n".join(filter(None, (self.caption, self.description, self.context, self.text)))
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataField:
-    """One value of a document's metadata and where it is printed."""
+    """One metadata value of a document and where it is printed."""
 
     name: str
-    # As printed, or as an admin says.
+    # As printed, or as corrected by an admin.
     value: str
-    # Counted from 1; None: it is an admin's word.
+    # From 1; None if an admin entered the value.
     page: int | None
     boxes: tuple[Box, ...]
-    # Of a date that can be read in one way, as in 2024-03-01.
+    # An unambiguous date as ISO 8601, such as 2024-03-01.
     day: str | None = None
 
 
@@ -439,12 +439,12 @@ def self_description(metadata: Mapping[str, MetadataField]) -> str:
 
 
 def kept_of(fields: Iterable[MetadataField]) -> dict[str, Any]:
-    """As they are kept under ``KEY``."""
+    """Return the fields in the form that is stored under ``KEY``."""
     return {one.name: [one.value, one.page, [list(box) for box in one.boxes], one.day] for one in fields}
 
 
 def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dict[str, MetadataField]:
-    """Return the fields by name: what a reading's details hold, and over it an admin's words."""
+    """Return the metadata by field name: a reading's values, overridden by an admin's corrections."""
     printed = {
         name: MetadataField(name, value, page, tuple(Box(*box) for box in boxes), day)
         for name, (value, page, boxes, day) in details.get(KEY, {}).items()
@@ -454,7 +454,7 @@ def metadata_of(details: Mapping[str, Any], corrected: Mapping[str, str]) -> dic
 
 
 def says(metadata: Mapping[str, MetadataField], wanted: Mapping[str, str]) -> bool:
-    """True if a document says all of this of itself: each value as printed, in any case, or as a day."""
+    """True if a document's metadata has all these values: as printed, ignoring case, or as an ISO date."""
     return all(name in metadata and _is_value(metadata[name], value) for name, value in wanted.items())
 
 

@@ -1,4 +1,4 @@
-"""Detects which files lie on a network share, where locks, write-ahead logs and change times mean less."""
+"""Detection of network shares, where locks, write-ahead logs and modification times are less reliable."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ MOUNTS = Path("/proc/self/mountinfo")
 _NETWORK = re.compile(
     r"nfs\d*|cifs|smb\d*|smbfs|afs|ncpfs|ceph|lustre|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone)"
 )
-# File systems that another program or machine serves; those that only rearrange local disks left out.
+# File systems served by another program or machine, except those that only rearrange local disks.
 _SERVED = re.compile(r"fuse(\.(?!fuse-overlayfs|mergerfs|ntfs|exfat).*)?|9p|virtiofs|davfs|autofs")
 
 
 def may_hang(path: Path, mounts: str | None = None) -> bool:
-    """True if ``path`` lies on a network share or on what another program serves: either may stop answering.
+    """True if ``path`` lies on a network share or a served file system, either of which may hang.
 
-    Blocks for as long as it does not answer. Arguments as for ``is_network_share``.
+    Blocks while the file system hangs. Arguments as for ``is_network_share``.
     """
     kind = _filesystem(path.resolve(), _table() if mounts is None else mounts)
     return bool(_NETWORK.fullmatch(kind) or _SERVED.fullmatch(kind))
 
 
 def is_network_share(path: Path, mounts: str | None = None) -> bool:
-    """True if ``path``, or the nearest folder above it that exists, lies on a network file system.
+    """True if ``path``, or its nearest existing parent, lies on a network file system.
 
     Args:
-        path: any path; it need not exist yet.
-        mounts: the kernel's mount table; by default that of this machine. Without one (not a
-            Linux), nothing counts as a share.
+        path: any path; it need not exist.
+        mounts: the kernel's mount table; this machine's by default. Without one (not Linux), nothing
+            counts as a share.
     """
     return bool(_NETWORK.fullmatch(_filesystem(path.resolve(), _table() if mounts is None else mounts)))
 
@@ -39,16 +39,16 @@ def _table() -> str:
 
 
 def _filesystem(path: Path, mounts: str) -> str:
-    """File system type of the mount that ``path`` lies on: the longest mount point, the last of equals."""
+    """Return the file system type of a path's mount: the longest mount point, the last of equal ones."""
     below = f"{path}/"
     return next((kind for point, kind in _mount_points(mounts) if below.startswith(point)), "")
 
 
 @lru_cache(maxsize=4)
 def _mount_points(mounts: str) -> list[tuple[str, str]]:
-    """(mount point with a slash at its end, file system type), the longest first, of equals the last one.
+    """Return (mount point with a slash at its end, file system type), longest first; of equals the last.
 
-    A table is read anew at each scan of each folder, and hardly ever another one.
+    Cached because the table is parsed at each scan of each folder and hardly ever changes.
     """
     found = []
     for line in mounts.splitlines():
@@ -58,5 +58,5 @@ def _mount_points(mounts: str) -> list[tuple[str, str]]:
 
 
 def _unescape(text: str) -> str:
-    """Return the kernel writes blanks in paths as octal escapes."""
+    """Decode the octal escapes that the kernel writes for blanks in paths."""
     return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)

@@ -1,4 +1,4 @@
-"""The one memory of what was used last, for whatever is dear to read or to compute again."""
+"""LRU cache for values that are expensive to read or compute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class RecentItems(OrderedDict[K, V]):
-    """The ``size`` items that were set last; set one again when it is used. Not safe for threads."""
+    """An LRU cache of ``size`` items. Reading does not refresh: set an item again on use. Not thread-safe."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

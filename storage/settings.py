@@ -1,9 +1,9 @@
-"""Settings: the environment first, then ``.env``, then ``footnote.toml`` in the home.
+"""Settings: environment first, then ``.env``, then ``footnote.toml`` in the home.
 
-Each package describes its own settings by subclassing ``FootnoteSettings``; ``refuse_unknown`` is
-called once by the composition root with all of them, because a mistyped variable is nobody's.
+Each package declares its settings in a subclass of ``FootnoteSettings``. The composition root calls
+``refuse_unknown`` once with all of them, because no single package can recognise a mistyped variable.
 
-A setting may name a secret instead of holding it: ``env:NAME`` or ``file:/absolute/path``.
+A setting may reference a secret instead of holding it: ``env:NAME`` or ``file:/absolute/path``.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pydantic_settings.sources import InitSettingsSource, PydanticBaseSettingsSo
 from storage.errors import SettingsError
 
 _FORM = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
-# Variables of our own settings, however they are spelled.
+# Names of Footnote's own variables, in any case.
 _OURS = re.compile(r"FOOTNOTE_|DATABASE_URL$|WEAVIATE_|OPENAI_|AWS_|SLACK_|MicrosoftApp", re.IGNORECASE)
 
 PREFIX = "FOOTNOTE_"
 DEFAULT_HOME = Path(".footnote")
-# Where models and embeddings are asked for unless another endpoint is set.
+# Default endpoint of chat and embedding models.
 OPENAI = "https://api.openai.com/v1"
 
 
 def fault_of(reference: str) -> str | None:
-    """What is wrong with a reference as it is written; the sentence does not repeat it."""
+    """Return the error of a malformed secret reference, without repeating it; None if it is valid."""
     if not _FORM.fullmatch(reference):
         return (
             "write where the password is found and not the password: env:NAME (a variable of the service's "
@@ -46,10 +46,9 @@ def fault_of(reference: str) -> str | None:
 
 
 def _without_credentials(address: str) -> str:
-    """Refuse an address with an @, behind a name or a password: addresses are said in logs.
+    """Refuse an address with an @, which may follow a user name or a password: addresses are logged.
 
-    Where the server ends is not asked, for clients differ in how they read a slash in a password. The message
-    repeats nothing of it.
+    The host is not parsed, because clients disagree on a slash in a password. The message repeats nothing.
     """
     if "@" in address:
         raise ValueError(
@@ -59,23 +58,23 @@ def _without_credentials(address: str) -> str:
     return address
 
 
-# An address that may be said to anybody.
+# An address that may be logged.
 Address = Annotated[str, AfterValidator(_without_credentials)]
 
 
 def home_of() -> Path:
-    """Return the folder that everything the program keeps lies under."""
+    """Return the data directory."""
     home = os.environ.get("FOOTNOTE_HOME") or read_dotenv().get("FOOTNOTE_HOME") or DEFAULT_HOME
     return Path(home).expanduser().absolute()
 
 
 def read_dotenv() -> dict[str, str]:
-    """Return the variables of ``.env`` in the working folder."""
+    """Return the variables of ``.env`` in the working directory."""
     return {key: value or "" for key, value in dotenv_values(".env").items()}
 
 
 def read_toml() -> dict[str, Any]:
-    """``footnote.toml`` in the home; its keys are the names of the variables.
+    """Return ``footnote.toml`` of the home; its keys are variable names.
 
     Raises:
         SettingsError: the file is not TOML.
@@ -102,12 +101,12 @@ class FootnoteSettings(BaseSettings):
         env_ignore_empty=True,
     )
 
-    # Secrets that are no keys: they may hold any letter.
+    # Secrets that may hold any character, unlike API keys.
     spoken: ClassVar[frozenset[str]] = frozenset({"blobs", "database_url", "pdf_passwords"})
 
     @model_validator(mode="after")
     def _refuse_damaged_keys(self) -> Self:
-        """Refuse a key with a letter that no header takes, as a copy from a text may have."""
+        """Refuse an API key with a character that no HTTP header allows, often from copy and paste."""
         for variable, name in self.variables().items():
             value = getattr(self, name)
             if name in self.spoken or not isinstance(value, SecretStr):
@@ -125,14 +124,14 @@ class FootnoteSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, environment, .env, footnote.toml: the first that names a setting wins."""
+        """Order sources by precedence: arguments, environment, .env, footnote.toml."""
         known = cls.variables()
         in_home = {known[key]: value for key, value in read_toml().items() if key in known}
         return init_settings, env_settings, dotenv_settings, InitSettingsSource(settings_cls, in_home)
 
     @classmethod
     def variables(cls) -> dict[str, str]:
-        """Environment variable -> field, for every setting of this package."""
+        """Return environment variable -> field name for every setting of this package."""
         return {
             (
                 field.validation_alias if isinstance(field.validation_alias, str) else PREFIX + name.upper()
@@ -175,7 +174,7 @@ def refuse_unknown(rooms: Iterable[type[FootnoteSettings]]) -> None:
 
 
 class AwsSettings(FootnoteSettings):
-    """The account that opens S3, for folders, for blobs and for backups."""
+    """AWS account for S3: folders, blobs and backups."""
 
     aws_access_key_id: str | None = Field(
         None,
@@ -194,7 +193,7 @@ class AwsSettings(FootnoteSettings):
 
 
 class StorageSettings(FootnoteSettings):
-    """Where things are kept, and which engines keep them."""
+    """Storage locations and engines."""
 
     home: Path = Field(DEFAULT_HOME, description="Folder that everything the program keeps lies under.")
     database_url: SecretStr | None = Field(
@@ -340,7 +339,7 @@ class StorageSettings(FootnoteSettings):
 
     @model_validator(mode="after")
     def _refuse_nameless_words(self) -> Self:
-        """Refuse to keep what was said longer than the message that says who said it."""
+        """Refuse to keep conversation data longer than the messages that name its author."""
         for variable, days in (("MEMORY_DAYS", self.memory_days), ("RECORD_DAYS", self.record_days)):
             if days > self.message_days:
                 kept = f"{PREFIX}{variable} ({days:g}) is longer than {PREFIX}MESSAGE_DAYS"
@@ -357,12 +356,12 @@ class StorageSettings(FootnoteSettings):
 
     @property
     def blobs_url(self) -> str | None:
-        """Where blobs are kept; None: in the home."""
+        """Address of the blob store; None: blobs are in the home."""
         return self.blobs.get_secret_value() if self.blobs else None
 
     @property
     def is_empty_home(self) -> bool:
-        """True if the home's own database was never made; of one at a DATABASE_URL nobody can say."""
+        """True if the home's own database does not exist yet; always False with a DATABASE_URL."""
         return self.database_url is None and not (self.home_path / "footnote.db").exists()
 
     @field_validator("pdf_passwords")
@@ -375,17 +374,17 @@ class StorageSettings(FootnoteSettings):
 
     @property
     def is_confinement_required(self) -> bool:
-        """True if nothing of a stranger is opened where the kernel confines too little."""
+        """True if untrusted content is opened only under full kernel confinement."""
         return self.confinement == "required"
 
     @property
     def has_bundled_embedder(self) -> bool:
-        """No other embedder is set."""
+        """True if no other embedder is configured."""
         return self.embedder is None and self.embed_model is None and self.embed_base_url is None
 
     @property
     def password_references(self) -> tuple[str, ...]:
-        """Where the passwords of all folders are found."""
+        """References of the passwords that apply to all folders."""
         return _split(self.pdf_passwords)
 
 

@@ -1,7 +1,7 @@
-"""Opens what a home's settings choose: SQL and files, embedder, index, PDF process.
+"""Factories for the configured engines: SQL and files, embedder, index, PDF process.
 
-Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. SDKs that take
-long to import are imported where they are chosen. A home keeps the index that its documents are in.
+Each ``open_...`` is an async context manager that closes what it opened, in reverse order. SDKs that take
+long to import are imported where they are chosen. A home is bound to the index that holds its documents.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from storage.web_pages.web_sources import WebSourcesFile
 if TYPE_CHECKING:
     from storage.index.weaviate.index import WeaviateIndex
 
-# Longest pause between two tries to reach an engine.
+# Longest backoff between attempts to reach an engine.
 MAX_REST_SECONDS = 30.0
 _INDEX = "index"
 _ADDRESS = "index address"
-# Which index a home is held to: facts that no other home may take over.
+# Facts that bind a home to its index; no other home may adopt them.
 INDEX_FACTS = frozenset({_INDEX, _ADDRESS})
 _ANOTHER_INDEX = (
     "this home's documents are in another index than the one WEAVIATE_URL chooses now: set "
@@ -67,28 +67,28 @@ _log = logging.getLogger(__name__)
 
 
 class NamedIndex(Protocol):
-    """An index that can be distinguished from every other one."""
+    """An index with an identity that distinguishes it from every other one."""
 
     @property
     def identity(self) -> str:
-        """Changes when the index is another one, or was emptied."""
+        """Identity of the index; changes if it is replaced or emptied."""
 
     async def tenants(self) -> set[TenantName]:
-        """Return every tenant there is."""
+        """Return all tenants."""
 
 
 async def require_same_index(database: Database, index: NamedIndex, address: str) -> None:
-    """Keep which index this home's documents were published to, and refuse another one.
+    """Bind the home to the index its documents are published to, and refuse another one.
 
-    One that was emptied where it stands is taken again: the reconciler publishes everything anew.
+    An index that was emptied at the same address is accepted: the reconciler publishes everything again.
 
     Args:
-        database: the home's.
-        index: the one that is configured.
-        address: where it is, as the settings say.
+        database: the home's database.
+        index: the configured index.
+        address: its address in the settings.
 
     Raises:
-        ChangedIndex: it is at another place, or holds another home's documents: ours are not there.
+        ChangedIndex: it is at another address, or holds another home's documents.
         IndexUnavailable: it does not answer.
     """
     held = await _keep_facts(database, {_INDEX: index.identity, _ADDRESS: address})
@@ -102,7 +102,7 @@ async def require_same_index(database: Database, index: NamedIndex, address: str
 
 
 async def _keep_facts(database: Database, values: dict[str, str]) -> dict[str, str]:
-    """Return the values that facts have; the first ones given stay."""
+    """Return the stored values of facts; values that are not stored yet are inserted."""
     query = select(FactRow).where(col(FactRow.name).in_(values))
     async with database.snapshot() as session:
         held = {fact.name: fact.value for fact in await session.scalars(query)}
@@ -121,7 +121,7 @@ def _database_url(settings: StorageSettings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What is kept: SQL and files."""
+    """The open stores of a home: SQL and files."""
 
     settings: StorageSettings
     database: Database
@@ -133,7 +133,7 @@ class Stores:
     records: QuestionRecords
     feedback: FeedbackStore
     retention: Retention
-    # Where blobs and readings lie, if not in the home.
+    # Object store of blobs and readings; None if they are in the home.
     store: ObjectStore | None
     blobs: Blobs
     files: ReadingFiles
@@ -147,14 +147,14 @@ class Stores:
 
 
 def open_blob_store(settings: StorageSettings, key: bytes | None = None) -> ObjectStore | None:
-    """Where FOOTNOTE_BLOBS says that blobs and readings lie; None: in the home.
+    """Return the object store that FOOTNOTE_BLOBS names, or None if blobs and readings are in the home.
 
     Args:
-        settings: where it is.
-        key: seals readings and pictures; without it neither is kept nor fetched.
+        settings: with the address.
+        key: seals readings and page images; without it they are neither stored nor fetched.
 
     Raises:
-        SettingsError: no installed package knows the protocol.
+        SettingsError: no installed package supports the protocol.
     """
     if settings.blobs_url is None:
         return None
@@ -166,11 +166,11 @@ def open_blob_store(settings: StorageSettings, key: bytes | None = None) -> Obje
 
 @asynccontextmanager
 async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) -> AsyncIterator[Stores]:
-    """Open SQL and files, and nothing that takes long.
+    """Open SQL and files; embedder and index are opened separately.
 
     Args:
-        settings: the home, and where its SQL is.
-        last_rung: the rung at which reading stops; the catalog calls a document finished there.
+        settings: with the home and the database address.
+        last_rung: the rung at which reading ends and the catalog calls a document finished.
 
     Raises:
         StorageError: they cannot be opened; the message says what to do.
@@ -214,11 +214,11 @@ async def open_stores(settings: StorageSettings, last_rung: Rung = Rung.FULL) ->
 
 
 async def open_store(stores: Stores, *, patiently: bool = False) -> None:
-    """Hold the home to where its PDFs lie.
+    """Verify that the blob store belongs to this home.
 
     Args:
         stores: of the home.
-        patiently: wait for a store that does not answer yet, and say so, instead of failing.
+        patiently: retry with backoff until the store answers, instead of failing.
 
     Raises:
         BlobsUnavailable: the store does not answer.
@@ -237,7 +237,7 @@ async def open_store(stores: Stores, *, patiently: bool = False) -> None:
 
 
 def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SECONDS) -> Eraser:
-    """What erases documents, channels and what people said."""
+    """Create the eraser of documents, channels and personal data."""
     return Eraser(
         stores.database,
         blobs=stores.blobs,
@@ -250,12 +250,12 @@ def make_eraser(stores: Stores, index: Index, settle_seconds: float = SETTLE_SEC
 
 @asynccontextmanager
 async def open_embedder(settings: StorageSettings, key: str | None) -> AsyncIterator[Embedder]:
-    """Yield the embedder that the settings choose: an endpoint's, reached with ``key``, or one of our own.
+    """Yield the configured embedder: a remote endpoint, accessed with ``key``, or a local model.
 
     Raises:
         IncompleteInstallation: a bundled file is missing.
         EngineStartError: the embedder cannot be loaded.
-        SettingsError: the settings do not say enough of the endpoint.
+        SettingsError: the settings of the endpoint are incomplete.
     """
     require_bundled_files()  # an endpoint's embedder needs the vocabularies, too
     async with contextlib.aclosing(await asyncio.to_thread(_load_embedder, settings, key)) as embedder:
@@ -276,14 +276,14 @@ def _load_embedder(settings: StorageSettings, key: str | None) -> Embedder:
 
 @asynccontextmanager
 async def open_index(stores: Stores, *, patiently: bool = False) -> AsyncIterator[Index]:
-    """Open the index that WEAVIATE_URL chooses, and hold the home to it; never another one instead.
+    """Open the index that WEAVIATE_URL selects and bind the home to it; never falls back to another one.
 
     Args:
-        patiently: wait for a server that does not answer yet, and say so, instead of failing.
+        patiently: retry with backoff until the server answers, instead of failing.
 
     Raises:
         IndexUnavailable: the server does not answer.
-        EngineStartError: our own Weaviate cannot be started.
+        EngineStartError: the Weaviate child process cannot be started.
         ChangedIndex: the home's documents are in another index.
     """
     async with AsyncExitStack() as stack:
@@ -325,7 +325,7 @@ async def _connect(
 
 @asynccontextmanager
 async def attach_database(settings: StorageSettings) -> AsyncIterator[Database]:
-    """SQL for who only looks: neither the home nor its tables are made or changed.
+    """Yield the database for a read-only caller: neither home nor tables are created or migrated.
 
     Raises:
         StorageError: it cannot be opened, or its tables are another release's.
@@ -336,7 +336,7 @@ async def attach_database(settings: StorageSettings) -> AsyncIterator[Database]:
 
 
 class WeaviateAddress(NamedTuple):
-    """Where a Weaviate server is reached."""
+    """Address and credentials of a Weaviate server."""
 
     url: str
     api_key: str | None
@@ -344,7 +344,7 @@ class WeaviateAddress(NamedTuple):
 
 
 def weaviate_address(settings: StorageSettings) -> WeaviateAddress | None:
-    """The server that WEAVIATE_URL names; None: our own child is chosen, and nobody runs it just now."""
+    """Return the server that WEAVIATE_URL selects; None if that is a child process that is not running."""
     from storage.index.weaviate.server import read_identity
 
     if settings.weaviate_url != "embedded":
@@ -359,7 +359,7 @@ def weaviate_address(settings: StorageSettings) -> WeaviateAddress | None:
 
 @asynccontextmanager
 async def attach_index(settings: StorageSettings, database: Database) -> AsyncIterator[Index | None]:
-    """Yield the index as it is, for who only looks; None: our own Weaviate, which nobody runs just now.
+    """Yield the index for a read-only caller; None if it is a Weaviate child process that is not running.
 
     Raises:
         IndexUnavailable: the server does not answer.
@@ -387,7 +387,7 @@ async def attach_index(settings: StorageSettings, database: Database) -> AsyncIt
 
 @asynccontextmanager
 async def open_pdf_process(stores: Stores, *, readers: int) -> AsyncIterator[PdfProcess]:
-    """Yield the limited children that open PDFs, ``readers`` files at the same time."""
+    """Yield the pool of sandboxed children that open PDFs, at most ``readers`` files at a time."""
     pdf = PdfProcess(stores.settings, stores.passwords, readers=readers)
     async with contextlib.aclosing(pdf):
         await pdf.start()

@@ -1,4 +1,4 @@
-"""Calls that end together, calls that outlive or end before their caller, and tasks that are ended."""
+"""Structured concurrency helpers: gather with cancellation, grace periods, deadlines."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Other = TypeVar("Other")
 async def gather_or_cancel(
     first: Coroutine[Any, Any, T], second: Coroutine[Any, Any, Other], /
 ) -> tuple[T, Other]:
-    """Two calls that return different things."""
+    """Run two calls with different return types."""
 
 
 @overload
 async def gather_or_cancel(*calls: Coroutine[Any, Any, T]) -> tuple[T, ...]:
-    """Any number of calls that return the same."""
+    """Run any number of calls with one return type."""
 
 
 async def gather_or_cancel(*calls: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
-    """What the calls return, in their order; when one fails the others are ended first, and its error raised.
+    """Return the results in order; if a call fails, cancel the others first, then raise its error.
 
-    Of several that fail at once, the first error is raised.
+    If several fail at once, the first error is raised.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -42,7 +42,7 @@ async def gather_or_cancel(*calls: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
 
 
 async def finish_within(seconds: float, call: Coroutine[Any, Any, T]) -> T:
-    """What the call returns; when the caller is cancelled, the call still has ``seconds`` to end."""
+    """Return the call's result; if the caller is cancelled, let the call run for up to ``seconds`` more."""
     task = asyncio.ensure_future(call)
     try:
         return await asyncio.shield(task)
@@ -53,28 +53,28 @@ async def finish_within(seconds: float, call: Coroutine[Any, Any, T]) -> T:
 
 
 class DeadlineCalls:
-    """Calls whose callers wait for a bounded time: what is not done by then goes on behind them.
+    """Runs calls whose callers wait for a limited time; after that they continue in the background.
 
-    Such a call is not cancelled, because a statement that waits for SQLite's lock cannot be broken off.
+    They are not cancelled, because a statement that waits for SQLite's lock cannot be interrupted.
     """
 
     def __init__(self, seconds: float) -> None:
-        """Let callers wait for ``seconds`` at most."""
+        """Limit the wait of each caller to ``seconds``."""
         self._seconds = seconds
         self._running: set[asyncio.Task[Any]] = set()
 
     async def wait_for(self, call: Awaitable[T]) -> T:
-        """What the call returns.
+        """Return the result of the call.
 
         Raises:
-            TimeoutError: it goes on; how it ends, nobody hears but the log.
+            TimeoutError: the call continues in the background; a later failure is only logged.
         """
         task: asyncio.Task[T] = asyncio.ensure_future(call)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         try:
             await asyncio.wait([task], timeout=self._seconds)
-        finally:  # the caller, too, may be cancelled
+        finally:  # the caller may be cancelled, too
             if is_late := not task.done():
                 task.add_done_callback(_log_failure)
         if is_late:
@@ -82,7 +82,7 @@ class DeadlineCalls:
         return task.result()
 
     async def aclose(self) -> None:
-        """End the calls that still run."""
+        """Cancel the calls that are still running."""
         await cancel_and_wait(*self._running)
 
 
@@ -92,9 +92,9 @@ def _log_failure(task: asyncio.Task[Any]) -> None:
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel the tasks and wait until they have ended, whatever they end with.
+    """Cancel the tasks and wait until they have ended, ignoring their results.
 
-    A cancellation of the caller that comes meanwhile is raised to the caller; the tasks stay cancelled.
+    A cancellation of the caller is raised after that; the tasks stay cancelled.
     """
     for task in tasks:
         task.cancel()

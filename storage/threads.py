@@ -1,4 +1,4 @@
-"""Runs what may hang in threads of its own: a slow share delays nothing else, nor the process's end."""
+"""Daemon threads for blocking calls that may hang, as on a slow share, without delaying process exit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def run_in_thread(job: Callable[[], T]) -> T:
-    """Return the result of ``job``, run in a thread that nobody waits for when the process ends."""
+    """Run ``job`` in a daemon thread, which does not delay process exit, and return its result."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -23,7 +23,7 @@ async def run_in_thread(job: Callable[[], T]) -> T:
     def work() -> None:
         try:
             outcome = partial(done.set_result, job())
-        except Exception as error:  # handed to whoever waits
+        except Exception as error:  # passed on to the caller
             outcome = partial(done.set_exception, error)
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, outcome)
