@@ -1,1 +1,1 @@
-"""Analyzer, sentences, token counts, word boxes."""
+"""Text analysis: analyzer, sentences, token counts, word boxes."""

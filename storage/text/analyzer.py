@@ -1,8 +1,8 @@
-"""Our one text analysis: what is indexed and what is asked pass through it, whichever engine searches.
+"""Text analyzer of indexed text and queries, shared by all search engines.
 
-A text becomes terms without whitespace: lower case, accents folded, English words stemmed, numbers
-and codes whole and in parts; a word with an umlaut also as it is spelled without one. Title, headings and
-body become one text of terms, weighted by repetition.
+A text becomes terms without whitespace: lower case, accents folded, English words stemmed, numbers and codes
+whole and in parts; words with an umlaut in both spellings. Title, headings and body become one text of
+terms, weighted by repetition.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Self
 
 import Stemmer
 
-# Raise it when other terms are made of a text: what is indexed and what is asked would no longer meet.
+# Analyzer version. Raise it when the terms of a text change: indexed text and queries would no longer match.
 ANALYZER = "terms-3"
 
 TITLE_WEIGHT = 2
 HEADING_WEIGHT = 1
-# Longer runs are no words (base64, rulers); engines limit the size of a key.
+# Longer runs are not words (base64, rulers), and engines limit the size of a key.
 MAX_TERM_CHARS = 64
 
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\u207b\u208b\ufe58\ufe63\uff0d"), "-")
@@ -33,7 +33,7 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _TYPOGRAPHY = {**_DASHES, **_APOSTROPHES, **_LETTERS, **_INVISIBLE}
 _SHIFTED = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u2080-\u2089"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
-# NFKD would make 105 of 10\u2075 and 21/2 of 2\u00bd. Behind a letter a digit may join: m\u00b2 is m2.
+# NFKD would make 105 of 10\u2075 and 21/2 of 2\u00bd. After a letter a digit may join: m\u00b2 is m2.
 _AFTER_NUMBER = (
     (re.compile(rf"(?<=\d)(?=[{_FRACTIONS}]|[{_SHIFTED}]+[\u2044/])"), " "),
     (re.compile(rf"(?<=\d)(?=[{_SHIFTED}]|[\u207a\u207b\u208a\u208b][{_SHIFTED}])"), "^"),
@@ -51,7 +51,7 @@ _TOKEN = re.compile(
 )
 _LETTERS_ONLY = re.compile(r"[^\W\d_]+")
 _WITH_UMLAUT = re.compile(r"[^\W\d_]*[äöüÄÖÜ][^\W\d_]*")
-# What French and Italian write before a vowel.
+# French and Italian elisions before a vowel.
 _ELIDED = re.compile(
     r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|un|quell|quest|(?:a|da|de|ne|su)ll)'(?=\w{2})", re.IGNORECASE
 )
@@ -60,20 +60,20 @@ _STEMMER = Stemmer.Stemmer("english", 0)
 
 
 def analyze(text: str) -> list[str]:
-    """Return the terms of a text, repeated as they occur; none holds whitespace."""
-    plain = _fold_accents(text).replace("\u2044", "/")  # \u00bd is also found as 1/2
+    """Return the terms of a text, with repetitions; none contains whitespace."""
+    plain = _fold_accents(text).replace("\u2044", "/")  # \u00bd also matches 1/2
     return [term for token in _TOKEN.finditer(plain) for term in _terms(*token.groups())]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of letters alone, in lower case, with accents and endings; parts of compounds singly."""
+    """Return the purely alphabetic words in lower case, unstemmed, with accents; compounds in parts."""
     return _LETTERS_ONLY.findall(unicodedata.normalize("NFC", text).lower())
 
 
 def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
-    """What both engines index for one chunk: the terms of title, headings and body, space-separated.
+    """Return the indexed text of a chunk: the terms of title, headings and body, space-separated.
 
-    A caller may let the words of the file's name count as part of ``title``.
+    A caller may append the words of the file name to ``title``.
     """
     terms = TITLE_WEIGHT * analyze(title) + HEADING_WEIGHT * analyze(" ".join(heading_path)) + analyze(body)
     return " ".join(terms)
@@ -81,23 +81,23 @@ def index_terms(title: str, heading_path: Sequence[str], body: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HeldTerms:
-    """The terms of a chunk, asked for one by one: taking hundreds apart costs more than finding a few."""
+    """The terms of a chunk, for membership tests: searching the string is faster than splitting it."""
 
-    # All of them, a blank before and after each.
+    # All terms, with a blank before and after each.
     spaced: str
 
     @classmethod
     def of(cls, terms: str) -> Self:
-        """Those that ``index_terms`` made."""
+        """Wrap the result of ``index_terms``."""
         return cls(f" {terms} ")
 
     def __contains__(self, term: object) -> bool:
-        """True if the chunk holds a term."""
+        """True if the chunk contains the term."""
         return f" {term} " in self.spaced
 
 
 def spellings(text: str) -> dict[str, str]:
-    """Of a text's words with an umlaut, both terms: folded -> spelled out, as gross -> groess."""
+    """Return both terms of each word with an umlaut: folded -> spelled out, such as gross -> groess."""
     if text.isascii():
         return {}
     words = _WITH_UMLAUT.findall(_fold_accents(text))
@@ -105,12 +105,12 @@ def spellings(text: str) -> dict[str, str]:
 
 
 def fold(text: str) -> str:
-    """Without accents, ligatures and invisible characters; one kind of hyphen and apostrophe."""
+    """Remove accents, ligatures and invisible characters; unify hyphens and apostrophes."""
     return _fold_accents(text).translate(_BARE)
 
 
 def _fold_accents(text: str) -> str:
-    """Return all that ``fold`` does, but the umlauts are left."""
+    """Fold as ``fold`` does, except for umlauts."""
     if text.isascii():
         return text
     for place, mark in _AFTER_NUMBER:
@@ -128,7 +128,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def _terms(number: str | None, word: str | None) -> tuple[str, ...]:
-    """Return the terms of a token, which is either; memoised, because stems are slow and words come again."""
+    """Return the terms of a number or a word; cached because stemming is slow and words repeat."""
     if word is None:
         found = _number_terms((number or "").replace(" ", ""))
     else:
@@ -137,7 +137,7 @@ def _terms(number: str | None, word: str | None) -> tuple[str, ...]:
 
 
 def _number_terms(number: str) -> Iterator[str]:
-    """'1,204.5%' is found as itself, without its percent sign, and without its separator."""
+    """Yield a number as written, without its percent sign, and without separators: '1,204.5%'."""
     yield number
     plain = number.rstrip("%")
     if plain != number:
@@ -147,7 +147,7 @@ def _number_terms(number: str) -> Iterator[str]:
 
 
 def _spellings(word: str) -> Iterator[str]:
-    """'Größe' is found as 'Grosse', as which it is folded, and as 'Groesse', as which it is typed."""
+    """Yield both spellings of a word with an umlaut: 'Grosse' and 'Groesse' for 'Größe'."""
     yield from _word_terms(word.translate(_BARE))
     for part in _WITH_UMLAUT.findall(word):
         yield _spelled_out(part)
@@ -158,7 +158,7 @@ def _spelled_out(word: str) -> str:
 
 
 def _word_terms(word: str) -> Iterator[str]:
-    """Yield a plain word gives its stem; anything composed gives itself whole and each of its parts."""
+    """Yield the stem of a plain word; of a compound or code the whole and each part."""
     if "'" in word:
         # 'employee's' is 'employee', 'don't' is 'dont', 'l'entreprise' is 'entreprise'
         word = re.sub(r"'[sS]\b", "", _ELIDED.sub("", word)).replace("'", "")
@@ -173,7 +173,7 @@ def _word_terms(word: str) -> Iterator[str]:
 
 
 def _whole(word: str) -> str:
-    """Letters alone are a word, which has a stem; everything else is a code. 'PPOs' is 'ppo'."""
+    """Stem an alphabetic word; anything else is a code and stays whole. 'PPOs' becomes 'ppo'."""
     if len(word) > 2 and word[-1] == "s" and word[:-1].isupper():
         word = word[:-1]
     return stem(word.casefold()) if word.isalpha() else word.casefold()
@@ -181,12 +181,12 @@ def _whole(word: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def phrase_terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a phrase that is looked for again and again."""
+    """Return the terms of a phrase; cached, for phrases that are searched repeatedly."""
     return tuple(analyze(text))
 
 
 def holds_phrase(terms: Sequence[str], phrase: Sequence[str]) -> bool:
-    """True if the terms of a phrase stand in a text, one after the other."""
+    """True if the terms of a phrase occur consecutively in a text."""
     if not phrase or phrase[0] not in terms:
         return False
     length = len(phrase)

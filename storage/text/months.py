@@ -1,4 +1,4 @@
-"""Names of the months in the seven languages of replies, whole and as they are shortened."""
+"""Names and abbreviations of the months in the seven reply languages."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ _NAMES = (
     "december dezember décembre diciembre dicembre dezembro dec dez déc dic",
 )
 
-# Name in lower case -> month, 1 to 12.
+# Lower-case name -> month, 1 to 12.
 MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}

@@ -1,8 +1,8 @@
-"""Splits a passage into what may be quoted: sentences, rows, list items with their lead-in, short lists.
+"""Sentence splitter: quotable units such as sentences, rows, list items with their lead-in, short lists.
 
-The reader's text has one newline between the lines of a block and two between blocks. The cells of a row are
-parted by two blanks, or by the bars of a Markdown table, whose outer ones belong to no unit. Each unit gets a
-vector when its PDF is read, and is looked up by its place in the text.
+The reader's text has one newline between the lines of a block and two between blocks. Cells of a row are
+separated by two blanks, or by the bars of a Markdown table, whose outer bars belong to no unit. Each unit is
+embedded when its PDF is read, and its vector is looked up by its offsets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\S(?: {2,}| \| )\S")
 _RULE = re.compile(r"-{3,}(?: \| -{3,})*")
-# What a list item may begin with, for a character class: also as Word writes it in its symbol fonts.
+# Bullets as a character class, including those of Word's symbol fonts.
 BULLETS = "•▪◦●○■·‣⁃\uf0a7\uf0b7*–—-"
 
 _ITEM = re.compile(
@@ -30,15 +30,14 @@ _ABBREVIATED = re.compile(
     r"|\b[A-Za-z]\.[A-Za-z])\.$",
     re.IGNORECASE,
 )
-# No match of it is longer; the dots count.
+# Upper bound of the pattern's length, dots included.
 _MAX_ABBREVIATION_CHARS = 10
 _NUMBER_ALONE = re.compile(r"\W*\d{1,2}\.")
 
-# A pattern of what an item of a list begins with as it is shown: also 7.2 and a number without a dot, where
-# no unit is split.
+# Regex of a list marker as displayed; also matches 7.2 and a number without a dot, at which no unit is split.
 LIST_MARKER = rf"(?:[{BULLETS}]|\(?(?:\d{{1,2}}(?:\.\d+)*[.)]?|(?:[a-zA-Z]|[ivx]{{1,4}})[.)]))\s"
 
-# Words that stand for something named before, where they open a sentence.
+# Anaphoric words: at the start of a sentence they refer to something named before.
 _POINTING = frozenset(
     """
     it its this these that those they them their he him his she her such
@@ -52,20 +51,20 @@ _POINTING = frozenset(
 )
 
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
-# As "It is also important to note".
+# Expletive subject, as in "It is also important to note".
 _NAMES_NOTHING = re.compile(r"\W*(?:it|that)(?:['’]s|\s+is)\s+(?:\w+\s+){1,3}(?:to|that)\b", re.IGNORECASE)
 
-# Longest paragraph, as a command, that its introduction brings along.
+# Longest paragraph that is quoted with the sentence that introduces it.
 MAX_INTRODUCED_CHARS = 250
 
-# Most that is quoted before a sentence for what it points back to.
+# Longest preceding context that is quoted to resolve an anaphoric sentence.
 MAX_SUBJECT_CHARS = 300
 
-# Raise it when other parts of a text may be quoted: every reading is then made again. Until it is, what has
-# no vector gets one when a question comes upon it.
+# Splitter version. Raise it when the quotable parts of a text change: every reading is then repeated. Without
+# that, parts without a vector are embedded at query time.
 SPLITTER = "quotables-2"
 
-# Words of a list, or of an item with its lead-in, that are still quoted together.
+# Longest list, or item with its lead-in, that is quoted as one, in words.
 MAX_LIST_WORDS = 80
 
 _EMPTY_LABELS = re.compile(r"(?:[^:\n]{1,60}:[_.…\s-]*)+")
@@ -73,7 +72,7 @@ _RUNNING_HEAD = re.compile(r"(?:page:? )?\d+ (?:of|/) \d+\b.{0,40}", re.IGNORECA
 _CONTENTS_LINE = re.compile(r"(?:\. ?){4,}|^\d+(?:\.\d+)*\s+\D+\s{2}\d+$")
 
 
-# Words that head a box of a page, and no section.
+# Headings of call-out boxes, which do not open a section.
 BOX_WORDS = frozenset(
     """
     warning caution note notice important danger attention tip
@@ -90,24 +89,24 @@ _BOX_SIGNS = " :!.⚠️▲△*"
 
 
 def is_box(line: str) -> bool:
-    """True if a line only names the kind of its box, as ``WARNING!``."""
+    """True if the line is only the label of a call-out box, such as ``WARNING!``."""
     return line.strip(_BOX_SIGNS).casefold() in BOX_WORDS
 
 
 def opens_box(line: str) -> bool:
-    """True if a line does that, or does before a colon or a dash."""
+    """True if the line is, or begins with, the label of a box, followed by a colon or a dash."""
     return is_box(_BOX_END.split(line.strip(_BOX_SIGNS), maxsplit=1)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class TextUnit:
-    """text[start:end] says one thing."""
+    """The unit text[start:end]: a sentence, row or list item."""
 
     start: int
     end: int
     # A row of a table or form, such as ``Effective date: 2024-01-15``.
     is_row: bool
-    # (start, end) of the sentence with a colon that introduces this one.
+    # (start, end) of the sentence ending in a colon that introduces this unit.
     lead: tuple[int, int] | None = None
 
 
@@ -124,36 +123,36 @@ Place = TypeVar("Place")
 
 
 class ListLeads(Generic[Place]):
-    """What introduces the lists that are open at a place of a text, the outermost first.
+    """Stack of the introductions of the lists that are open at a position, outermost first.
 
-    An item may introduce a list itself; it ends with the next item of its own kind.
+    An item may introduce a nested list, which ends with the next item of the outer kind.
     """
 
     def __init__(self) -> None:
-        # (marker of the item that it is, '' of a sentence; where it stands).
+        # (marker of the introducing item, '' for a sentence; position of the introduction).
         self._open: list[tuple[str, Place]] = []
 
     def of(self, marker: str) -> tuple[Place, ...]:
-        """Where the introductions of a piece stand: none for one without a marker, which ends all lists."""
+        """Return the introductions of a piece and close finished lists; without a marker, all of them."""
         markers = [own for own, _ in self._open]
         if not marker or marker in markers:
             del self._open[markers.index(marker) if marker else 0 :]
         return tuple(place for _, place in self._open)
 
     def open(self, marker: str, place: Place) -> None:
-        """The piece that was asked for last introduces a list."""
+        """Open a list that is introduced by the piece last passed to ``of``."""
         self._open.append((marker, place))
 
 
 def marker_kind(marker: str) -> str:
-    """What the markers of a list have in common: "1.1" of 7.2, "a)" of c)."""
+    """Return the kind of a list marker: "1.1" for 7.2, "a)" for c)."""
     return re.sub(r"\d+", "1", re.sub(r"[a-z]", "a", marker.strip().lower()))
 
 
 def split_units(text: str) -> list[TextUnit]:
-    """Return all units of a text in order; together they hold every word of it.
+    """Return all units of a text in order; together they cover every word.
 
-    What ends in a colon introduces the line below it, and all items of a list there.
+    A unit that ends in a colon introduces the next line, and all items of a list there.
     """
     found: list[TextUnit] = []
     leads: ListLeads[tuple[int, int]] = ListLeads()
@@ -172,12 +171,12 @@ def split_units(text: str) -> list[TextUnit]:
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Where units begin."""
+    """Return the offsets at which units begin."""
     return [unit.start for unit in split_units(text)]
 
 
 def _segments(text: str) -> Iterator[list[_Line]]:
-    """Runs of lines in which one sentence may go on from line to line."""
+    """Yield runs of lines within which a sentence may continue from line to line."""
     segment: list[_Line] = []
     for line in _lines(text):
         if segment and _breaks(segment[-1], line):
@@ -201,7 +200,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _breaks(above: _Line, below: _Line) -> bool:
-    """True if no sentence runs from one line into the next."""
+    """True if no sentence continues from one line to the next."""
     goes_on = below.text[0].islower() and not _CLOSED.search(above.text)
     if below.opens_block or _ITEM.match(below.text):
         return not goes_on or _ITEM.match(below.text) is not None
@@ -223,25 +222,25 @@ def _split_segment(text: str, lines: list[_Line], lead: tuple[int, int] | None) 
 
 
 def _is_abbreviated(text: str, start: int, end: int) -> bool:
-    """True if the dot that ends text[start:end] ends no sentence."""
+    """True if the dot that ends text[start:end] belongs to an abbreviation or a number."""
     is_number = _NUMBER_ALONE.fullmatch(text, start, end) is not None
     return is_number or _ABBREVIATED.search(text, max(start, end - _MAX_ABBREVIATION_CHARS), end) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """text[start:end] can stand by itself as an answer."""
+    """A quotable passage text[start:end] that is understandable on its own."""
 
     start: int
     end: int
     text: str
     is_row: bool
-    # (start, end) of what introduces it, where that is too far away to be quoted in one with it.
+    # (start, end) of its introduction, if that is too far away to be quoted as one passage.
     lead: tuple[int, int] | None = None
 
 
 def quotables(text: str) -> Iterator[Quotable]:
-    """Everything quotable in order; empty fields, bare lead-ins and lines of a table of contents are not."""
+    """Yield all quotables in order, except empty fields, bare lead-ins and table-of-contents lines."""
     found = split_units(text)
     leads = {unit.lead for unit in found}
     for lead, units in groupby(found, key=lambda unit: unit.lead):
@@ -259,23 +258,23 @@ def _says_something(text: str) -> bool:
 
 
 def _fitting(text: str, start: int, items: list[TextUnit]) -> Quotable | None:
-    """Return the list from its lead-in to the last item that still fits."""
+    """Return the list from its lead-in to the last item that fits ``MAX_LIST_WORDS``."""
     ends = [item.end for item in items if _is_short(text[start : item.end])]
     return Quotable(start, ends[-1], text[start : ends[-1]], is_row=False) if ends else None
 
 
 def _introduced(text: str, unit: TextUnit) -> Quotable:
-    """Return an item that follows its lead-in at a short distance is quoted in one with it."""
+    """Return a unit together with its lead-in if both are short enough, else alone."""
     if unit.lead and _is_short(text[unit.lead[0] : unit.end]):
         return Quotable(unit.lead[0], unit.end, text[unit.lead[0] : unit.end], is_row=False)
     return Quotable(unit.start, unit.end, text[unit.start : unit.end], unit.is_row, unit.lead)
 
 
 def with_subject(text: str, quote: Quotable) -> Quotable:
-    """Return a quotable part of a text from where what it speaks of is named.
+    """Return a quotable, extended backwards to the sentence that names its subject.
 
-    What opens with a word that points back, as "These cost $500", takes the sentences before it along; a row
-    and an item of a list do not.
+    A sentence that opens with an anaphoric word, as "These cost $500", is extended by the ones before
+    it; rows and list items are not.
     """
     start = quote.start
     if quote.is_row or not points_back(quote.text):
@@ -290,9 +289,9 @@ def with_subject(text: str, quote: Quotable) -> Quotable:
 
 
 def with_introduced(text: str, quote: Quotable) -> Quotable:
-    """Return a quotable part of a text that ends in a colon, with the paragraph that it introduces.
+    """Return a quotable that ends in a colon, extended by the paragraph that it introduces.
 
-    A list is none, which has a way of its own, nor is a long paragraph.
+    Lists are handled elsewhere; a long paragraph is not added.
     """
     start = quote.end + len(text[quote.end :]) - len(text[quote.end :].lstrip())
     block = text[start:].split("\n\n", 1)[0].rstrip()
@@ -303,7 +302,7 @@ def with_introduced(text: str, quote: Quotable) -> Quotable:
 
 
 def points_back(sentence: str) -> bool:
-    """True if a sentence opens with a word that stands for something named before."""
+    """True if the sentence opens with an anaphoric word."""
     word = _FIRST_WORD.match(sentence)
     return word is not None and word[1].lower() in _POINTING and not _NAMES_NOTHING.match(sentence)
 

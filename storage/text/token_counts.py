@@ -1,8 +1,8 @@
-"""Counts tokens: of cl100k_base, the unit of all budgets, and word pieces of the bundled encoder.
+"""Token counts: cl100k_base, the unit of all budgets, and word pieces of the bundled encoder.
 
-A WordPiece tokenizer never looks beyond a word (Schuster and Nakajima, "Japanese and Korean voice search",
-2012), so each word is cut once and remembered, without loading the encoder itself. The vocabularies come with
-the program, in ``storage/data``; nothing is downloaded at run time.
+WordPiece tokenizes each word separately (Schuster and Nakajima, "Japanese and Korean voice search", 2012), so
+counts are cached per word, without loading the encoder. The vocabularies are bundled in ``storage/data``;
+nothing is downloaded at run time.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _PATTERN = (
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
 
-# The special pieces around every text.
+# [CLS] and [SEP].
 SPECIAL = 2
 
 MAX_CACHED_CHARS = 40
 MAX_CACHED_WORDS = 100_000
-_WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # these are no spaces to the tokenizer: it drops them
+_WORD = re.compile(r"[\S\x0b\x0c\x1c-\x1f\x85]+")  # the tokenizer drops these
 
 
 DATA_FOLDER = Path(__file__).parents[1] / "data"
@@ -41,7 +41,7 @@ def bundled(name: str) -> Path:
     """Return the path of a bundled file.
 
     Raises:
-        IncompleteInstallation: it is not there.
+        IncompleteInstallation: it is missing.
     """
     path = DATA_FOLDER / name
     if not path.is_file():
@@ -52,13 +52,13 @@ def bundled(name: str) -> Path:
 
 
 def require_bundled_files() -> None:
-    """Raise IncompleteInstallation if a bundled file is missing, before anybody is answered without it."""
+    """Raise IncompleteInstallation at start-up if a bundled file is missing."""
     for name in (MODEL, TOKENIZER, VOCABULARY):
         bundled(name)
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of ``text``; marks such as ``<|endoftext|>`` count as the plain text they are.
+    """Return the cl100k_base tokens of ``text``; marks such as ``<|endoftext|>`` count as plain text.
 
     Raises:
         IncompleteInstallation: the bundled vocabulary is missing.
@@ -67,7 +67,7 @@ def count_tokens(text: str) -> int:
 
 
 def cut_tokens(text: str, limit: int) -> str:
-    """The beginning of ``text`` that is at most ``limit`` tokens; a character cut in two is left out."""
+    """Return the first ``limit`` tokens of ``text``; a character cut in two is dropped."""
     encoding = _encoding()
     tokens = encoding.encode_ordinary(text)
     return text if len(tokens) <= limit else encoding.decode(tokens[:limit], errors="ignore")
@@ -75,28 +75,28 @@ def cut_tokens(text: str, limit: int) -> str:
 
 @functools.cache
 def _encoding() -> tiktoken.Encoding:
-    """cl100k_base from the bundled file: tiktoken itself would fetch it at its first use."""
-    words = bundled(VOCABULARY).read_bytes().split()  # a token and its rank, by turns
+    """Load cl100k_base from the bundled file: tiktoken would download it at first use."""
+    words = bundled(VOCABULARY).read_bytes().split()  # alternating tokens and ranks
     ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 @dataclass(frozen=True, slots=True)
 class PieceCounter:
-    """Counts with the tokenizer in a file."""
+    """Word-piece counter for a tokenizer file."""
 
     file: Path
 
     def __call__(self, text: str) -> int:
-        """Word pieces of ``text``, the special ones included."""
+        """Return the word pieces of ``text``, including the special ones."""
         return SPECIAL + sum(map(_counts(self.file).__getitem__, _WORD.findall(text)))
 
 
 def is_frequent_word(word: str) -> bool:
-    """True if the bundled encoder's vocabulary has a word, or its singular, in one piece.
+    """True if a word, or its singular, is one piece of the bundled encoder's vocabulary.
 
-    These are about the 20,000 commonest words of English, names included: correctly spelt ones, for what is
-    seldom is cut into pieces.
+    That holds for about the 20,000 most frequent English words and names, correctly spelled: rare words are
+    split into pieces.
 
     Raises:
         IncompleteInstallation: the bundled vocabulary is missing.
@@ -107,13 +107,13 @@ def is_frequent_word(word: str) -> bool:
 
 @cache
 def frequent_words() -> tuple[str, ...]:
-    """Return the words of the bundled encoder's vocabulary, in lower case."""
+    """Return the alphabetic entries of the bundled encoder's vocabulary, in lower case."""
     tokenizer = open_tokenizer(bundled(TOKENIZER).read_bytes())
     return tuple(word for word in tokenizer.get_vocab() if word.isalpha())
 
 
 def open_tokenizer(data: bytes) -> Tokenizer:
-    """Return a tokenizer that neither pads nor cuts, which as shipped it does at 128 pieces."""
+    """Return a tokenizer without padding and truncation, which the shipped file sets at 128 pieces."""
     tokenizer = Tokenizer.from_buffer(data)
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -121,7 +121,7 @@ def open_tokenizer(data: bytes) -> Tokenizer:
 
 
 class _Counts(dict[str, int]):
-    """Word -> its pieces, cut when first asked for; filled anew when it has grown too large."""
+    """Word -> number of pieces, computed on first use; cleared when full."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

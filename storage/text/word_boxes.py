@@ -1,6 +1,6 @@
-"""The offset -> box map of a text, packed, and the rectangles on paper that a range of the text covers.
+"""Word boxes: the packed offset -> bounding box map of a text, and the rectangles that a range covers.
 
-The map is half of what a reading keeps; unpacked it would be most of it.
+The packed map is half of a stored reading; unpacked it would be most of it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import overload
 
 from storage.models import Box, PlacedWord
 
-# Boxes are kept as fractions of the displayed page times this.
+# Boxes are stored as integer fractions of the displayed page, times this.
 SCALE = 10_000
-# Whole numbers of a word: start, end, page, line, x0, y0, x1, y1.
+# Integers per word: start, end, page, line, x0, y0, x1, y1.
 WIDTH = 8
 
 
 def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, list[Box]]:
-    """Return the words that text[start:end] touches, page -> one box per line, in the order of the text."""
+    """Return page -> one bounding box per line of the words that text[start:end] touches, in text order."""
     boxes: dict[int, list[Box]] = {}
     for (page, _), line in groupby(_within(words, start, end), key=lambda word: (word.page, word.line)):
         boxes.setdefault(page, []).append(_around([word.box for word in line]))
@@ -30,7 +30,7 @@ def rectangles(words: Sequence[PlacedWord], start: int, end: int) -> dict[int, l
 
 
 def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
-    """Return the page that holds most of the characters of text[start:end]; the earlier one of two equals.
+    """Return the page with most of the characters of text[start:end]; of two equals the earlier one.
 
     Raises:
         ValueError: no word lies in that range.
@@ -44,28 +44,28 @@ def main_page(words: Sequence[PlacedWord], start: int, end: int) -> int:
 
 
 def _within(words: Sequence[PlacedWord], start: int, end: int) -> list[PlacedWord]:
-    """Words, which are in the order of the text, of which at least one character lies in [start, end)."""
+    """Return the words with at least one character in [start, end); ``words`` is in text order."""
     first = bisect_right(words, start, key=attrgetter("end"))
     last = bisect_left(words, end, lo=first, key=attrgetter("start"))
     return list(words[first:last])
 
 
 def _around(boxes: Sequence[Box]) -> Box:
-    """Return the smallest box that holds them all."""
+    """Return the union of boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
 
 class WordMap(Sequence[PlacedWord]):
-    """The words of a text in order; equal to any sequence of the same words."""
+    """The words of a text in order, packed; equal to any sequence of the same words."""
 
     __slots__ = ("_flat", "_offsets")
 
     def __init__(self, flat: array[int] | None = None) -> None:
-        """``flat`` holds ``WIDTH`` numbers a word.
+        """Wrap ``flat``, which holds ``WIDTH`` integers per word.
 
         Raises:
-            ValueError: it breaks off in the middle of a word.
+            ValueError: it ends in the middle of a word.
         """
         self._flat = array("i") if flat is None else flat
         if len(self._flat) % WIDTH:
@@ -74,7 +74,7 @@ class WordMap(Sequence[PlacedWord]):
 
     @classmethod
     def of(cls, words: Iterable[PlacedWord]) -> WordMap:
-        """Return the map of these words; boxes are kept to a ten-thousandth of the page."""
+        """Pack words; boxes are rounded to a ten-thousandth of the page."""
         if isinstance(words, cls):
             return words
         flat = array("i")
@@ -84,21 +84,21 @@ class WordMap(Sequence[PlacedWord]):
 
     @classmethod
     def from_text(cls, text: str) -> WordMap:
-        """What ``to_text`` made.
+        """Parse ``to_text``.
 
         Raises:
-            ValueError: it did not make this.
+            ValueError: the text is malformed.
         """
         flat = array("i")
         flat.frombytes(base64.b64decode(text, validate=True))
         return cls(flat)
 
     def to_text(self) -> str:
-        """Return the map as letters and digits, in this machine's byte order."""
+        """Return the map as base64, in this machine's byte order."""
         return base64.b64encode(self._flat.tobytes()).decode()
 
     def within(self, start: int, end: int, shift: int = 0) -> WordMap:
-        """The words that text[start:end] touches, as far as they lie in it; offsets move by ``shift``."""
+        """Return the words that text[start:end] touches, clipped to it; offsets are moved by ``shift``."""
         if self._offsets is None:
             self._offsets = self._flat[0::WIDTH], self._flat[1::WIDTH]
         starts, ends = self._offsets
@@ -112,7 +112,7 @@ class WordMap(Sequence[PlacedWord]):
 
     @classmethod
     def joined(cls, maps: Iterable[WordMap]) -> WordMap:
-        """One map after the other."""
+        """Concatenate maps."""
         flat = array("i")
         for one in maps:
             flat.extend(one._flat)
