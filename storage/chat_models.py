@@ -18,7 +18,7 @@ from storage.models import Platform, Shown, TenantName
 
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """One line of an admin's glossary."""
+    """A line of an admin's glossary."""
 
     # The word people use: ``PTO``.
     term: str

@@ -164,7 +164,7 @@ class PlacedWord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its text and the box of every word."""
+    """A page: its text and the box of every word."""
 
     number: int
     # Printed page number; '' if the file states none.
@@ -331,7 +331,7 @@ class CitationRecord:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document, as listed by ``footnote documents``."""
+    """A document, as listed by ``footnote documents``."""
 
     channel: str
     document: UUID
@@ -420,7 +420,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class MetadataField:
-    """One metadata value of a document and where it is printed."""
+    """A metadata value of a document and where it is printed."""
 
     name: str
     # As printed, or as corrected by an admin.

@@ -1,1 +1,1 @@
-"""Bundled ONNX and OpenAI-compatible embedders, cache of vectors."""
+"""Embedders (bundled ONNX, OpenAI-compatible endpoints) and the vector cache."""

@@ -1,4 +1,4 @@
-"""What an embedder is, whoever makes the vectors; and one for questions, where somebody waits."""
+"""Embedder interface, and the embedder of questions with deadline, retry and cache."""
 
 from __future__ import annotations
 
@@ -16,73 +16,73 @@ from storage.recent_items import RecentItems
 
 Vectors = npt.NDArray[np.float32]
 
-# Seconds between the two tries of a question; one that has to wait longer is not tried again.
+# Random pause before the one retry of a question; an endpoint with a longer Retry-After is not retried.
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 0.5
-# Vectors of questions that are remembered: people ask the same again.
+# Query vectors in the LRU cache: people repeat questions.
 CACHE_SIZE = 256
 _CHANCE = random.SystemRandom()
 
 
 class Embedder(Protocol):
-    """Texts in, vectors of length one out."""
+    """An embedding model: texts in, L2-normalised vectors out."""
 
     @property
     def id(self) -> str:
-        """Changes with the model: vectors of two ids are never compared."""
+        """Model identity; vectors of different ids must not be compared."""
 
     @property
     def space(self) -> str:
-        """The id as a name that any index takes for its vectors."""
+        """The id in a form that every index accepts as a vector name."""
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
+        """Vector dimension."""
 
     @property
     def window(self) -> int:
-        """Most pieces of a text that are seen."""
+        """Context window in pieces; the rest of a text is ignored."""
 
     @property
     def batch(self) -> int:
-        """Texts that are best given at once."""
+        """Preferred batch size in texts."""
 
     @property
     def tokenizer(self) -> Path | None:
-        """The file that cuts a text into pieces; None when pieces are cl100k tokens."""
+        """The tokenizer file; None if pieces are cl100k tokens."""
 
     def count(self, text: str) -> int:
-        """Pieces of a text."""
+        """Return the number of pieces of a text."""
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """(texts, dimensions) float32, each row of length one.
+        """Return L2-normalised float32 vectors of shape (texts, dimensions).
 
         Raises:
-            EmbedderUnavailable: another machine makes them, and it does not.
+            EmbedderUnavailable: the remote endpoint failed.
         """
 
     async def aclose(self) -> None:
-        """Let go of threads and connections."""
+        """Release threads and connections."""
 
 
 class QueryEmbedder:
-    """An embedder for questions: it ends in time, forgives one short fault and asks nothing twice."""
+    """Embeds questions: with a deadline, one retry and an LRU cache."""
 
     def __init__(self, embedder: Embedder, seconds: float) -> None:
-        """Every call ends within ``seconds``."""
+        """Limit every call to ``seconds``."""
         self._embedder = embedder
         self._seconds = seconds
         self._recent: RecentItems[str, Vectors] = RecentItems(CACHE_SIZE)
 
     @property
     def space(self) -> str:
-        """Where the vectors lie."""
+        """Vector space."""
         return self._embedder.space
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """As ``Embedder.aembed``, of at least one text.
+        """Return the vectors of at least one text, as ``Embedder.aembed``.
 
         Raises:
-            EmbedderUnavailable: it failed twice, or would be late.
+            EmbedderUnavailable: it failed twice, or missed the deadline.
         """
         known = {text: self._recent[text] for text in texts if text in self._recent}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -92,7 +92,7 @@ class QueryEmbedder:
         return np.stack([known[text] for text in texts])
 
     def count(self, text: str) -> int:
-        """Pieces of a text."""
+        """Return the number of pieces of a text."""
         return self._embedder.count(text)
 
     async def _with_deadline(self, texts: Sequence[str]) -> Vectors:
@@ -113,5 +113,5 @@ class QueryEmbedder:
 
 
 def space_of(identity: str) -> str:
-    """Return the vector space of an embedder's id, whose only mark is the hyphen."""
+    """Return the vector space of an embedder's id; index names allow no hyphens."""
     return identity.replace("-", "_")

@@ -1,8 +1,8 @@
-"""Puts the cosines of any embedder on the scale of the bundled one, for which thresholds were measured.
+"""Calibration of an embedder's cosine similarity to the scale of the bundled model.
 
-Cosines of two models do not compare: some models put all texts near 0.8. The same questions and answers
-calibrate each: the mean and the standard deviation of the cosines of every question with every answer are put
-where the bundled model has them.
+Similarity thresholds were measured with the bundled model, and cosines of two models are not comparable:
+some models put all texts near 0.8. Mean and standard deviation of the similarity of fixed questions and
+answers are mapped linearly to those of the bundled model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from storage.embeddings.base import QueryEmbedder
 
 log = logging.getLogger(__name__)
 
-# Questions, and sentences that answer them, in no document's words.
+# Calibration questions and their answers, worded unlike any document.
 PAIRS = (
     ("How often are backups made?", "A backup of all servers runs every night at two."),
     ("Who approves a holiday?", "Leave has to be approved by the line manager beforehand."),
@@ -31,23 +31,23 @@ PAIRS = (
     ("How do I reset my password?", "Choose Forgot password on the login page and follow the mail."),
 )
 
-# Of the cosines of all these questions with all these answers, by the bundled embedder.
+# Over all question-answer combinations, with the bundled embedder.
 MEAN, DEVIATION = 0.083, 0.157
 
 
 class CosineScale:
-    """How one embedder's cosines are read."""
+    """Linear map from an embedder's cosines to the bundled model's scale."""
 
     def __init__(self, embedder: QueryEmbedder | None = None) -> None:
-        """``embedder``: which is to be calibrated; None: the bundled one, whose cosines stay as they are."""
+        """Calibrate ``embedder``; None: the bundled one, whose cosines are not changed."""
         self._embedder = embedder
         self._factor, self._shift = 1.0, 0.0
 
     async def calibrate(self) -> None:
-        """Measure the embedder, once; one that does not find these answers stays as it is.
+        """Measure the embedder once. One that does not retrieve the right answers is left uncalibrated.
 
         Raises:
-            storage.errors.EmbedderUnavailable: it failed, or was late; the next call tries again.
+            storage.errors.EmbedderUnavailable: it failed or was late; the next call tries again.
         """
         if self._embedder is None:
             return
@@ -61,21 +61,21 @@ class CosineScale:
         self._embedder = None
 
     def of(self, cosine: float) -> float:
-        """Return the cosine that the bundled embedder would give to texts as alike."""
+        """Return a cosine on the bundled model's scale."""
         return self._factor * cosine + self._shift
 
 
 def moments(vectors: np.ndarray) -> tuple[float, float]:
-    """(mean, standard deviation) of the cosines of every question with every answer.
+    """Return (mean, standard deviation) of the cosines of every question with every answer.
 
     Args:
-        vectors: (texts, dimensions) of ``PAIRS``, question and answer by turns.
+        vectors: (texts, dimensions) of ``PAIRS``, questions and answers alternating.
     """
     cosines = vectors[0::2] @ vectors[1::2].T
     return float(cosines.mean()), float(cosines.std())
 
 
 def finds_answers(vectors: np.ndarray) -> bool:
-    """True if most questions are nearest to their own answers; arguments as of ``moments``."""
+    """True if most questions are nearest to their own answers. ``vectors`` as for ``moments``."""
     nearest = (vectors[0::2] @ vectors[1::2].T).argmax(axis=1)
     return int((nearest == np.arange(len(PAIRS))).sum()) > len(PAIRS) / 2

@@ -1,8 +1,8 @@
-"""Turns texts into vectors with the bundled MiniLM (all-MiniLM-L6-v2, int8) on onnxruntime.
+"""Bundled embedding model: MiniLM (all-MiniLM-L6-v2, int8) on onnxruntime.
 
-Reimers and Gurevych, "Sentence-BERT" (2019): mean of the token states, then length one, so that a
-dot product is the cosine. Texts run one by one: padded batches cost more than they save on a few
-cores. Calls take turns, so that a question never waits for the documents embedded beside it.
+Mean pooling and L2 normalisation as in Reimers and Gurevych, "Sentence-BERT" (2019), so that a dot product
+is the cosine. Texts run one by one, because on a few cores padded batches cost more than they save.
+Concurrent calls are interleaved, so that a question does not wait for documents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read at the import: it would call its maker
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read at import time; onnxruntime would send telemetry
 
 import onnxruntime
 from tokenizers import Tokenizer
@@ -28,22 +28,22 @@ from storage.text.token_counts import MODEL, TOKENIZER, PieceCounter, bundled, o
 
 Vector = npt.NDArray[np.float32]
 
-# Word pieces that the model was trained on, its two special ones included.
+# Sequence length in word pieces that the model was trained on, including [CLS] and [SEP].
 WINDOW = 256
 
 BATCH = 16
 
 
 class BundledEmbedder:
-    """A sentence encoder: texts in, vectors of length one out; any thread may use it.
+    """Sentence encoder, see ``Embedder``. Thread-safe.
 
     Attributes:
-        id: changes with the model, its tokenizer and its window; vectors of two ids never compare.
-        space: the id as a name that any index takes for its vectors.
-        dimensions: length of a vector.
-        batch: texts that are best given at once: few, so that others can come between.
-        window: word pieces of a text that are seen, the special ones included.
-        tokenizer: the file that says how a text is cut into pieces.
+        id: model identity, from model, tokenizer and window; vectors of different ids must not be compared.
+        space: the id in a form that every index accepts as a vector name.
+        dimensions: vector dimension.
+        batch: preferred batch size in texts: small, so that other calls can interleave.
+        window: word pieces of a text that are encoded, including the special ones.
+        tokenizer: the tokenizer file.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class BundledEmbedder:
 
     @classmethod
     def load(cls, folder: Path | None = None, threads: int = 2) -> BundledEmbedder:
-        """Load ``model.onnx`` and ``tokenizer.json`` of ``folder``; None: the bundled ones.
+        """Load ``model.onnx`` and ``tokenizer.json`` from ``folder``, by default the bundled ones.
 
         Raises:
             IncompleteInstallation: a bundled file is missing.
-            EngineStartError: a file of ``folder`` is missing, or one is not what it should be.
+            EngineStartError: a file in ``folder`` is missing or invalid.
         """
         places = [folder / name if folder else bundled(name) for name in (MODEL, TOKENIZER)]
         try:
@@ -82,23 +82,23 @@ class BundledEmbedder:
             tokenizer = open_tokenizer(words)
         except OSError as error:
             raise EngineStartError(f"the embedder's {error.filename} cannot be read") from error
-        except Exception as error:  # both libraries raise classes of their own that share no other base
+        except Exception as error:  # both libraries raise exceptions without a common base
             raise EngineStartError(f"the embedder in {places[0].parent} cannot be loaded") from error
         return cls(session, tokenizer, PieceCounter(places[1]), _identity(model, words), threads)
 
     def count(self, text: str) -> int:
-        """Word pieces of ``text``, the special ones included."""
+        """Return the number of word pieces of ``text``, including the special ones."""
         return self._pieces(text)
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        """Vectors of length one, shape (len(texts), dimensions); what exceeds the window is not seen."""
+        """Return L2-normalised vectors, shape (texts, dimensions); texts are truncated to the window."""
         return self._stack([self._infer(text) for text in texts])
 
     async def aembed(self, texts: Sequence[str]) -> Vector:
-        """Return the same without holding up the loop, on as many threads as were allowed.
+        """Embed without blocking the event loop, on up to ``threads`` threads.
 
-        One call never queues more than ``threads`` texts, and one worker is spare: another call
-        starts within one text's time (about 50 ms), however many texts the first one brought.
+        A call never queues more than ``threads`` texts, and the pool has one spare worker: another call
+        starts within the time of one text (about 50 ms), however many texts the first one has.
         """
         vectors: list[Vector] = [np.empty(0, np.float32)] * len(texts)
         waiting = iter(enumerate(texts))
@@ -128,16 +128,16 @@ class BundledEmbedder:
         return vector
 
     def close(self) -> None:
-        """Let the running texts end and drop what waits."""
+        """Finish the running texts and cancel the queued ones."""
         self._workers.shutdown(wait=True, cancel_futures=True)
 
     async def aclose(self) -> None:
-        """The same without holding up the loop."""
+        """Close without blocking the event loop."""
         await asyncio.to_thread(self.close)
 
 
 def session_options() -> onnxruntime.SessionOptions:
-    """One thread per text and no arena: half the memory, and all cores busy all the same."""
+    """Return options with one thread per text and no arena: half the memory, all cores still busy."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
@@ -146,7 +146,7 @@ def session_options() -> onnxruntime.SessionOptions:
 
 
 def _identity(model: bytes, words: bytes) -> str:
-    """Return the window counts too: a text that is cut elsewhere is another text."""
+    """Return a hash of model, tokenizer and window: truncating elsewhere changes the vectors, too."""
     hasher = hashlib.sha256(str(WINDOW).encode())
     for content in (model, words):
         hasher.update(hashlib.sha256(content).digest())

@@ -1,7 +1,7 @@
-"""Embeddings from any OpenAI-compatible endpoint; in storage only this module knows the SDK.
+"""Embeddings from OpenAI-compatible endpoints; the only module of storage that knows the SDK.
 
-Its own retries are off, because they may sleep for as long as a server's Retry-After says: documents
-are tried again by the worker for ever, questions once more within their deadline.
+The SDK's retries are off because they may sleep for as long as Retry-After says. The worker retries
+documents without limit; questions are retried once within their deadline.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-# Statuses by which an endpoint may refuse a text, or so many of them at once, for their length.
+# Statuses that may mean that a text, or the batch, is too long.
 TOO_LARGE_STATUSES = (400, 413, 422)
-# Tokens below which a text that is refused is not cut any further: its length is not what is wrong.
+# A refused text below this length is not truncated further: its length is not the cause.
 MIN_TEXT_TOKENS = 32
-# Seconds; an endpoint that asks to be left alone for longer is asked again after this.
+# Upper bound of Retry-After in seconds.
 MAX_REST_SECONDS = 600.0
 
 
 class EndpointEmbedder:
-    """The embedder behind an endpoint; ``Embedder`` says what each member means.
+    """Embedder of a remote endpoint; see ``Embedder`` for the members.
 
-    One model at one length is one space, wherever it is served: the name decides, not the address.
+    Model name and dimension define the vector space, whatever the address.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EndpointEmbedder:
         batch_tokens: int,
         seconds: float,
     ) -> None:
-        """Send at most ``batch_items`` texts of ``batch_tokens`` tokens at once, and wait for ``seconds``."""
+        """Limit requests to ``batch_items`` texts, ``batch_tokens`` tokens and ``seconds``."""
         self._client = client
         self._model = model
         self._batch_tokens = batch_tokens
@@ -67,10 +67,10 @@ class EndpointEmbedder:
 
     @classmethod
     def connect(cls, settings: StorageSettings, api_key: str | None) -> EndpointEmbedder:
-        """Return the embedder that the settings describe; nothing is sent yet.
+        """Return the configured embedder; sends nothing yet.
 
         Raises:
-            SettingsError: no model is named, or nobody knows how long its vectors are.
+            SettingsError: the model is not set, or its dimension is unknown.
         """
         model, base_url = settings.embed_model, settings.embed_base_url or OPENAI
         if model is None:
@@ -92,14 +92,14 @@ class EndpointEmbedder:
         )
 
     def count(self, text: str) -> int:
-        """Tokens (cl100k_base) of a text; the endpoint's own may differ, so leave its window some room."""
+        """Return cl100k_base tokens. The endpoint's tokenizer may differ, so leave a margin in its window."""
         return count_tokens(text)
 
     async def aembed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of length one, shape (texts, dimensions); what exceeds the window is not sent.
+        """Return L2-normalised vectors of shape (texts, dimensions); texts are truncated to the window.
 
         Raises:
-            EmbedderUnavailable: the endpoint is down, late or refusing, or sent no such vectors.
+            EmbedderUnavailable: the endpoint is down, slow or refusing, or sent no valid vectors.
         """
         cut = [cut_tokens(text, self.window) or " " for text in texts]
         made = [await self._embed(batch) for batch in self._batches(cut)]
@@ -123,10 +123,10 @@ class EndpointEmbedder:
             yield batch
 
     async def _embed(self, texts: list[str]) -> Vectors:
-        """One batch, halved when it is refused, down to a text, of which then less and less is sent.
+        """Embed a batch, halving it when refused; a single refused text is truncated step by step.
 
-        An endpoint's tokens are not ours, and one text that it does not take must not cost its document
-        the vectors of all others.
+        The endpoint's tokenizer is not ours, and one refused text must not cost its document all other
+        vectors.
         """
         try:
             return await self._embed_batch(texts)
@@ -140,7 +140,7 @@ class EndpointEmbedder:
         return await self._embed([cut_tokens(texts[0], tokens // 2)])
 
     async def _embed_batch(self, texts: list[str]) -> Vectors:
-        """One request; longer vectors than wanted are asked for again at the wanted length, from then on."""
+        """Send one request; if the vectors are too long, ask for ``dimensions`` from then on."""
         vectors = _read(await self._ask(texts), len(texts))
         if vectors.shape[1] > self.dimensions and not self._asks_for_length:
             self._asks_for_length = True
@@ -153,7 +153,7 @@ class EndpointEmbedder:
         return _unit(vectors)
 
     async def _ask(self, texts: list[str]) -> object:
-        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types."""
+        """Return the SDK's reply. Despite its types this may be a str: a page of HTML with status 200."""
         length = {"dimensions": self.dimensions} if self._asks_for_length else {}
         create: Any = self._client.embeddings.create
         try:
@@ -171,11 +171,11 @@ class EndpointEmbedder:
 
 
 class _TextsRefused(EmbedderUnavailable):
-    """The endpoint does not take these texts."""
+    """Raised if the endpoint refuses these texts."""
 
 
 def _refusal(error: openai.APIStatusError) -> EmbedderUnavailable:
-    """What a status means for an admin; never a word of the exchange."""
+    """Return the error for a status, worded for an admin; it quotes nothing of the exchange."""
     meaning = {
         400: "takes no such texts: lower FOOTNOTE_EMBED_WINDOW or FOOTNOTE_EMBED_BATCH_TOKENS",
         401: "refuses the key: check FOOTNOTE_EMBED_API_KEY",
@@ -199,10 +199,10 @@ def _retry_after(error: openai.APIStatusError) -> float:
 
 
 def _read(reply: object, expected: int) -> Vectors:
-    """Return the vectors of a reply in the order of their texts.
+    """Return the vectors of a reply in the order of the texts.
 
     Raises:
-        EmbedderUnavailable: it is no reply, or not to these texts.
+        EmbedderUnavailable: the reply is malformed or does not match the texts.
     """
     data: Any = getattr(reply, "data", None)
     try:
@@ -223,10 +223,10 @@ def _unreadable() -> EmbedderUnavailable:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    """Return the vectors at length one.
+    """Return the vectors L2-normalised.
 
     Raises:
-        EmbedderUnavailable: one has no direction, or is not made of numbers.
+        EmbedderUnavailable: a vector is zero or not finite.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not lengths.all():

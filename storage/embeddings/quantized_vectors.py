@@ -1,7 +1,7 @@
-"""The vectors of what may be quoted from a chunk, as a line of a reading's file holds them: a byte a number.
+"""Int8 vectors of the quotable parts of chunks, and their JSON form in a reading's file.
 
-A vector is scaled so that its largest number is 127, and comes back to length one: its direction is all that
-a cosine needs.
+Each vector is scaled so that its largest component is 127. The scale is not stored: vectors are
+L2-normalised on reading, because a cosine needs only the direction.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ Vectors = npt.NDArray[np.float32]
 
 MAX_INT8 = 127
 
-# (start, end) of a part of a chunk's text.
+# (start, end) offsets in a chunk's text.
 TextRange = tuple[int, int]
 Vector = npt.NDArray[np.float32]
 
 
 def quantize(vectors: Vectors) -> Int8Vectors:
-    """(texts, dimensions) vectors, none of them zero, in a byte a number."""
+    """Return nonzero vectors of shape (texts, dimensions) as int8."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=np.float32(1e-12))
     brief: Int8Vectors = np.rint(vectors * (MAX_INT8 / largest)).astype(np.int8)
     return brief
 
 
 def dequantize(vectors: Int8Vectors) -> Vectors:
-    """Return the same as float32, each of length one."""
+    """Return the vectors as float32, L2-normalised."""
     numbers = vectors.astype(np.float32)
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     unit: Vectors = numbers / np.maximum(lengths, np.float32(1e-12))
@@ -42,11 +42,11 @@ def dequantize(vectors: Int8Vectors) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSentenceVectors:
-    """One vector per quotable part of a chunk's text."""
+    """Vectors of the quotable parts of a chunk's text."""
 
-    # Where they lie: those of two spaces are never compared.
+    # Vector space; vectors of different spaces must not be compared.
     space: str
-    # CRC-32 of the text that ``spans`` count in.
+    # CRC-32 of the text that ``spans`` refer to.
     text_checksum: int
     spans: tuple[TextRange, ...]
     # Shape (spans, dimensions).
@@ -56,18 +56,18 @@ class ChunkSentenceVectors:
     def of(
         cls, space: str, text: str, spans: Sequence[TextRange], vectors: Int8Vectors
     ) -> ChunkSentenceVectors:
-        """Those of the parts ``spans`` of ``text``."""
+        """Return the vectors of the parts ``spans`` of ``text``."""
         return cls(space, _checksum(text), tuple(spans), vectors)
 
     def is_of(self, space: str, text: str) -> bool:
-        """True if they lie in this space, and their spans count in this text."""
+        """True if the vectors are of this space, and their spans refer to this text."""
         return (space, _checksum(text)) == (self.space, self.text_checksum)
 
 
 def by_span(chunks: Sequence[ChunkSentenceVectors | None]) -> list[Mapping[TextRange, Vector]]:
-    """Return the vectors of each chunk, all of one space, by their parts' places; {} for None.
+    """Return the vectors of each chunk by span, all of one space; {} for None.
 
-    All are lengthened at once: one by one, the calls take longer than the numbers.
+    All are dequantized in one call: per chunk, call overhead exceeds the computation.
     """
     kept = [one.vectors for one in chunks if one and one.spans]
     ends = np.cumsum([len(vectors) for vectors in kept])
@@ -76,13 +76,13 @@ def by_span(chunks: Sequence[ChunkSentenceVectors | None]) -> list[Mapping[TextR
 
 
 def sentence_values(sentences: ChunkSentenceVectors) -> list[Any]:
-    """Return the vectors of a chunk as a line holds them."""
+    """Return the JSON form of a chunk's vectors."""
     data = base64.b64encode(sentences.vectors.tobytes()).decode()
     return [sentences.space, sentences.text_checksum, sentences.spans, data]
 
 
 def sentences_of(values: list[Any]) -> ChunkSentenceVectors:
-    """Return the vectors of a line."""
+    """Parse ``sentence_values``."""
     space, text_checksum, spans, data = values
     numbers = np.frombuffer(base64.b64decode(data), dtype=np.int8)
     vectors = numbers.reshape(len(spans), -1) if spans else numbers.reshape(0, 0)

@@ -1,7 +1,7 @@
-"""Vectors that were made before, by embedder and text: no text is embedded twice, a kill loses none.
+"""Persistent cache of vectors by embedder and text: no text is embedded twice, even after a crash.
 
-Those of sentences are many: they take a byte a number, and are kept only for as long as their reading may
-take to be made; a chunk of one sentence is embedded as both.
+Sentence vectors are numerous, so they are stored as int8 and only for as long as their reading may take. A
+chunk of one sentence is embedded as both.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from storage.sql.tables import CachedVectorRow
 
 KEPT_UNUSED = timedelta(days=30)
 SENTENCES_KEPT = timedelta(days=1)
-# A use is written down at most so often: else every question to the cache would be a write.
+# Resolution of ``used_at``: without it, every cache hit would be a write.
 TOUCHED_EVERY = timedelta(days=1)
 
-# After a month's holiday all of a home's may have come to their end, and writers wait for a deletion.
+# Bounds the transaction: after a month's holiday all of a home's vectors may have expired, and writers wait.
 PRUNE_BATCH_SIZE = 5000
 
 Vector = npt.NDArray[np.float32]
 
 
 class VectorCache:
-    """Keeps each vector under its space and the hash of its text.
+    """Stores vectors under their space and the hash of their text.
 
-    A vector reveals something of its text, so it counts as document content: those of erased documents
-    are erased as unused ones are, 30 days after their last use.
+    A vector reveals something of its text, so it counts as document content. Vectors of erased documents
+    expire like unused ones, 30 days after their last use.
     """
 
     def __init__(self, database: Database, *, of_sentences: bool = False) -> None:
-        """``of_sentences``: keep them in a byte a number, apart from the others, for a day."""
+        """Create the cache; ``of_sentences``: as int8, under a separate key, with a TTL of one day."""
         self._database = database
         self._of_sentences = of_sentences
-        # Texts whose vectors were kept, and those that were embedded, since this process began.
+        # Cached and embedded texts since this process started.
         self.hits = self.misses = 0
 
     async def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
-        """Vectors of ``texts``, at least one, as ``Embedder.aembed``; what is new is kept at once.
+        """Return the vectors of at least one text, as ``Embedder.aembed``; new ones are stored at once.
 
         Raises:
-            EmbedderUnavailable: the embedder's own machine fails.
-            DatabaseUnavailable: the database does.
+            EmbedderUnavailable: the endpoint failed.
+            DatabaseUnavailable: the database failed.
         """
         hashes = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
         vectors = await self._find(embedder, set(hashes))
@@ -65,7 +65,7 @@ class VectorCache:
         return np.stack([vectors[key] for key in hashes])
 
     async def prune(self) -> int:
-        """Erase some of what nobody has used for 30 days; returns how many vectors that were."""
+        """Delete one batch of vectors that were not used for 30 days; return their number."""
         key = col(CachedVectorRow.space), col(CachedVectorRow.text_hash)
         is_unused = col(CachedVectorRow.used_at) < utc_now() - KEPT_UNUSED
         some = select(*key).where(is_unused).limit(PRUNE_BATCH_SIZE)
@@ -75,7 +75,7 @@ class VectorCache:
             return done.rowcount if isinstance(done, CursorResult) else 0
 
     def _space_key(self, embedder: Embedder) -> str:
-        """What stands for the space in the table."""
+        """Return the value of the ``space`` column."""
         return f"{embedder.space}/sentences" if self._of_sentences else embedder.space
 
     def _packed(self, vector: Vector) -> bytes:
@@ -90,7 +90,7 @@ class VectorCache:
         return unit
 
     async def _find(self, embedder: Embedder, hashes: Collection[str]) -> dict[str, Vector]:
-        """Those that are kept; what has another length than the embedder's is none of its vectors."""
+        """Return the cached vectors; one of another length than the embedder's is a miss."""
         space_key, key = self._space_key(embedder), col(CachedVectorRow.text_hash)
         query = select(key, col(CachedVectorRow.vector), col(CachedVectorRow.used_at)).where(
             col(CachedVectorRow.space) == space_key, key.in_(hashes)
@@ -105,11 +105,11 @@ class VectorCache:
         return {key: vector for key, vector in found.items() if vector.size == embedder.dimensions}
 
     def _now(self) -> datetime:
-        """What a use is dated: that of a sentence so far back that a day remains of the 30."""
+        """Return the ``used_at`` of a use; backdated for sentences, so that one of the 30 days remains."""
         return utc_now() - (KEPT_UNUSED - SENTENCES_KEPT if self._of_sentences else timedelta())
 
     async def _keep(self, space_key: str, vectors: dict[str, Vector]) -> None:
-        """Keep new ones in the place of any that another worker, or another model, made meanwhile."""
+        """Replace vectors that another worker, or another model of this name, may have stored."""
         older = delete(CachedVectorRow).where(
             col(CachedVectorRow.space) == space_key, col(CachedVectorRow.text_hash).in_(vectors)
         )
