@@ -1,1 +1,1 @@
-"""The index: one contract (``base``), two engines, and ``live_index``, which is used in front of both."""
+"""The search index: interface (``base``), two engines, and ``live_index``, the filter in front of both."""

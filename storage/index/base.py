@@ -1,8 +1,9 @@
-"""What every index engine does, whichever it is.
+"""Interface of an index engine.
 
-An engine keeps chunks per tenant and finds them by words and by vectors, which lie in spaces, one per
-embedder: those of two spaces are never compared. It does not decide what may be shown: ``live_index.py``
-checks every hit against the live set in SQL. Every call takes the tenant first and ends in time.
+An engine stores chunks per tenant and searches them by keyword (BM25) and by vector. Vectors lie in spaces,
+one per embedder, and vectors of two spaces are never compared. An engine does not decide what may be shown:
+``live_index.py`` checks every hit against the live set in SQL. Every call takes the tenant first and has a
+deadline.
 """
 
 from __future__ import annotations
@@ -19,43 +20,43 @@ from storage.models import TenantName
 
 T = TypeVar("T")
 Vector = Sequence[float]
-# Perhaps still in the making.
+# A vector that may still be computed.
 PendingVector = asyncio.Future[Vector]
 
-# The mark of a figure: it follows its publication's chunks, as one more of them.
+# Facet of figures, which are indexed behind the chunks of their publication.
 FIGURE_FACET = "kind=figure"
 
 
 def document_facet(document: UUID) -> str:
-    """Return the mark of all that belongs to a document."""
+    """Return the facet of a document's chunks."""
     return f"document={document}"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """One chunk of one publication as an engine keeps it."""
+    """A chunk of a publication, as an engine stores it."""
 
     publication: UUID
     ordinal: int
-    # The analyzer's terms of title, headings and body, separated by single spaces.
+    # Analyzer terms of title, headings and body, separated by single spaces.
     terms: str
     text: str
     first_page: int
     last_page: int
     heading_path: tuple[str, ...]
-    # ``key=value`` marks that filters compare whole, such as ``document=<uuid>``.
+    # ``key=value`` strings for exact-match filters, such as ``document=<uuid>``.
     facets: tuple[str, ...]
     vector: Vector | None = None
-    # The space of ``vector``: letters, digits and underscores, no digit first.
+    # Space of ``vector``: letters, digits and underscores, not beginning with a digit.
     space: str | None = None
 
     def object_id(self, tenant: TenantName) -> UUID:
-        """Object id: no two chunks of two tenants or publications can share one."""
+        """Return the object id, unique across tenants and publications."""
         return object_id(tenant, self.publication, self.ordinal)
 
 
 def object_id(tenant: TenantName, publication: UUID, ordinal: int) -> UUID:
-    """UUID over length-prefixed (tenant, publication, ordinal)."""
+    """Return a UUID from a hash over the length-prefixed (tenant, publication, ordinal)."""
     hasher = hashlib.blake2b(digest_size=16)
     for part in (tenant.encode(), publication.bytes, str(ordinal).encode()):
         hasher.update(len(part).to_bytes(4, "big") + part)
@@ -64,16 +65,16 @@ def object_id(tenant: TenantName, publication: UUID, ordinal: int) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which chunks may be hits: for each group, at least one of its facets."""
+    """Search filter: a hit has at least one facet of each group."""
 
     groups: tuple[frozenset[str], ...] = ()
-    # Publications to leave out (pending and retired ones).
+    # Publications to exclude: pending and retired ones.
     hidden: frozenset[UUID] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk as an engine found it, with the raw score of the leg that found it."""
+    """A chunk found by a search, with the raw score of its search leg."""
 
     publication: UUID
     ordinal: int
@@ -81,17 +82,17 @@ class Hit:
     first_page: int
     last_page: int
     heading_path: tuple[str, ...]
-    # Words: BM25 (k1 1.2, b 0.75), higher is better. Vectors: the cosine.
+    # Keyword search: BM25 (k1 1.2, b 0.75), higher is better. Vector search: cosine similarity.
     score: float
-    # As they were indexed: of title, headings and body.
+    # Indexed terms of title, headings and body.
     terms: str
 
 
 def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tuple[int, int]) -> None:
-    """Compare what an engine holds with what was written, each as (held, written).
+    """Compare the counts of an engine with those that were written, each as (held, written).
 
     Raises:
-        IncompletePublication: it holds less.
+        IncompletePublication: the engine holds less.
     """
     if chunks[0] < chunks[1] or vectors[0] < vectors[1]:
         raise IncompletePublication(
@@ -101,26 +102,26 @@ def require_complete(publication: UUID, *, chunks: tuple[int, int], vectors: tup
 
 
 class Index(Protocol):
-    """One engine.
+    """An index engine.
 
-    Every method raises IndexUnavailable when the engine is down or late, and, but for
-    ``ensure_tenant``, UnknownTenant when the tenant does not exist.
+    Every method raises IndexUnavailable if the engine is down or misses its deadline, and, except for
+    ``ensure_tenant``, UnknownTenant if the tenant does not exist.
     """
 
     @property
     def outages(self) -> int:
-        """How often the engine has been away so far: each time it may have lost what it wrote last."""
+        """Number of outages; in each of them the last writes may have been lost."""
 
     @property
     def is_ours_alone(self) -> bool:
-        """True if no other home can have a tenant here."""
+        """True if no other home can have tenants here."""
 
     @property
     def can_scrub(self) -> bool:
-        """True if ``scrub`` leaves nothing; else only a tenant that is dropped leaves nothing."""
+        """True if ``scrub`` removes all traces; otherwise only dropping the tenant does."""
 
     async def tenants(self) -> set[TenantName]:
-        """Return every tenant there is."""
+        """Return all tenants."""
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
         """Create the tenant unless it exists."""
@@ -129,55 +130,55 @@ class Index(Protocol):
         """True if the tenant exists."""
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
-        """Store chunks of publications that are not live yet; repeating a call changes nothing."""
+        """Store chunks of publications that are not live yet; idempotent."""
 
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
-        """Make what was written durable and count it, the vectors in their space.
+        """Make the written chunks durable and verify their number, and that of their vectors in ``space``.
 
         Raises:
-            IncompletePublication: fewer chunks or vectors than given: use a new publication id.
+            IncompletePublication: chunks or vectors are missing: retry with a new publication id.
         """
 
     async def find_by_words(
         self, tenant: TenantName, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[Hit]:
-        """Return the best chunks by BM25, best first; a repeated term counts as often as it is repeated."""
+        """Return the best chunks by BM25, best first; a repeated query term counts as often as it occurs."""
 
     async def find_by_vector(
         self, tenant: TenantName, space: str, vector: Vector, filters: Filters, limit: int
     ) -> list[Hit]:
-        """The nearest chunks by cosine, nearest first; those without a vector in this space are no hits."""
+        """Return the nearest chunks by cosine, nearest first; only chunks with a vector in ``space``."""
 
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
-        """(number of chunks in the tenant, chunks per term): what idf weights are made of."""
+        """Return (number of chunks in the tenant, chunks per term), the input of idf."""
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
-        """Remove a publication whole, ghosts and any number of chunks included; idempotent."""
+        """Remove a publication, including orphaned chunks that no filter finds; idempotent."""
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
-        """Return all publications the tenant holds, with their number of chunks."""
+        """Return the tenant's publications with their number of chunks."""
 
     async def drop_tenant(self, tenant: TenantName) -> None:
-        """Remove a tenant and all it holds; idempotent."""
+        """Remove a tenant and its data; idempotent."""
 
     async def scrub(self, tenant: TenantName) -> None:
-        """Leave no byte on the disk of what was removed, as far as the engine can be told to."""
+        """Erase removed data from disk, as far as the engine allows."""
 
     async def examine(self, tenant: TenantName) -> None:
-        """Read a tenant through, for as long as it takes; what is broken is ``damaged`` afterwards."""
+        """Verify a tenant's data, without a deadline; a corrupt tenant is in ``damaged`` afterwards."""
 
     async def damaged(self) -> set[TenantName]:
-        """Tenants that lost what they held; until ``restore``, every question there is refused."""
+        """Return the corrupt tenants; until ``restore`` every search there is refused."""
 
     async def restore(self, tenant: TenantName) -> None:
-        """All that is live in a damaged tenant was written anew: it answers again."""
+        """Mark a corrupt tenant as rebuilt: all its live publications were written again."""
 
     async def ping(self) -> None:
-        """Return when the engine answers."""
+        """Return if the engine answers."""
 
     async def aclose(self) -> None:
-        """Let go of files, connections and children."""
+        """Release files, connections and child processes."""

@@ -1,8 +1,8 @@
-"""The live-only rule: nothing is shown that SQL does not call live after the index was asked.
+"""Live-only search: shows only publications that SQL calls live after the index was searched.
 
-The index leaves out the hidden publications; whatever it finds is compared with the live set read
-after the query, and when a hit falls, the index is asked again. Measured under constant flips and
-kills, every lesser rule showed half documents.
+The index excludes hidden publications. Its hits are compared with the live set, read after the search, and
+if a hit is not live, the search is repeated. Measured under constant publication changes and kills, every
+weaker rule showed half documents.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from storage.index.base import Filters, Hit, Index, PendingVector
 from storage.models import Channel, LivePublication
 from storage.task_group import gather_or_cancel
 
-# Above so many hidden publications no filter is sent: hits are asked for in plenty instead.
+# With more hidden publications, no filter is sent and more hits are requested instead.
 MAX_HIDDEN = 1000
-# A publication that falls so often, hidden at none of these times, is no flip but a ghost: it went from live
-# to hidden at most once, and is removed only after a grace longer than any question.
+# A publication that is rejected this often without ever being hidden is an orphan, not a change: a
+# publication goes from live to hidden at most once, and is removed only after a grace period longer than any
+# search.
 GHOST_AFTER = 3
 MAX_LIMIT = 10_000
 MAX_ROUNDS = 30
-# Pauses between search attempts while publications change: none at first, then each twice as long.
+# Backoff between attempts while publications change: none at first, then doubling.
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.005, 0.1
 
 
 class LivePublicationLookup(Protocol):
-    """What SQL knows of publications; the catalog is one."""
+    """Publication states in SQL, as provided by the catalog."""
 
     async def has_live(self, channel_id: int) -> bool:
-        """True if anything of the channel answers."""
+        """True if the channel has a live publication."""
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
         """Return the publications that are pending or retired."""
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
-        """Those of ``ids`` that are live right now."""
+        """Return those of ``ids`` that are live now."""
 
     async def rebuild_count(self, channel_id: int) -> int:
-        """How often a rebuild of the channel's index began or ended; odd while one goes on."""
+        """Return how often a rebuild of the channel's index began or ended; odd while one is running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,15 @@ class SearchHits:
     words: list[Hit] = field(default_factory=list)
     vectors: list[Hit] = field(default_factory=list)
     publications: dict[UUID, LivePublication] = field(default_factory=dict)
-    # Publications without vectors in the question's space: they can be found by words alone.
+    # Publications without vectors in the query's space, found by keywords only.
     words_only: frozenset[UUID] = frozenset()
-    # Hits of other publications, which are left out.
+    # Rejected hits of publications that are not live.
     not_live: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexQuery:
-    """One question to the index, asked as often as needed."""
+    """A search, repeated as often as needed."""
 
     channel: Channel
     terms: Sequence[str]
@@ -72,22 +73,22 @@ class _IndexQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What one asking brought: the hits of both legs, and which of their publications are live."""
+    """Result of one attempt: the hits of both legs, and which of their publications are live."""
 
     hidden: frozenset[UUID]
     legs: tuple[list[Hit], list[Hit]]
     live: dict[UUID, LivePublication]
 
     def fallen(self) -> set[UUID]:
-        """Publications found that were neither hidden before nor live after."""
+        """Return publications of hits that were neither hidden before the search nor live after it."""
         return {hit.publication for leg in self.legs for hit in leg} - self.live.keys() - self.hidden
 
     def is_short(self, asked: int, limit: int) -> bool:
-        """True if hits that are not live took places that live ones may deserve."""
+        """True if rejected hits may have displaced live ones from the result."""
         return any(len(leg) >= asked and len(self._shown(leg)) < limit for leg in self.legs)
 
     def found(self, limit: int, space: str) -> SearchHits:
-        """Return the live hits of a question in this space."""
+        """Return the live hits of a search in this space."""
         words, vectors = (self._shown(leg)[:limit] for leg in self.legs)
         shown = {hit.publication for hit in (*words, *vectors)}
         words_only = frozenset(one for one in shown if self.live[one].space != space)
@@ -99,7 +100,7 @@ class _Round:
 
 
 class LiveIndex:
-    """An index seen through the live set, by an embedder's questions."""
+    """An index restricted to the live set, for queries of one embedder."""
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class LiveIndex:
         space: str,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """``space`` is where the vectors of all questions lie; ``sleep`` waits for some seconds."""
+        """Search in ``space``, the vector space of all queries; ``sleep`` is a seam for tests."""
         self._index = index
         self._live_set = live_set
         self._space = space
@@ -122,14 +123,14 @@ class LiveIndex:
         groups: tuple[frozenset[str], ...] = (),
         limit: int = 50,
     ) -> SearchHits:
-        """Return the best ``limit`` live chunks by words, and by vector when one is given.
+        """Return the best ``limit`` live chunks by keywords and, given a vector, by vector.
 
-        Words are searched for while the vector is made; what its making raises comes out here. A channel
-        without a tenant finds nothing, and neither does a group without facets.
+        Keywords are searched while the vector is being computed; an error of its computation is raised here.
+        A channel without a tenant finds nothing, and neither does an empty facet group.
 
         Raises:
-            IndexUnavailable: the index is down or late, publications change faster than it answers, it
-                lost the tenant of a channel that has documents, or that one is being built anew.
+            IndexUnavailable: the index is down or late, publications change faster than it answers, the
+                tenant of a channel with documents is lost, or the channel's index is being rebuilt.
         """
         if not all(groups):
             return SearchHits()
@@ -144,7 +145,7 @@ class LiveIndex:
     async def document_frequencies(
         self, channel: Channel, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
-        """(number of chunks in the channel, chunks per term)."""
+        """Return (number of chunks in the channel, chunks per term)."""
         try:
             return await self._index.document_frequencies(channel.tenant, terms)
         except UnknownTenant:
@@ -168,7 +169,7 @@ class LiveIndex:
         raise IndexUnavailable("the channel's documents change faster than the index answers")
 
     async def _ask(self, asked: _IndexQuery, limit: int) -> _Round:
-        """Ask both legs between two queries of SQL: the hidden before, the live after."""
+        """Search both legs between two SQL queries: hidden publications before, live ones after."""
         hidden = await self._live_set.hidden(asked.channel.id)
         rebuilds = await self._live_set.rebuild_count(asked.channel.id)
         filters = Filters(asked.groups, hidden if len(hidden) <= MAX_HIDDEN else frozenset())
@@ -177,6 +178,7 @@ class LiveIndex:
             self._index.find_by_words(tenant, asked.terms, filters, limit),
             self._by_vector(asked, filters, limit),
         )
+        # The count is odd during a rebuild and differs after one: the hits may be incomplete.
         if rebuilds % 2 or rebuilds != await self._live_set.rebuild_count(asked.channel.id):
             raise IndexUnavailable("the channel's index is being built anew")
         ids = {hit.publication for hit in (*words, *vectors)}

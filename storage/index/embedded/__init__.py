@@ -1,1 +1,1 @@
-"""The index in one SQLite file per channel: FTS5 and exact vectors in numpy."""
+"""Embedded index: one SQLite file per channel, with FTS5 and exact vector search in numpy."""

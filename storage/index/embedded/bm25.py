@@ -1,7 +1,7 @@
-"""BM25 over one tenant's file: FTS5 proposes candidates, Weaviate's formula scores them.
+"""BM25 for one tenant's file: FTS5 selects candidates, Weaviate's formula scores them.
 
-FTS5's own ``bm25()`` saturates and weighs rare words differently; scored again, both engines give the
-same scores (to 1e-7) and so share thresholds.
+FTS5's own ``bm25()`` saturates and weights rare words differently. With the same formula both engines return
+the same scores (to 1e-7) and can share thresholds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from storage.index.embedded.tenant_rows import PASSES, filter_values
 
 K1 = 1.2
 B = 0.75
-# Chunks that FTS5 proposes at least: with 200 the ranking equals Weaviate's (overlap@10 .998).
+# Minimum number of FTS5 candidates: with 200 the ranking equals Weaviate's (overlap@10 .998).
 CANDIDATES = 200
-# Up to so many chunks every term proposes; above, terms that more than half the chunks hold only score.
+# Up to this many chunks, every query term selects candidates; above, terms in over half the chunks only
+# score.
 SMALL = 500
 
 _PROPOSED = f"""
@@ -39,7 +40,7 @@ def best(
     filters: Filters,
     limit: int,
 ) -> list[tuple[int, float]]:
-    """(chunk id, BM25) of the best chunks, best first; a repeated term counts as often as repeated.
+    """Return (chunk id, BM25) of the best chunks, best first; repeated query terms count repeatedly.
 
     ``counted``: (chunks of the tenant, chunks per term).
 
@@ -61,7 +62,7 @@ def best(
 
 
 def _proposing(terms: Iterable[str], chunks: int, frequencies: Mapping[str, int]) -> set[str]:
-    """Return the terms that may propose candidates: very common ones would propose half the tenant."""
+    """Return the terms that select candidates: a very common one would select half the tenant."""
     known = {term for term in terms if frequencies[term]}
     rare = {term for term in known if frequencies[term] <= chunks / 2}
     return known if chunks <= SMALL else rare or known
@@ -77,7 +78,7 @@ def _propose(connection: sqlite3.Connection, terms: Iterable[str], filters: Filt
 
 def _score(row: tuple[Any, ...], weights: Mapping[str, float], average: float) -> tuple[int, float]:
     chunk, terms, length = row
-    spaced = f" {terms.replace(' ', '  ')} "  # each term between blanks of its own, so that none is missed
+    spaced = f" {terms.replace(' ', '  ')} "  # two blanks between terms: adjacent matches must not share one
     slope = K1 * (1 - B + B * length / average)
     counts = ((weight, spaced.count(f" {term} ")) for term, weight in weights.items())
     return chunk, sum(weight * tf / (tf + slope) for weight, tf in counts)

@@ -1,7 +1,7 @@
-"""The embedded index: one SQLite file per tenant, FTS5 for words and exact numpy for vectors.
+"""Embedded index: one SQLite file per tenant, FTS5 for keywords and exact numpy search for vectors.
 
-All work is done in threads and ends within the deadline; several processes may share the folder.
-Good to about ``COMFORTABLE_CHUNKS`` a tenant.
+All work runs in threads and has a deadline; several processes may share the folder. Good for up to about
+``COMFORTABLE_CHUNKS`` per tenant.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from storage.index.embedded.term_frequencies import TermFrequencies
 from storage.index.embedded.vector_matrix import VectorMatrices
 from storage.models import TenantName
 
-# Chunks of a tenant up to which a question is answered in a fraction of a second; a server bears more.
+# Chunks per tenant up to which a search takes a fraction of a second; use a server for more.
 COMFORTABLE_CHUNKS = 50_000
 WRITE_BATCH_SIZE = 500
-# Seconds for the file of a large tenant on a slow disk.
+# Timeout in seconds of a full scan, for the file of a large tenant on a slow disk.
 EXAMINED_WITHIN = 120.0
 
 P = ParamSpec("P")
@@ -35,17 +35,17 @@ T = TypeVar("T")
 
 
 class EmbeddedIndex:
-    """The index without a server."""
+    """Index engine in the service's own process."""
 
-    # Never equal to a server's: it lies in the home, where no other one can take its place.
+    # Unlike a server, it lies in the home and cannot be exchanged, so a constant identifies it.
     identity = "embedded"
-    # It lies in the home.
+    # The files lie in the home.
     can_scrub = is_ours_alone = True
-    # It is never away without us: what a write has returned from is on the disk. But a file may be lost.
+    # Writes are durable when they return, so only a lost file counts as an outage.
     outages = 0
 
     def __init__(self, folder: Path, timeout: float = 10.0) -> None:
-        """Keep the tenants' files in ``folder``; every call ends within ``timeout`` seconds."""
+        """Store tenant files in ``folder``; every call ends within ``timeout`` seconds."""
         self._files = TenantFiles(folder.absolute(), timeout)
         self._patient_files = TenantFiles(folder.absolute(), EXAMINED_WITHIN)
         self._timeout = timeout
@@ -54,11 +54,11 @@ class EmbeddedIndex:
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="index")
 
     def note_outage(self) -> None:
-        """A file is not there any more: what the index should hold is compared with what it holds, now."""
+        """Count a lost file as an outage: the reconciler then verifies the content at once."""
         self.outages += 1
 
     async def tenants(self) -> set[TenantName]:
-        """Return every tenant there is."""
+        """Return all tenants."""
         return await self._in_thread(self._files.tenants)
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
@@ -70,7 +70,7 @@ class EmbeddedIndex:
         return await self._in_thread(self._files.exists, tenant)
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
-        """Store chunks; one that is there already is replaced."""
+        """Store chunks, replacing existing ones."""
         for start in range(0, len(chunks), WRITE_BATCH_SIZE):
             batch = chunks[start : start + WRITE_BATCH_SIZE]
             await self._run(self._files.writing, tenant, tenant_rows.write, batch)
@@ -78,10 +78,10 @@ class EmbeddedIndex:
     async def seal(
         self, tenant: TenantName, publication: UUID, *, chunks: int, vectors: int, space: str | None = None
     ) -> None:
-        """Count what was written; each write was on the disk when it returned.
+        """Verify the number of written chunks; writes were durable when they returned.
 
         Raises:
-            IncompletePublication: fewer chunks or vectors than given.
+            IncompletePublication: chunks or vectors are missing.
         """
         found = await self._run(self._files.reading, tenant, tenant_rows.count, publication, space)
         require_complete(publication, chunks=(found[0], chunks), vectors=(found[1], vectors))
@@ -112,25 +112,25 @@ class EmbeddedIndex:
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
-        """(number of chunks in the tenant, chunks per term)."""
+        """Return (number of chunks in the tenant, chunks per term)."""
         counted = partial(self._frequencies.of, tenant)
         return await self._run(self._files.answering, tenant, counted, terms)
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
-        """Remove a publication whole, however many chunks it has."""
+        """Remove a publication, in batches."""
         while await self._run(self._files.writing, tenant, tenant_rows.remove_some, publication):
             pass
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
-        """Return all publications the tenant holds, with their number of chunks."""
+        """Return the tenant's publications with their number of chunks."""
         return await self._run(self._files.reading, tenant, tenant_rows.publications)
 
     async def drop_tenant(self, tenant: TenantName) -> None:
-        """Remove a tenant and all it holds."""
+        """Remove a tenant and its data."""
         await self._in_thread(self._files.drop, tenant)
 
     async def scrub(self, tenant: TenantName) -> None:
-        """Write the tenant's file anew; 50,000 chunks take some seconds."""
+        """Rewrite the tenant's file without removed data; 50,000 chunks take some seconds."""
         with suppress(UnknownTenant):
             await asyncio.to_thread(self._scrub, tenant)
 
@@ -141,7 +141,7 @@ class EmbeddedIndex:
             self._patient_files.vacuum(tenant)
 
     async def examine(self, tenant: TenantName) -> None:
-        """Compare every chunk with its checksum and the words with the chunks; 50,000 take some seconds."""
+        """Verify the checksums of chunks and the full-text index against them; 50,000 take some seconds."""
         with suppress(UnknownTenant):
             await asyncio.to_thread(self._examine, tenant)
 
@@ -153,19 +153,19 @@ class EmbeddedIndex:
                 tenant_rows.examine_words(connection)
 
     async def damaged(self) -> set[TenantName]:
-        """Tenants whose file was set aside."""
+        """Return the tenants whose corrupt file was moved aside."""
         return await self._in_thread(self._files.damaged)
 
     async def restore(self, tenant: TenantName) -> None:
-        """Forget the file that was set aside."""
+        """Delete the corrupt file that was moved aside."""
         await self._in_thread(self._files.forget_damaged, tenant)
 
     async def ping(self) -> None:
-        """Return when the folder can be written to."""
+        """Return if the folder is writable."""
         await self._in_thread(self._files.ping)
 
     async def aclose(self) -> None:
-        """End the threads; none of them works past its deadline."""
+        """Shut down the thread pool; no thread runs past its deadline."""
         await asyncio.to_thread(self._threads.shutdown)
 
     async def _run(
@@ -176,7 +176,7 @@ class EmbeddedIndex:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Do some work on a tenant's file, ``opened`` for reading, answering or writing."""
+        """Run ``work`` on a tenant's connection, ``opened`` for reading, answering or writing."""
 
         def run() -> T:
             with opened(tenant) as connection:

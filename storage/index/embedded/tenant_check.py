@@ -1,4 +1,4 @@
-"""Notices channels whose file of the embedded index is lost: deleted, or left out of a copy of the home."""
+"""Detection of lost index files: deleted, or missing from a copy of the home."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class TenantCheck:
-    """Notices channels whose file of the embedded index is lost; the reconciler then begins at once."""
+    """Detects channels whose index file is lost and makes the reconciler start at once."""
 
     def __init__(self, database: Database, index: EmbeddedIndex) -> None:
         self._database = database
@@ -24,10 +24,10 @@ class TenantCheck:
         self._lost: set[TenantName] = set()
 
     async def has_all(self) -> bool:
-        """True if every channel that answers has its tenant.
+        """True if every channel with live publications has its tenant.
 
         Raises:
-            DatabaseUnavailable, IndexUnavailable: nobody can say.
+            DatabaseUnavailable, IndexUnavailable: the check failed.
         """
         live = exists().where(
             col(PublicationRow.channel_id) == ChannelRow.id, col(PublicationRow.state) == "live"

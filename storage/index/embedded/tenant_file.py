@@ -1,8 +1,8 @@
-"""The file of one tenant of the embedded index: its tables, and connections to it.
+"""SQLite file of one tenant of the embedded index: schema and connections.
 
-One file per tenant, because BM25 counts words per tenant and a forgotten tenant must find nothing. A file
-appears whole or not at all, so whoever finds one finds its tables too. A damaged one is set aside: SQLite
-recognises broken pages, a checksum changed chunks.
+One file per tenant, because BM25 statistics are per tenant and a dropped tenant must find nothing. A file
+appears atomically, so an existing file has its tables. A corrupt file is moved aside: SQLite detects broken
+pages, a checksum detects changed chunks.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from storage.sql.sqlite import vacuum
 _log = logging.getLogger(__name__)
 
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# How Python's message begins for bytes that are no text; it has no code, and goes on with the text.
+# Beginning of Python's message for invalid text; the error has no code, and the message quotes the text.
 _NO_TEXT = "Could not decode to UTF-8"
 
 _PUNCTUATION = string.punctuation.replace("'", "''''").replace('"', '""')
-# In ``user_version``; 0 is that of a file which holds nothing.
+# Schema version in ``user_version``; 0 is that of an empty file.
 _SHAPE = 1
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
@@ -71,33 +71,33 @@ CREATE TABLE state (
 );
 """
 
-# Seconds.
+# Poll interval of the file lock, in seconds.
 _BETWEEN_TRIES = 0.01
 
 
 class DamagedFile(sqlite3.DatabaseError):
-    """A tenant's file does not hold what was written to it."""
+    """Raised if a tenant's file does not hold what was written to it."""
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """True if the file itself is broken: not locked, full or out of reach, which passes."""
+    """True if the file itself is corrupt, as opposed to temporarily locked, full or unreachable."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return isinstance(error, DamagedFile) or str(error).startswith(_NO_TEXT)
-    return code & 0xFF in _BROKEN  # the low byte of SQLite's codes is the family
+    return code & 0xFF in _BROKEN  # the low byte is the primary result code
 
 
 def checksum(columns: Sequence[Any], vector: bytes | None) -> int:
-    """CRC-32 of everything a chunk's row holds."""
+    """Return the CRC-32 of all columns of a chunk."""
     text = "\x1f".join(map(str, columns))
     return zlib.crc32(vector or b"", zlib.crc32(text.encode()))
 
 
 def only_row(connection: sqlite3.Connection, query: str, *values: Any) -> tuple[Any, ...]:
-    """Return the row that a sound file has.
+    """Return a row that every intact file has.
 
     Raises:
-        DamagedFile: it is not there.
+        DamagedFile: it is missing.
     """
     row: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
     if row is None:
@@ -106,10 +106,10 @@ def only_row(connection: sqlite3.Connection, query: str, *values: Any) -> tuple[
 
 
 def require_sound_pages(connection: sqlite3.Connection) -> None:
-    """Read the file through.
+    """Run SQLite's integrity check.
 
     Raises:
-        DamagedFile: a page, or an order among them, is broken.
+        DamagedFile: a page or an index is corrupt.
     """
     (found,) = only_row(connection, "PRAGMA integrity_check(1)")
     if found != "ok":
@@ -128,22 +128,22 @@ class TenantFiles:
         return self._path(tenant).exists()
 
     def tenants(self) -> set[TenantName]:
-        """Return every tenant that has a file."""
+        """Return all tenants with a file."""
         return self._named("*.sqlite3") | self.damaged()
 
     def damaged(self) -> set[TenantName]:
-        """Return every tenant whose file was set aside and not forgotten since."""
+        """Return all tenants with a corrupt file that was moved aside."""
         return self._named("*.damaged")
 
     def _named(self, pattern: str) -> set[TenantName]:
         return {TenantName(path.stem) for path in self._folder.glob(pattern)}
 
     def forget_damaged(self, tenant: TenantName) -> None:
-        """Remove the file that was set aside: the new one has everything."""
+        """Delete the corrupt file, because the new one is complete."""
         self._aside(tenant).unlink(missing_ok=True)
 
     def create(self, tenant: TenantName) -> None:
-        """Make an empty file for the tenant unless there is one; two processes may try at once."""
+        """Create an empty file for the tenant unless it exists; safe to call concurrently."""
         path = self._path(tenant)
         if path.exists():
             return
@@ -152,55 +152,57 @@ class TenantFiles:
             draft = Path(work) / path.name
             _write_schema(draft)
             with self._locked(tenant, fcntl.LOCK_EX), suppress(FileExistsError):
+                # A stale journal of a deleted file would be replayed into the new one.
                 if not path.exists():
                     self._remove_journal(tenant)
+                # A hard link appears atomically and fails if another process was faster.
                 os.link(draft, path)
 
     def drop(self, tenant: TenantName) -> None:
-        """Remove the tenant's file, whoever may still read it, and the one that was set aside."""
+        """Remove the tenant's file, even while it is being read, and a corrupt one that was moved aside."""
         self._path(tenant).unlink(missing_ok=True)
         self._remove_journal(tenant)
         self.forget_damaged(tenant)
 
     def _remove_journal(self, tenant: TenantName) -> None:
-        """What belongs to no file but the last one of this name."""
+        """Remove WAL and shared memory of a former file of this name."""
         path = self._path(tenant)
         for end in ("-wal", "-shm"):
             path.with_name(path.name + end).unlink(missing_ok=True)
 
     def ping(self) -> None:
-        """Raise OSError unless the folder can be written to."""
+        """Raise OSError unless the folder is writable."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder):
             pass
 
     @contextmanager
     def reading(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the tenant's file."""
+        """Open the tenant's file for one consistent snapshot."""
         with self._connected(tenant, "BEGIN") as connection:
             yield connection
 
     @contextmanager
     def answering(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
-        """As ``reading``, for a question: it waits until everything is there again.
+        """Open a snapshot for a search; refuse it while a corrupt file is being rebuilt.
 
         Raises:
-            IndexUnavailable: the tenant's file was set aside, and the new one may lack something.
+            IndexUnavailable: the tenant's file was moved aside, and the new one may be incomplete.
         """
         with self.reading(tenant) as connection:
-            if self._aside(tenant).exists():  # asked after the new file was opened: it came later
+            if self._aside(tenant).exists():  # after opening, because the corrupt file is moved first
                 raise IndexUnavailable("the tenant's file was damaged: its documents are published anew")
             yield connection
 
     @contextmanager
     def writing(self, tenant: TenantName) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is on the disk afterwards, or nothing."""
+        """Open a transaction, durable and committed as a whole, or not at all."""
         with self._connected(tenant, "BEGIN IMMEDIATE") as connection:
             yield connection
             connection.execute("COMMIT")
 
     def vacuum(self, tenant: TenantName) -> None:
-        """Write the tenant's file anew, so that no removed chunk stays on its free pages."""
+        """Rewrite the tenant's file, so that no removed chunk remains on free pages."""
         with self._locked(tenant, fcntl.LOCK_SH):
             if self.exists(tenant):
                 vacuum(self._path(tenant), self._timeout)
@@ -229,7 +231,7 @@ class TenantFiles:
             f"{path.as_uri()}?mode=rw", uri=True, timeout=self._timeout, isolation_level=None
         )
         try:
-            deadline = time.monotonic() + self._timeout  # no thread works on for nobody
+            deadline = time.monotonic() + self._timeout  # no thread outlives its caller's timeout
             connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -240,8 +242,9 @@ class TenantFiles:
             connection.close()
 
     def _set_aside(self, tenant: TenantName, inode: int | None) -> None:
-        """Nobody asks the damaged file again; unless another one has taken its place already."""
+        """Move the corrupt file aside, unless another one has replaced it."""
         with self._locked(tenant, fcntl.LOCK_EX):
+            # Compare inodes: another process may have moved the file and created a new one.
             if _inode(self._path(tenant)) != inode:
                 return
             self._path(tenant).replace(self._aside(tenant))
@@ -250,7 +253,7 @@ class TenantFiles:
 
     @contextmanager
     def _locked(self, tenant: TenantName, kind: int) -> Iterator[None]:
-        """Nobody has the file open while it changes places: SQLite finds a journal by the file's name."""
+        """Hold a lock so that no file moves while it is open: SQLite finds the journal by the file's name."""
         deadline = time.monotonic() + self._timeout
         with self._path(tenant).with_suffix(".lock").open("a") as lock:
             while not _is_locked(lock, kind):
@@ -260,7 +263,7 @@ class TenantFiles:
             yield
 
     def _path(self, tenant: TenantName) -> Path:
-        """Return the tenant's file; the name is checked again, because it becomes a path."""
+        """Return the path of a tenant's file; the name is validated again because it becomes a path."""
         return self._folder / f"{TenantName(str(tenant))}.sqlite3"
 
     def _aside(self, tenant: TenantName) -> Path:
@@ -269,10 +272,10 @@ class TenantFiles:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what SQLite and the file system raise into our own errors.
+    """Translate errors of SQLite and the file system.
 
     Raises:
-        IndexUnavailable: the file is locked, full, damaged or out of reach.
+        IndexUnavailable: the file is locked, full, corrupt or unreachable.
     """
     try:
         yield

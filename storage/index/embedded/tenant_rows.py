@@ -1,4 +1,4 @@
-"""What is written to and read from the file of one tenant, inside one transaction of the caller."""
+"""Queries and writes on one tenant's file, within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from storage.index.embedded.vector_matrix import TenantFileState
 
 REMOVE_BATCH_SIZE = 2000
 
-# SQL condition that a chunk passes the filters; the plus keeps SQLite from searching once per id.
+# SQL condition of the filters; the unary plus keeps SQLite from probing an index once per id.
 PASSES = """
     +{id} NOT IN (
         SELECT id FROM chunk WHERE publication IN (SELECT value FROM json_each(:hidden))
@@ -38,7 +38,7 @@ _INSERT = f"INSERT INTO chunk ({_WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 
 
 def filter_values(filters: Filters) -> dict[str, str]:
-    """Return the filters as the parameters of ``PASSES``."""
+    """Return the filters as parameters of ``PASSES``."""
     return {
         "hidden": json.dumps([str(publication) for publication in filters.hidden]),
         "groups": json.dumps([sorted(group) for group in filters.groups]),
@@ -46,7 +46,7 @@ def filter_values(filters: Filters) -> dict[str, str]:
 
 
 def write(connection: sqlite3.Connection, chunks: Sequence[IndexedChunk]) -> None:
-    """Store chunks; one that is there already is replaced."""
+    """Store chunks, replacing existing ones."""
     known = "SELECT id FROM chunk WHERE publication = ? AND ordinal = ?"
     for chunk in chunks:
         place, length = (str(chunk.publication), chunk.ordinal), len(chunk.terms.split())
@@ -63,7 +63,7 @@ def write(connection: sqlite3.Connection, chunks: Sequence[IndexedChunk]) -> Non
 
 
 def remove_some(connection: sqlite3.Connection, publication: UUID) -> bool:
-    """Remove a slice of a publication's chunks; False when none was left."""
+    """Remove one batch of a publication's chunks; False if none was left."""
     some = "SELECT id FROM chunk WHERE publication = ? LIMIT ?"
     ids = connection.execute(some, (str(publication), REMOVE_BATCH_SIZE)).fetchall()
     _remove(connection, ids)
@@ -71,9 +71,10 @@ def remove_some(connection: sqlite3.Connection, publication: UUID) -> bool:
 
 
 def _remove(connection: sqlite3.Connection, ids: Sequence[tuple[int]]) -> None:
-    """Remove chunks by id, out of the full-text index too, which keeps no text of its own."""
+    """Remove chunks by id."""
     if not ids:
         return
+    # An external-content FTS5 table stores no text: deleting an entry takes the indexed terms.
     connection.executemany(
         "INSERT INTO words (words, rowid, terms) SELECT 'delete', id, terms FROM chunk WHERE id = ?", ids
     )
@@ -85,20 +86,20 @@ def _remove(connection: sqlite3.Connection, ids: Sequence[tuple[int]]) -> None:
 
 
 def count(connection: sqlite3.Connection, publication: UUID, space: str | None) -> tuple[int, int]:
-    """(chunks, chunks with a vector in ``space``) of a publication."""
+    """Return (chunks, chunks with a vector in ``space``) of a publication."""
     counted = "SELECT COUNT(*), COUNT(vector) FILTER (WHERE space = ?) FROM chunk WHERE publication = ?"
     chunks, vectors = connection.execute(counted, (space, str(publication))).fetchone()
     return chunks, vectors
 
 
 def publications(connection: sqlite3.Connection) -> dict[UUID, int]:
-    """Return all publications of the tenant, with their number of chunks."""
+    """Return the tenant's publications with their number of chunks."""
     rows = connection.execute("SELECT publication, COUNT(*) FROM chunk GROUP BY publication")
     return {UUID(publication): chunks for publication, chunks in rows}
 
 
 def examine_chunks(connection: sqlite3.Connection) -> None:
-    """Read every page and every chunk.
+    """Verify all pages and the checksums of all chunks.
 
     Raises:
         sqlite3.DatabaseError: something is not what was written (``is_damage``).
@@ -109,19 +110,19 @@ def examine_chunks(connection: sqlite3.Connection) -> None:
 
 
 def examine_words(connection: sqlite3.Connection) -> None:
-    """Compare the words with the chunks, in a transaction that may write; errors as before."""
+    """Verify the full-text index in a write transaction; errors as ``examine_chunks``."""
     connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
 
 
 def merge_words(connection: sqlite3.Connection) -> None:
-    """Merge all parts of the full-text index: only then are removed words gone from it."""
+    """Merge all segments of the full-text index: only then are removed terms gone from it."""
     connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 def document_frequencies(
     connection: sqlite3.Connection, terms: Collection[str]
 ) -> tuple[int, dict[str, int]]:
-    """(number of chunks in the tenant, chunks per term)."""
+    """Return (number of chunks in the tenant, chunks per term)."""
     counted = "SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"
     known = dict(connection.execute(counted, (json.dumps(list(terms)),)).fetchall())
     (chunks,) = only_row(connection, "SELECT chunks FROM state")
@@ -129,12 +130,12 @@ def document_frequencies(
 
 
 def read_state(connection: sqlite3.Connection) -> TenantFileState:
-    """What decides which vectors the file holds."""
+    """Return the version of the file's vectors."""
     return TenantFileState(*only_row(connection, "SELECT file, removals, last_id FROM state"))
 
 
 def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.int64] | None:
-    """Ids of the chunks that pass the filters; None when all do."""
+    """Return the ids of the chunks that pass the filters; None if all do."""
     if not filters.hidden and not filters.groups:
         return None
     rows = connection.execute(_ALLOWED, filter_values(filters)).fetchall()
@@ -142,13 +143,13 @@ def allowed_ids(connection: sqlite3.Connection, filters: Filters) -> NDArray[np.
 
 
 def hits(connection: sqlite3.Connection, scored: Sequence[tuple[int, float]]) -> list[Hit]:
-    """Return the chunks behind (id, score), in the order given, each of them as it was written."""
+    """Return the hits for (chunk id, score) pairs, in this order, after checksum verification."""
     query = f"SELECT {_WRITTEN} FROM chunk WHERE id = ?"  # noqa: S608 - as above
     return [_hit(_require_sound(only_row(connection, query, row)), score) for row, score in scored]
 
 
 def _require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the row itself."""
+    """Return the row if its checksum is right."""
     *columns, vector, kept = row
     if kept != checksum(columns, vector):
         raise DamagedFile("a chunk is not what was written")
@@ -162,7 +163,7 @@ def _hit(row: tuple[Any, ...], score: float) -> Hit:
 
 
 def unit(vector: Vector) -> NDArray[np.float32]:
-    """Return the vector at length 1, so that a dot product is the cosine."""
+    """Return the vector L2-normalised, so that a dot product is the cosine."""
     values = np.asarray(vector, dtype=np.float32)
     length = float(np.linalg.norm(values))
     return values / np.float32(length) if length else values

@@ -1,6 +1,6 @@
-"""How many chunks of a tenant's file hold a term, remembered while the file stays as it is.
+"""Cache of document frequencies of a tenant's file, valid until the file changes.
 
-FTS5 counts a term by walking through all that hold it, and people ask about the same things.
+FTS5 counts a term by visiting every chunk that contains it, and people ask about the same things.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from storage.index.embedded import tenant_rows
 from storage.index.embedded.vector_matrix import TenantFileState
 from storage.recent_items import RecentItems
 
-# Tenants.
+# Tenants in the LRU cache.
 CACHE_SIZE = 64
-# Of one tenant.
+# Terms per tenant.
 TERM_CACHE_SIZE = 5000
 
 
 class TermFrequencies:
-    """The counts of one process; several processes share a file, so each question compares its state."""
+    """Document frequencies per process. Several processes share a file, so each lookup compares its state."""
 
     def __init__(self) -> None:
         self._known: RecentItems[str, tuple[TenantFileState, dict[str, int]]] = RecentItems(CACHE_SIZE)
@@ -29,7 +29,7 @@ class TermFrequencies:
     def of(
         self, tenant: str, connection: sqlite3.Connection, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
-        """(number of chunks in the tenant, chunks per term), inside the caller's transaction."""
+        """Return (number of chunks in the tenant, chunks per term), within the caller's transaction."""
         state = tenant_rows.read_state(connection)
         with self._lock:
             kept_state, kept = self._known.get(tenant, (state, {}))

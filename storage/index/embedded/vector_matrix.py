@@ -1,7 +1,7 @@
-"""A tenant's vectors in memory: one matrix per space and process, kept equal to the tenant's file.
+"""In-memory vectors of a tenant: one matrix per space and process, synchronised with the tenant's file.
 
-Several processes share a file, so every question compares the file's state with that of the matrix;
-added rows are appended, and a removal loads the matrix anew.
+Several processes share a file, so every search compares the file's state with that of the matrix: new rows
+are appended, after a removal the matrix is reloaded.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from storage.recent_items import RecentItems
 
-# Matrices that are kept; 10,000 vectors of 384 numbers take 15 MB.
+# Matrices in the LRU cache; 10,000 vectors of 384 numbers take 15 MB.
 CACHE_SIZE = 64
 
 
 class TenantFileState(NamedTuple):
-    """What of a tenant's file decides which vectors it holds."""
+    """Version of the vectors in a tenant's file."""
 
-    # Random number of the file: a tenant dropped and made again is another one.
+    # Random number of the file: changes if a tenant is dropped and created again.
     file: int
     removals: int
     last_id: int
@@ -31,7 +31,7 @@ class TenantFileState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix:
-    """Unit vectors, and the ids of the chunks they belong to, in ascending order."""
+    """L2-normalised vectors and the ids of their chunks, in ascending order."""
 
     state: TenantFileState
     ids: NDArray[np.int64]
@@ -40,7 +40,7 @@ class VectorMatrix:
     def nearest(
         self, vector: NDArray[np.float32], allowed: NDArray[np.int64] | None, limit: int
     ) -> list[tuple[int, float]]:
-        """(chunk id, cosine) of the nearest chunks, nearest first, among the ``allowed`` ones."""
+        """Return (chunk id, cosine) of the nearest chunks among ``allowed``, nearest first."""
         if not self.ids.size:
             return []
         scores = self.vectors @ vector
@@ -52,7 +52,7 @@ class VectorMatrix:
 
 
 class VectorMatrices:
-    """The matrices of one process, least recently used ones let go."""
+    """LRU cache of the matrices of this process."""
 
     def __init__(self) -> None:
         self._matrices: RecentItems[tuple[str, str], VectorMatrix] = RecentItems(CACHE_SIZE)
@@ -61,7 +61,7 @@ class VectorMatrices:
     def of(
         self, tenant: str, space: str, connection: sqlite3.Connection, state: TenantFileState
     ) -> VectorMatrix:
-        """A space's matrix for ``state``, read from the tenant's file inside the caller's transaction."""
+        """Return a space's matrix for ``state``, loading rows within the caller's transaction."""
         key = (tenant, space)
         with self._lock:
             known = self._matrices.get(key)
@@ -75,7 +75,7 @@ class VectorMatrices:
 def _bring_up(
     known: VectorMatrix | None, connection: sqlite3.Connection, space: str, state: TenantFileState
 ) -> VectorMatrix:
-    """Append what was added since ``known``; load everything when anything was removed."""
+    """Append the rows added since ``known``; reload everything after a removal."""
     if known is None or known.state[:2] != state[:2] or known.state.last_id > state.last_id:
         ids, vectors = _load(connection, space, 0)
         return VectorMatrix(state, ids, vectors)

@@ -1,1 +1,1 @@
-"""The index in Weaviate: collection, queries, and our own child server."""
+"""Weaviate index: collection, queries, and the server as a child process."""

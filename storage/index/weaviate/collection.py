@@ -1,6 +1,6 @@
-"""How our chunks lie in Weaviate: the collection, the objects, the filters, and its errors as ours.
+"""Weaviate schema: collection, objects, filters, and translation of its errors.
 
-The collection has a named vector for each space, made with the first chunk of the space.
+The collection has one named vector per space, added with the first chunk of the space.
 """
 
 from __future__ import annotations
@@ -35,48 +35,48 @@ from storage.errors import IndexUnavailable, SettingsError, UnknownTenant
 from storage.index.base import Filters, Hit, IndexedChunk
 from storage.models import TenantName
 
-# A collection is made with a named vector, or it gets one without a name beside the spaces'.
+# A collection created without a named vector would get an unnamed one in addition to those of the spaces.
 UNUSED_VECTOR = "unused"
 
 MAX_TRIES = 5
 
 COLLECTION = "FootnoteChunk"
-# The properties a hit is made of.
+# Properties that a hit is built from.
 SHOWN = ["publication", "ordinal", "terms", "text", "first_page", "last_page", "heading_path"]
 
 _CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),  # the default of two minutes would outlast every restart
+    ("grpc.max_reconnect_backoff_ms", 1000),  # the default of two minutes is longer than a restart takes
 ]
 
 
 def vector_config(name: str) -> Any:
-    """Return a named vector that we bring ourselves; flat, because a tenant is one channel."""
+    """Return a self-provided named vector; flat index, because a tenant is one channel."""
     return Configure.Vectors.self_provided(
         name=name, vector_index_config=Configure.VectorIndex.flat(distance_metric=VectorDistances.COSINE)
     )
 
 
 class VectorSpaces:
-    """The named vectors of the collection, one per space and named as it is."""
+    """The named vectors of the collection, one per space."""
 
     def __init__(self, collection: CollectionAsync[Any, Any]) -> None:
         self._collection = collection
         self._known: set[str] = set()
 
     async def has(self, space: str) -> bool:
-        """True if anything was ever written in this space."""
+        """True if a chunk was ever written in this space."""
         if space not in self._known:
             config = await self._collection.config.get()
             self._known.update(config.vector_config or ())
         return space in self._known
 
     async def ensure(self, space: str) -> None:
-        """Add the space's vector unless it is there.
+        """Add the space's named vector unless it exists.
 
-        Adding reads the collection's settings and writes them back, so another process that adds a
-        vector at the same time may win: check, and add again.
+        Adding is a read-modify-write of the collection's settings, so a concurrent process may overwrite it:
+        check, and add again.
         """
         for _ in range(MAX_TRIES):
             if await self.has(space):
@@ -88,11 +88,11 @@ class VectorSpaces:
 
 
 def _address(url: str) -> tuple[str, str, int | None]:
-    """(scheme, host, port) of a server's URL."""
+    """Return (scheme, host, port) of a server's URL."""
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # a port beyond 65535, or half an IPv6 address
+    except ValueError:  # a port above 65535, or half an IPv6 address
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingsError(f"WEAVIATE_URL: {url!r} is not of the form http://host:port")
@@ -119,15 +119,15 @@ def make_client(url: str, api_key: str | None, grpc_port: int, timeout: float) -
             timeout=Timeout(init=timeout, query=timeout, insert=timeout),
             grpc_config=GrpcConfig(channel_options=_CHANNEL_OPTIONS),
         ),
-        skip_init_checks=True,  # they ask a package index for newer clients
+        skip_init_checks=True,  # they look for newer clients on a package index
     )
 
 
 async def ensure_collection(client: WeaviateAsyncClient, replicas: int | None = None) -> str:
-    """Create the collection unless it exists, with so many copies, and identify it among all others.
+    """Create the collection unless it exists, with this replication factor, and return its identity.
 
     Returns:
-        Its description, which is made at random: a server that was emptied gets another one.
+        Its description, a random text: an emptied server gets another one.
     """
     if not await client.collections.exists(COLLECTION):
         await _create_collection(client, replicas)
@@ -136,7 +136,7 @@ async def ensure_collection(client: WeaviateAsyncClient, replicas: int | None = 
 
 
 async def _create_collection(client: WeaviateAsyncClient, replicas: int | None) -> None:
-    """Create it; two processes may try at once."""
+    """Create the collection; safe to call concurrently."""
     try:
         await client.collections.create(
             COLLECTION,
@@ -186,7 +186,7 @@ def _only_stored(name: str, kind: DataType) -> Property:
 
 
 def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
-    """Return a chunk as Weaviate keeps it, its vector under the name of its space."""
+    """Return a chunk as a Weaviate object, with its vector named after the space."""
     vector = None
     if chunk.vector is not None and chunk.space is not None:
         vector = {chunk.space: [float(value) for value in chunk.vector]}
@@ -207,7 +207,7 @@ def as_object(tenant: TenantName, chunk: IndexedChunk) -> DataObject[Any, Any]:
 
 
 def as_hit(properties: Mapping[str, Any], score: float) -> Hit:
-    """Return an object as a hit."""
+    """Convert an object's properties to a hit."""
     return Hit(
         publication=_as_uuid(properties["publication"]),
         ordinal=int(properties["ordinal"]),
@@ -222,12 +222,12 @@ def as_hit(properties: Mapping[str, Any], score: float) -> Hit:
 
 @lru_cache(maxsize=10_000)
 def _as_uuid(value: object) -> UUID:
-    """The client's own kind of id as a plain one; memoised, because many hits are of few publications."""
+    """Convert the client's id type to a plain UUID; cached, because many hits belong to few publications."""
     return UUID(str(value))
 
 
 def as_filter(filters: Filters) -> FilterReturn | None:
-    """Our filters as Weaviate's; None when everything passes."""
+    """Convert filters to Weaviate's; None if everything passes."""
     conditions: list[FilterReturn] = [
         Filter.by_property("facets").contains_any(sorted(group)) for group in filters.groups
     ]
@@ -237,7 +237,7 @@ def as_filter(filters: Filters) -> FilterReturn | None:
 
 
 def of_publication(publication: UUID, ordinals: range | None = None) -> FilterReturn:
-    """Return the chunks of one publication, or a window of them."""
+    """Return a filter for the chunks of a publication, or a range of them."""
     whole: FilterReturn = Filter.by_property("publication").equal(publication)
     if ordinals is None:
         return whole
@@ -246,13 +246,13 @@ def of_publication(publication: UUID, ordinals: range | None = None) -> FilterRe
 
 
 def has_term(term: str) -> FilterReturn:
-    """Return the chunks that hold a term."""
+    """Return a filter for the chunks that contain a term."""
     return Filter.by_property("terms").equal(term)
 
 
 @asynccontextmanager
 async def deadline(seconds: float) -> AsyncIterator[None]:
-    """Yield the edge to Weaviate: end after ``seconds``, and turn the client's errors into ours.
+    """Limit calls to Weaviate to ``seconds`` and translate the client's errors.
 
     The client's own retries against a dead server last a minute.
 
@@ -267,12 +267,12 @@ async def deadline(seconds: float) -> AsyncIterator[None]:
         raise IndexUnavailable(f"Weaviate did not answer within {seconds:g} s") from error
     except WeaviateBaseError as error:
         raise translated(str(error)) from error
-    except httpx.TransportError as error:  # the client lets those of a connection that breaks off through
+    except httpx.TransportError as error:  # the client does not translate broken connections
         raise IndexUnavailable(f"Weaviate broke off: {type(error).__name__}") from error
 
 
 def translated(message: str) -> UnknownTenant | IndexUnavailable:
-    """Our error for one of Weaviate's messages; the client has no class for an unknown tenant."""
+    """Translate one of Weaviate's messages; the client has no exception class for an unknown tenant."""
     if "tenant not found" in message:
         return UnknownTenant("the index has no such tenant")
     return IndexUnavailable(f"Weaviate failed: {' '.join(message.split())[:200]}")

@@ -1,7 +1,7 @@
-"""The index in a Weaviate server: one multi-tenant collection, a tenant per channel.
+"""Weaviate engine: one multi-tenant collection with a tenant per channel.
 
-Our terms are its words, our vectors its vectors. An acknowledged write may lose its vectors when the
-server is killed, so a publication is sealed and counted before anybody sees it.
+Terms and vectors are supplied by us. An acknowledged write may lose its vectors if the server is killed, so a
+publication is flushed and counted before it becomes visible.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from storage.index.weaviate.counts import Shard, TermCounts, count_vectors, wind
 from storage.models import TenantName
 from storage.task_group import gather_or_cancel
 
-# Terms that one question has counted; a question of ordinary length has a tenth of them.
+# Terms counted per search; a question of ordinary length has a tenth of them.
 MAX_COUNTED_TERMS = 128
-# Counts that one question asks for at the same time.
+# Concurrent counts per search.
 COUNT_CONCURRENCY = 8
 WRITE_BATCH_SIZE = 500
 READ_BATCH_SIZE = 1000
@@ -56,33 +56,33 @@ DELETE_CONCURRENCY = 16
 SHARD_CACHE_SIZE = 1000
 FIRST = UUID(int=0)
 
-# A tenant that no name leads to, asked for only to get an answer of the server.
+# A tenant that never exists, for the ping.
 _NOBODY = TenantName("lo_" + 52 * "a")
 
 T = TypeVar("T")
 
 
 class WeaviateIndex:
-    """The index in a Weaviate server; made by ``connect``.
+    """Index engine on a Weaviate server, created by ``connect``.
 
-    The collection without a tenant stays private: every call goes through the shard of its tenant.
+    The collection without a tenant is private: every call goes through the shard of its tenant.
     """
 
     def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
         # Distinguishes this collection from every other one, and from itself before it was emptied.
         self.identity = identity
-        # A segment loses what was removed when the server merges it with another: nobody can ask for it.
+        # Removed data stays on disk until the server merges segments, which cannot be requested.
         self.can_scrub = False
-        # Set for a server of our own, which no other home writes to.
+        # Set for a child server, which no other home writes to.
         self.is_ours_alone = False
-        # How often the server was away: a ping failed, or it started again. A late query is none.
+        # Failed pings and restarts of the server; a slow query does not count.
         self.outages = 0
         self._client = client
         self._timeout = timeout
         self._collection: Shard = client.collections.use(COLLECTION)
         self._spaces = VectorSpaces(self._collection)
         self._counts = TermCounts()
-        # The ping that a failed call asked for.
+        # Ping that was started by a failed call.
         self._doubt: asyncio.Task[None] | None = None
         self._with_tenant = lru_cache(SHARD_CACHE_SIZE)(self._collection.with_tenant)
 
@@ -96,13 +96,12 @@ class WeaviateIndex:
         *,
         replicas: int | None = None,
     ) -> WeaviateIndex:
-        """Connect to the server at ``url`` and make the collection unless it is there.
+        """Connect to the server at ``url`` and create the collection unless it exists.
 
-        ``replicas`` are the copies of each tenant in a collection that is made now, None: as many as the
-        server says.
+        ``replicas`` is the replication factor of a new collection; None: the server's default.
 
         Raises:
-            IndexUnavailable: nobody answers, the key is refused, or the server is too old.
+            IndexUnavailable: the server does not answer, refuses the key, or is too old.
             SettingsError: ``url`` is not of the form http(s)://host:port.
         """
         client = make_client(url, api_key, grpc_port, timeout)
@@ -121,7 +120,7 @@ class WeaviateIndex:
         return cls(client, identity, timeout)
 
     async def tenants(self) -> set[TenantName]:
-        """Return every tenant of the collection, those of other homes included."""
+        """Return all tenants of the collection, including those of other homes."""
         return {TenantName(name) for name in await self._call(self._collection.tenants.get())}
 
     async def ensure_tenant(self, tenant: TenantName) -> None:
@@ -134,7 +133,7 @@ class WeaviateIndex:
         return await self._call(self._collection.tenants.exists(_checked(tenant)))
 
     async def write(self, tenant: TenantName, chunks: Sequence[IndexedChunk]) -> None:
-        """Store chunks; one that is there already is replaced."""
+        """Store chunks, replacing existing ones."""
         name = _checked(tenant)
         for space in {chunk.space for chunk in chunks if chunk.space is not None}:
             await self._call(self._spaces.ensure(space))
@@ -153,7 +152,7 @@ class WeaviateIndex:
         """Flush what was written, then count objects and vectors.
 
         Raises:
-            IncompletePublication: fewer chunks or vectors than given.
+            IncompletePublication: chunks or vectors are missing.
         """
         await self._flush(tenant)
         windows = windows_of(chunks)
@@ -162,10 +161,10 @@ class WeaviateIndex:
         require_complete(publication, chunks=(sum(found), chunks), vectors=(sum(placed), vectors))
 
     async def _flush(self, tenant: TenantName) -> None:
-        """Put an object without a vector and take it away again.
+        """Flush the server's logs by writing and deleting an object without a vector.
 
-        Weaviate writes its logs to the disk before its vector workers are done; one more write
-        makes it write theirs too. The object differs each time, because an equal one is skipped.
+        Weaviate flushes its logs before its vector workers are done; one more write makes it flush theirs,
+        too. The object differs each time, because an equal one is skipped.
         """
         sentinel = object_id(tenant, FIRST, 0)
         await self._insert(tenant, [DataObject(uuid=sentinel, properties={"text": uuid4().hex})])
@@ -219,17 +218,17 @@ class WeaviateIndex:
         return [as_hit(one.properties, 1.0 - (one.metadata.distance or 0.0)) for one in found.objects]
 
     async def _nothing(self, tenant: TenantName) -> list[Hit]:
-        """No hits, from a tenant that exists."""
+        """Return no hits, or raise UnknownTenant."""
         await self._count(tenant)
         return []
 
     async def document_frequencies(
         self, tenant: TenantName, terms: Collection[str]
     ) -> tuple[int, dict[str, int]]:
-        """(number of chunks in the tenant, chunks per term); counts may lag by a fiftieth.
+        """Return (number of chunks in the tenant, chunks per term); counts may be up to 2 % off.
 
-        Of very many terms only the first ``MAX_COUNTED_TERMS`` unknown ones are counted; the rest is left
-        out, and counted by the questions that follow.
+        At most ``MAX_COUNTED_TERMS`` unknown terms are counted; the rest is left out, and counted by later
+        searches.
         """
         chunks = await self._count(tenant)
         known = self._counts.fresh(tenant, terms, chunks)
@@ -246,20 +245,22 @@ class WeaviateIndex:
         return chunks, known | counted
 
     async def remove(self, tenant: TenantName, publication: UUID, chunks: int) -> None:
-        """Remove a publication by filter, 10,000 a time, and then by every id: a crash leaves ghosts
-        that no filter finds."""
+        """Remove a publication."""
         shard = self._shard(tenant)
 
         async def delete(ordinal: int) -> None:
             await self._call(shard.data.delete_by_id(object_id(tenant, publication, ordinal)))
 
+        # A filter deletes at most 10,000 objects per call.
         while (await self._call(shard.data.delete_many(where=of_publication(publication)))).successful:
             pass
+        # Delete by id, too: a crash leaves orphans that no filter finds.
         for start in range(0, chunks, DELETE_CONCURRENCY):
             await gather_or_cancel(*map(delete, range(start, min(start + DELETE_CONCURRENCY, chunks))))
 
     async def publications(self, tenant: TenantName) -> dict[UUID, int]:
-        """Return all publications the tenant holds; read through, because grouping stops at 100."""
+        """Return the tenant's publications with their number of chunks."""
+        # Scans all objects, because grouping stops at 100 groups.
         found: dict[UUID, int] = {}
         after: UUID | None = FIRST
         while after is not None:
@@ -276,24 +277,24 @@ class WeaviateIndex:
         return found
 
     async def drop_tenant(self, tenant: TenantName) -> None:
-        """Remove a tenant and all it holds."""
+        """Remove a tenant and its data."""
         await self._call(self._collection.tenants.remove(_checked(tenant)))
 
     async def scrub(self, tenant: TenantName) -> None:
-        """Nothing can be told."""
+        """Do nothing: the server cannot be told to."""
 
     async def examine(self, tenant: TenantName) -> None:
-        """Its files are the server's own."""
+        """Do nothing: the files are the server's."""
 
     async def damaged(self) -> set[TenantName]:
-        """None that we could see."""
+        """Return the empty set: corruption cannot be detected."""
         return set()
 
     async def restore(self, tenant: TenantName) -> None:
-        """Nothing was damaged."""
+        """Do nothing: no tenant is ever reported as corrupt."""
 
     async def ping(self) -> None:
-        """Return when the server answers on both of its ports; when it does not, that is an outage."""
+        """Return if the server answers on both ports; count an outage otherwise."""
         try:
             await self._once(self._client.get_meta())
             with suppress(UnknownTenant):
@@ -313,11 +314,11 @@ class WeaviateIndex:
         return self._with_tenant(_checked(tenant))
 
     def note_outage(self) -> None:
-        """The server was away, or is just not there."""
+        """Count an outage: the server was or is unreachable."""
         self.outages += 1
 
     async def _call(self, call: Awaitable[T]) -> T:
-        """One call; when it fails, a ping beside it finds out whether the server is away or only late."""
+        """Make a call; if it fails, start a ping that tells an outage from a slow query."""
         try:
             return await self._once(call)
         except IndexUnavailable:
@@ -335,5 +336,5 @@ class WeaviateIndex:
 
 
 def _checked(tenant: TenantName) -> TenantName:
-    """Return the name checked again: it becomes part of a URL, and None would mean no tenant at all."""
+    """Return the validated name: it becomes part of a URL, and None would mean no tenant at all."""
     return TenantName(str(tenant))

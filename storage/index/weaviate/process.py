@@ -1,4 +1,4 @@
-"""The operating system's side of our Weaviate child: its ports, environment, start and identity."""
+"""The Weaviate child as an operating system process: ports, environment, start, identity."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from storage.errors import EngineStartError, docs_url
 
-# The one place the version is pinned: deploy/weaviate.sh reads this line.
+# Single source of the version: deploy/weaviate.sh reads this line.
 WEAVIATE_VERSION = "1.38.11"
 
 HOST = "127.0.0.1"
-# Raft keeps the node's name in the data folder: another name would leave the node joining for ever.
+# Raft stores the node name in the data folder: under another name the node would try to join for ever.
 NODE = "footnote"
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _MIN_MEMORY = 1 << 30
@@ -31,10 +31,10 @@ def default_binary() -> Path:
 
 
 def require_binary(binary: Path | None) -> Path:
-    """Return the server to run.
+    """Return the server binary.
 
     Raises:
-        EngineStartError: there is none; the message says how to get it.
+        EngineStartError: it is missing; the message says how to get it.
     """
     chosen = (binary or default_binary()).expanduser().absolute()
     if not os.access(chosen, os.X_OK):
@@ -47,7 +47,7 @@ def require_binary(binary: Path | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerPorts:
-    """Where the child listens. The cluster's data port and gRPC listen on every interface."""
+    """Ports of the child. The cluster's data port and gRPC listen on every interface."""
 
     rest: int
     grpc: int
@@ -59,13 +59,13 @@ class ServerPorts:
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """What every command that shares a home needs to know of the child; kept with mode 0600."""
+    """Ports, credentials and process of the child, shared by a home's commands; stored with mode 0600."""
 
     ports: ServerPorts
     api_key: str
     cluster_password: str
     pid: int | None = None
-    # When the process started, as the kernel counts: a pid alone may be somebody else's by now.
+    # Start time of the process in kernel ticks: the pid alone may have been reused.
     born: str | None = None
 
     @property
@@ -74,26 +74,27 @@ class ServerIdentity:
         return f"http://{HOST}:{self.ports.rest}"
 
     def of_process(self, pid: int) -> ServerIdentity:
-        """Return the same server, run by process ``pid`` from now on."""
+        """Return the identity with ``pid`` as its process."""
         return replace(self, pid=pid, born=process_start_time(pid))
 
     def is_alive(self) -> bool:
-        """True if the process of this identity still runs."""
+        """True if the process of this identity is still running."""
         return self.pid is not None and self.born is not None and process_start_time(self.pid) == self.born
 
 
 def new_identity() -> ServerIdentity:
-    """Random credentials and free ports."""
+    """Return an identity with random credentials and free ports."""
     return ServerIdentity(free_ports(), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
 
 
 def on_free_ports(identity: ServerIdentity) -> ServerIdentity:
-    """Return the identity on its own ports, as long as nobody else took one of them."""
+    """Return the identity, with new ports if one of its ports was taken."""
     return identity if are_free(identity.ports) else replace(identity, ports=free_ports())
 
 
 def free_ports() -> ServerPorts:
-    """Six ports that nobody listens on."""
+    """Return six free ports."""
+    # All sockets stay bound until every port is chosen, so that no port is chosen twice.
     with ExitStack() as held:
         gossip, data = _hold_neighbours(held)
         raft, raft_rpc = _hold_neighbours(held)
@@ -101,7 +102,7 @@ def free_ports() -> ServerPorts:
 
 
 def _hold_neighbours(held: ExitStack) -> tuple[int, int]:
-    """Two ports in a row, as Weaviate expects of its cluster's ports."""
+    """Bind two consecutive ports, as Weaviate expects for its cluster."""
     while True:
         first = _hold(held, 0)
         with suppress(OSError, OverflowError):
@@ -109,7 +110,7 @@ def _hold_neighbours(held: ExitStack) -> tuple[int, int]:
 
 
 def are_free(ports: ServerPorts) -> bool:
-    """True if all of the ports can be listened on."""
+    """True if all ports can be bound."""
     with ExitStack() as held:
         try:
             for port in asdict(ports).values():
@@ -120,7 +121,7 @@ def are_free(ports: ServerPorts) -> bool:
 
 
 def _hold(held: ExitStack, port: int) -> int:
-    """Bind a TCP port until ``held`` ends; raises OSError when it is taken."""
+    """Bind a TCP port until ``held`` exits; raises OSError if it is taken."""
     holder = held.enter_context(socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((HOST, port))
@@ -129,7 +130,7 @@ def _hold(held: ExitStack, port: int) -> int:
 
 
 def process_start_time(pid: int) -> str | None:
-    """When a process started, as text that no other process of this pid shares; None when it is gone."""
+    """Return a process's start time, unique among all processes of this pid; None if it has ended."""
     with suppress(OSError):
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         state, *fields = status.rpartition(")")[2].split()
@@ -144,9 +145,9 @@ def _start_time_by_ps(pid: int) -> str | None:
 
 
 async def spawn(binary: Path, data: Path, log: Path, identity: ServerIdentity) -> asyncio.subprocess.Process:
-    """Start the server; what it says goes to ``log``.
+    """Start the server, with its output in ``log``.
 
-    Call it from the main thread: on Linux the child dies with the thread that started it.
+    Call this from the main thread: on Linux the child dies with the thread that started it.
 
     Raises:
         EngineStartError: the operating system refuses to run it.
@@ -166,7 +167,7 @@ async def spawn(binary: Path, data: Path, log: Path, identity: ServerIdentity) -
             stderr=descriptor,
             env=environment(data, identity),
             cwd=data,
-            start_new_session=True,  # Ctrl-C is for us; we stop the child in our own order
+            start_new_session=True,  # keep Ctrl-C from the child; we stop it in order
         )
     except OSError as error:
         raise EngineStartError(f"Weaviate could not be started: {error}") from error
@@ -175,7 +176,7 @@ async def spawn(binary: Path, data: Path, log: Path, identity: ServerIdentity) -
 
 
 def environment(data: Path, identity: ServerIdentity) -> dict[str, str]:
-    """All of the child's environment; nothing of our own environment, which holds secrets, reaches it."""
+    """Return the child's whole environment; our own, which holds secrets, is not inherited."""
     ports = identity.ports
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -209,12 +210,12 @@ def environment(data: Path, identity: ServerIdentity) -> dict[str, str]:
 
 
 def memory_limit() -> int:
-    """A quarter of the machine's memory, 1 GiB at least: Weaviate cleans up harder near it, in bytes."""
+    """Return a quarter of the machine's memory in bytes, at least 1 GiB; Weaviate collects harder near it."""
     return max(_MIN_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 
 
 async def end(identity: ServerIdentity, timeout_seconds: float) -> None:
-    """End the process of an identity: ask first, then kill; nothing happens when it is not ours."""
+    """End the identity's process: SIGTERM first, then SIGKILL. No effect if the pid was reused."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         if not identity.is_alive() or identity.pid is None:
             return
@@ -231,7 +232,7 @@ async def _wait_for_end(identity: ServerIdentity, timeout_seconds: float) -> Non
 
 
 async def is_ready(ports: ServerPorts) -> bool:
-    """True if the server takes requests on REST and gRPC."""
+    """True if the server accepts requests on REST and gRPC."""
     try:
         async with asyncio.timeout(2):
             return await _get_status(ports.rest) == 200 and await _is_open(ports.grpc)

@@ -1,7 +1,7 @@
-"""Weaviate as our own child: started by whoever holds the home's lock, attached to by everybody else.
+"""Weaviate as a child process: the holder of the home's lock starts it, other commands attach to it.
 
-``WEAVIATE_URL=embedded`` leads here. The child dies with its parent; when it dies under us it is
-started again, and when its owner ends, the next command that is attached takes over.
+Used for ``WEAVIATE_URL=embedded``. The child dies with its parent. It is restarted when it dies, and when its
+owner ends, an attached command takes over.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from storage.task_group import cancel_and_wait
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
 CHECK_SECONDS = 0.2
-# A child that lived longer is started again at once; one that did not, after longer and longer rests.
+# After a longer life the child is restarted at once, otherwise with exponential backoff.
 STEADY_SECONDS = 60.0
 MAX_REST_SECONDS = 60.0
 
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class WeaviateServer:
-    """The server of one home, ours or another command's; made by ``start_or_attach``."""
+    """The server of a home, owned or attached to; created by ``start_or_attach``."""
 
     def __init__(self, home: Path, binary: Path | None) -> None:
         self._folder = home.absolute() / "weaviate"
@@ -50,19 +50,19 @@ class WeaviateServer:
         self._process: asyncio.subprocess.Process | None = None
         self._lock: int | None = None
         self._watching: asyncio.Task[None] | None = None
-        # Why the server cannot be used just now: a sentence for an admin; None when it can.
+        # Reason why the server is down, a sentence for an admin; None if it is up.
         self.problem: str | None = None
-        # Called each time the server is back after it died under us.
+        # Called each time the server is up again after it died.
         self.on_return: Callable[[], None] | None = None
 
     @classmethod
     async def start_or_attach(cls, home: Path, binary: Path | None = None) -> WeaviateServer:
-        """Start the home's server, or attach to the one another command runs; ready when it returns.
+        """Start the home's server, or attach to another command's; it is ready on return.
 
-        Call it in the main thread: on Linux the child dies with the thread that started it.
+        Call this from the main thread: on Linux the child dies with the thread that started it.
 
         Raises:
-            EngineStartError: no binary, it ended at once, or nobody was ready within a minute.
+            EngineStartError: the binary is missing, the server ended, or was not ready within a minute.
         """
         server = cls(home, binary)
         try:
@@ -80,17 +80,17 @@ class WeaviateServer:
 
     @property
     def grpc_port(self) -> int:
-        """The gRPC port."""
+        """gRPC port."""
         return self.identity.ports.grpc
 
     @property
     def api_key(self) -> str:
-        """The key the server wants on both ports."""
+        """API key for both ports."""
         return self.identity.api_key
 
     @property
     def pid(self) -> int | None:
-        """The server's process."""
+        """Process id of the server."""
         return self.identity.pid
 
     @property
@@ -99,7 +99,7 @@ class WeaviateServer:
         return self._lock is not None
 
     async def stop(self) -> None:
-        """End our child in its own order, or let go of somebody else's."""
+        """Stop our own child in order, or detach from another command's."""
         if self._watching:
             await cancel_and_wait(self._watching)
         if self._process:
@@ -120,7 +120,7 @@ class WeaviateServer:
         return self._identity
 
     async def _begin(self) -> None:
-        """Own the server if nobody does, else wait until its owner has it ready."""
+        """Start the server if it has no owner, else wait until its owner has it ready."""
         try:
             async with asyncio.timeout(START_SECONDS):
                 while not self._take_lock():
@@ -142,12 +142,12 @@ class WeaviateServer:
         return True
 
     async def _start(self) -> None:
-        """Start the child on the ports and with the keys of last time, once its orphan has ended."""
+        """Start the child with the previous ports and keys, after ending an orphaned one."""
         binary = require_binary(self._binary)
         known = read_identity(self._folder) or new_identity()
         await end(known, STOP_SECONDS)
         if self._identity is None:
-            known = on_free_ports(known)  # later the ports must stay: the clients know them
+            known = on_free_ports(known)  # later the ports must not change: clients know them
         self._process = await spawn(binary, self._folder / "data", self._folder / "log.txt", known)
         self._identity = known.of_process(self._process.pid)
         write_identity(self._folder, self._identity)
@@ -170,7 +170,7 @@ class WeaviateServer:
             ) from None
 
     async def _watch(self) -> None:
-        """Notice that the server is gone, say so, and have it back; for as long as we run."""
+        """Restart the server whenever it ends, recording the problem; runs until cancelled."""
         rest = 0.0
         while True:
             since = time.monotonic()
@@ -209,7 +209,7 @@ class WeaviateServer:
                 return
 
     def _take_lock(self) -> bool:
-        """Become the owner unless somebody is; the kernel gives the lock back when an owner dies."""
+        """Become the owner unless there is one; the kernel releases the lock when its holder dies."""
         if self._lock is not None:
             return True
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -223,7 +223,7 @@ class WeaviateServer:
         return True
 
     def _last_words(self) -> str:
-        """Where the server's log is, with its last line when that says something."""
+        """Return the path of the server's log and its last message."""
         log = self._folder / "log.txt"
         with suppress(OSError):
             for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-1:]:
@@ -232,7 +232,7 @@ class WeaviateServer:
 
 
 def _message_of(line: str) -> str:
-    """Return the message of a line of the log, which is JSON unless the server crashed."""
+    """Return the message of a log line, which is JSON unless the server crashed."""
     try:
         return str(json.loads(line)["msg"])
     except (ValueError, TypeError, KeyError):
@@ -240,7 +240,7 @@ def _message_of(line: str) -> str:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Ask the child to end; kill it when it does not."""
+    """Stop the child with SIGTERM, then SIGKILL after a timeout."""
     if process.returncode is not None:
         return
     process.terminate()
@@ -252,7 +252,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def read_identity(folder: Path) -> ServerIdentity | None:
-    """Return the identity that a start left in the folder; None when there is none that can be read."""
+    """Return the identity that the last start stored in the folder; None if there is no valid one."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads((folder / "server.json").read_text(encoding="utf-8"))
         return ServerIdentity(**{**kept, "ports": ServerPorts(**kept["ports"])})
@@ -260,9 +260,10 @@ def read_identity(folder: Path) -> ServerIdentity | None:
 
 
 def write_identity(folder: Path, identity: ServerIdentity) -> None:
-    """Keep the identity for other commands of this user, and of nobody else."""
+    """Store the identity for other commands of this user only."""
     draft = folder / "server.json.new"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(asdict(identity), file)
+    # Atomic, so that readers see a complete file.
     draft.replace(folder / "server.json")

@@ -1,4 +1,4 @@
-"""What a Weaviate server says of itself: version, nodes, replication. Asked over REST; nothing is made."""
+"""Status of a Weaviate server: version, nodes, replication; read-only, over REST."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ OLDEST = (1, 37, 14)
 
 @dataclass(frozen=True, slots=True)
 class WeaviateStatus:
-    """A server, or a cluster of them, as the node that was asked sees it."""
+    """A server or cluster, as seen by the node that was asked."""
 
     version: str
-    # Name -> HEALTHY or what is wrong with it.
+    # Name -> HEALTHY or the problem.
     nodes: dict[str, str] = field(default_factory=dict)
-    # Copies of each tenant; None: the collection was not made yet.
+    # Replication factor; None if the collection does not exist yet.
     replicas: int | None = None
-    # Whether anybody listens on the gRPC port.
+    # True if the gRPC port is open.
     takes_grpc: bool = True
 
     @property
     def is_old(self) -> bool:
-        """True if it is older than what we work with."""
+        """True if it is older than the oldest supported version."""
         numbers = [int(part) for part in self.version.split("-")[0].split(".") if part.isdigit()]
         return tuple(numbers) < OLDEST
 
 
 async def read_status(url: str, api_key: str | None, grpc_port: int, seconds: float) -> WeaviateStatus:
-    """Ask the server at ``url``; each of its answers may take ``seconds``.
+    """Query the server at ``url``; each request may take ``seconds``.
 
     Raises:
-        IndexUnavailable: nobody answers there, or not as Weaviate does, or the key is refused.
+        IndexUnavailable: the server does not answer, is not Weaviate, or refuses the key.
     """
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
