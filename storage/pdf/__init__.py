@@ -1,7 +1,7 @@
-"""The sandbox that opens PDFs: ``pdf_process`` asks, ``fork_client`` keeps the ``fork_server`` running.
+"""Sandboxed PDF access: ``pdf_process`` is the interface, ``fork_client`` runs the ``fork_server``.
 
-Each kind of child is a module of ``child``: ``text_job`` reads text and draws pages, ``layout_job`` finds the
-parts of pages, ``ocr_job`` reads pictures. ``sandbox`` takes rights and resources away, ``protocol`` parses
-what comes back. Nothing is imported here: the fork server must stay small, and the service must never load
-PyMuPDF.
+Each kind of child process is a module of ``child``: ``text_job`` extracts text and renders pages,
+``layout_job`` detects the regions of pages, ``ocr_job`` reads images. ``sandbox`` drops privileges and sets
+resource limits, ``protocol`` parses the results. Nothing is imported here: the fork server must stay small,
+and the service must never load PyMuPDF.
 """

@@ -1,4 +1,4 @@
-"""Clients of the fork servers: one running server, and the pool that starts, restarts and closes it."""
+"""Clients of the fork servers: a running server, and the pool that starts, restarts and closes it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from storage.errors import EngineStartError, ReaderKilled
 _log = logging.getLogger(__name__)
 
 START_SECONDS = 60
-# Wall clock to computing time of a job: a file is not to blame for a busy machine.
+# Ratio of a job's wall-clock timeout to its CPU limit: a busy machine must not fail a file.
 TIMEOUT_FACTOR = 3
 
-# A child that writes more than this is stopped: 5,000 dense pages are two fifths of it.
+# A child with a larger result is stopped; 5,000 dense pages take two fifths of it.
 #
-# Who receives it holds it once, and cutting it into chunks takes nine times as much.
+# The receiver holds it once, and cutting it into chunks takes nine times as much.
 MAX_RESULT_BYTES = 256 * 1024 * 1024
 
-# A fork server's whole environment: none of ours, and so none of our secrets.
+# A fork server's whole environment: without ours, it has none of our secrets.
 _CLEAN = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
-    "ORT_DISABLE_TELEMETRY": "1",  # it would start a thread, and call home
+    "ORT_DISABLE_TELEMETRY": "1",  # it would start a thread and send data
 }
 
 
 class ForkServerEnded(EngineStartError):
-    """The fork server ended while it was at work; a new one can be started."""
+    """Raised if the fork server ended during a job; a new one can be started."""
 
 
 class ForkServerClient:
@@ -50,15 +50,15 @@ class ForkServerClient:
         self._numbers = itertools.count(1)
         self._ends: dict[int, asyncio.Future[int]] = {}
         self._ready: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
-        # Messages for which the socket has no room yet, with duplicates of their files.
+        # Messages that do not fit into the socket buffer yet, with duplicates of their files.
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self.is_alive = True
-        # Most bytes of memory that the child which ended last has held; 0 before the first.
+        # Peak memory in bytes of the last child to end; 0 before the first.
         self.latest_peak = 0
 
     @classmethod
     async def start(cls, kind: str) -> ForkServerClient:
-        """Start one of ``fork_server.KINDS``, preloaded and without network, files and rights.
+        """Start one of ``fork_server.KINDS``, preloaded and sandboxed.
 
         Raises:
             EngineStartError: it ended before it was ready, or took longer than a minute.
@@ -69,7 +69,7 @@ class ForkServerClient:
                 sys.executable, "-I", "-m", "storage.pdf.fork_server", kind, str(theirs.fileno()),
                 env=_CLEAN, cwd="/", pass_fds=(theirs.fileno(),), stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,  # a terminal's Ctrl-C is for its owner, who ends it
+                start_new_session=True,  # keep a terminal's Ctrl-C from it: its owner ends it
             )  # fmt: skip
         ours.setblocking(False)
         server = cls(process, ours)
@@ -89,25 +89,25 @@ class ForkServerClient:
 
     @property
     def isolation(self) -> dict[str, str]:
-        """What ``sandbox.isolate`` says of network, files and system calls."""
+        """Confinement of network, files and system calls, see ``sandbox.isolate``."""
         return self._ready.result()
 
     def lacking_confinement(self) -> str:
-        """What the fork server could not give up, as a sentence; empty when it gave up everything."""
+        """Return a sentence that lists what the sandbox does not confine; empty if it is complete."""
         kept = {"network": "open", "files": "readable", "calls": "any"}
         what = {"network": "the network", "files": "this user's files", "calls": "every system call"}
         still = [what[name] for name, state in kept.items() if self.isolation[name] == state]
         return f"the process that opens PDFs still has {', '.join(still)}" if still else ""
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
-        """Let a child do one job with the open file ``source``; what it wrote.
+        """Run a job in a child on the open file ``source``; return its output.
 
-        It alone reads ``passwords``, an open file too. It may compute for ``job["seconds"]``; a machine
-        that is busy with other things lets it take longer, yet not for ever.
+        ``passwords``, an open file too, is read by the child only. The CPU limit is ``job["seconds"]``; on a
+        busy machine the job may take up to ``TIMEOUT_FACTOR`` times as long.
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
-            ForkServerEnded: the fork server ended meanwhile.
+            ForkServerEnded: the fork server ended during the job.
         """
         number, wait = next(self._numbers), TIMEOUT_FACTOR * job["seconds"]
         end = self._ends[number] = asyncio.get_running_loop().create_future()
@@ -124,7 +124,7 @@ class ForkServerClient:
             raise ReaderKilled(f"the file took longer than {wait} s; split it or export it again") from None
         finally:
             del self._ends[number]
-            if not end.done():  # the child still runs, and its result is not wanted any more
+            if not end.done():  # the child is still running, and its result is not needed
                 end.cancel()
                 if self.is_alive:
                     self._send({"do": "stop", "number": number})
@@ -132,7 +132,8 @@ class ForkServerClient:
         return data
 
     def _send(self, message: dict[str, Any], *files: int) -> None:
-        """Send a message, now or as soon as the fork server has read enough of those before it."""
+        """Send a message, or queue it until the socket has room."""
+        # Duplicates, because the caller may close its files before a queued message is sent.
         self._unsent.append((json.dumps(message).encode(), [os.dup(file) for file in files]))
         self._send_waiting()
 
@@ -142,7 +143,7 @@ class ForkServerClient:
             message, files = self._unsent[0]
             try:
                 socket.send_fds(self._control, [message], files)
-            except BlockingIOError:  # the program is busy, not gone: jobs come faster than it forks
+            except BlockingIOError:  # backpressure: jobs arrive faster than it forks
                 loop.add_writer(self._control, self._send_waiting)
                 return
             except OSError:
@@ -175,23 +176,23 @@ class ForkServerClient:
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._control)
         loop.remove_writer(self._control)
-        while self._unsent:  # nobody would ever end the pipes that these wait for
+        while self._unsent:  # no child will close the pipes of unsent jobs
             _close(self._unsent.popleft()[1])
         futures: list[asyncio.Future[Any]] = [self._ready, *self._ends.values()]
         for waiting in futures:
             if not waiting.done():
                 waiting.set_exception(ForkServerEnded("the PDF process has ended; it is started again"))
-                waiting.exception()  # whoever waited may have been cancelled: nobody needs to hear of it
+                waiting.exception()  # mark as retrieved: the waiting task may have been cancelled
 
     async def _last_words(self) -> str:
-        """Return the last line of its error output: the name of what is missing, as a rule."""
+        """Return the last line of its stderr, usually the name of what is missing."""
         if self._process.stderr is None or self.is_alive:
             return f"not ready after {START_SECONDS} s"
         lines = (await self._process.stderr.read()).decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it ended without a word"
 
     async def aclose(self) -> None:
-        """End it and its children."""
+        """Kill it, and with it its children."""
         if self.is_alive:
             self._end()
         self._control.close()
@@ -206,11 +207,11 @@ def _close(files: list[int]) -> None:
 
 
 async def _drain(written: FileIO) -> bytes:
-    """Return everything a child writes until it ends."""
+    """Return everything that a child writes until it closes the pipe."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 20)
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), written)
-    data = BytesIO()  # whose value, unlike a bytearray's, is had without a copy
+    data = BytesIO()  # its value, unlike a bytearray's, is returned without a copy
     try:
         while piece := await reader.read(1 << 20):
             data.write(piece)
@@ -222,10 +223,10 @@ async def _drain(written: FileIO) -> bytes:
 
 
 def _refuse(status: int, seconds: int) -> None:
-    """A sentence for a child that did not end by itself.
+    """Raise the error for a child's exit status.
 
     Raises:
-        ReaderKilled: always, unless ``status`` is that of a good end.
+        ReaderKilled: unless ``status`` is 0.
     """
     if status == 0:
         return
@@ -238,12 +239,12 @@ def _refuse(status: int, seconds: int) -> None:
 
 
 class ForkServerPool:
-    """Starts the fork server of a kind when it is first needed, and again whenever it has ended.
+    """Starts the fork server of a kind on first use, and restarts it whenever it has ended.
 
     Args:
-        kind: a name of ``storage.pdf.fork_server.KINDS``.
-        idle_seconds: how long it is kept without a job; None: until closed.
-        is_confinement_required: refuse to start one that the kernel lets keep network, files or system calls.
+        kind: a key of ``storage.pdf.fork_server.KINDS``.
+        idle_seconds: idle timeout after which it is closed; None: never.
+        is_confinement_required: refuse to start one whose sandbox is incomplete.
     """
 
     def __init__(
@@ -260,20 +261,20 @@ class ForkServerPool:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the fork server, None while there is none."""
+        """Process id of the fork server, None if it is not running."""
         return self._server.pid if self._server else None
 
     def lacking_confinement(self) -> str:
-        """What the running fork server could not give up, as a sentence; empty when there is nothing."""
+        """Return a sentence that lists what the sandbox does not confine; empty if it is complete."""
         return self._server.lacking_confinement() if self._server else ""
 
     @property
     def latest_peak(self) -> int:
-        """Most bytes of memory that the child which ended last has held; 0 while there is no fork server."""
+        """Peak memory in bytes of the last child to end; 0 without a fork server."""
         return self._server.latest_peak if self._server else 0
 
     async def start(self) -> None:
-        """Start it, unless it runs.
+        """Start the fork server unless it is running.
 
         Raises:
             EngineStartError: it cannot be started; the message says why.
@@ -281,11 +282,11 @@ class ForkServerPool:
         await self._alive()
 
     async def run(self, job: dict[str, Any], source: int, passwords: int | None = None) -> bytes:
-        """One job with open files; once more when the fork server ended for a reason that is not this file's.
+        """Run a job with open files, retrying once if the fork server ended: that is not the file's fault.
 
         Raises:
             ReaderKilled: the child hit a limit or crashed.
-            EngineStartError: the fork server cannot be started, or ended twice meanwhile.
+            EngineStartError: the fork server cannot be started, or ended twice.
         """
         self._jobs += 1
         try:
@@ -328,7 +329,7 @@ class ForkServerPool:
                 self._server = None
 
     async def aclose(self) -> None:
-        """End the fork server and every child."""
+        """End the fork server and all children."""
         if self._timer:
             self._timer.cancel()
         if self._closing:

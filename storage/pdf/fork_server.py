@@ -1,14 +1,14 @@
-"""Preloaded program that forks one limited child per job.
+"""Preloaded process that forks one sandboxed child per job.
 
 Started as ``python -I -m storage.pdf.fork_server KIND FD``.
 
-A kind is a module of ``KINDS``: its ``warm_up()`` loads all that its children need, while files can
-still be opened, and its ``perform(job, source, out)`` is a child's whole work.
+A kind is a module of ``KINDS``: ``warm_up()`` loads all that its children need, while files can still be
+opened; ``perform(job, source, out)`` is the whole work of a child.
 
-Its owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for what
-comes of it; for a locked PDF with a third one, of passwords, which the child alone reads. One thread,
-no network, no files, no secrets, and no system calls but those of a list. When the owner ends, the
-socket ends, and so do this program and its children.
+The owner sends jobs over a socket, each with two open files: the PDF to read and the pipe for the result; for
+a locked PDF with a third one of passwords, which only the child reads. The process has one thread, no
+network, no files, no secrets, and a system call allowlist. When the owner ends, the socket closes, which ends
+this process and its children.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 from storage.pdf import sandbox
 
-# Kind -> module; one is imported and the others never are, for their libraries get into each other's way.
+# Kind -> module. Each process imports only one of them, because their libraries conflict.
 KINDS = {
     "text": "storage.pdf.child.text_job",
     "layout": "storage.pdf.child.layout_job",
@@ -39,24 +39,24 @@ Perform = Callable[[dict[str, Any], int, int], None]
 MAX_JOB_BYTES = 4096
 MAX_FILES = 4096
 
-# Objects that Python makes before it looks for cycles: a page has some 10,000 and hardly a cycle, so looking
-# as often as it does by itself takes a third of a reading's time.
+# First threshold of the cyclic garbage collector. A page has some 10,000 objects and hardly a cycle; with
+# Python's default, collections take a third of a reading's time.
 NEW_OBJECTS = 50_000
 
 
 class ForkServer:
-    """Forks children, stops them on request, and reports how each ended."""
+    """Forks children, kills them on request, and reports their exit status."""
 
     def __init__(self, owner: socket.socket, perform: Perform) -> None:
         self._owner = owner
         self._perform = perform
         self._poll = select.poll()
         self._poll.register(owner, select.POLLIN)
-        # pidfd -> (pid, the job's number).
+        # pidfd -> (pid, job number).
         self._children: dict[int, tuple[int, int]] = {}
 
     def serve(self) -> None:
-        """Until the owner ends."""
+        """Serve until the owner ends."""
         while True:
             for handle, _ in self._poll.poll():
                 if handle != self._owner.fileno():
@@ -65,7 +65,7 @@ class ForkServer:
                     return
 
     def _take(self) -> bool:
-        """One message of the owner's; False when it is gone."""
+        """Handle one message of the owner; False if it has ended."""
         message, files, _, _ = socket.recv_fds(self._owner, MAX_JOB_BYTES, 3)
         if not message:
             return False
@@ -85,6 +85,7 @@ class ForkServer:
             _be_child(me, self._perform, job, files)
         for file in files:
             os.close(file)
+        # A pidfd can be polled, and never refers to a reused pid.
         handle = os.pidfd_open(pid)
         self._children[handle] = (pid, job["number"])
         self._poll.register(handle, select.POLLIN)
@@ -99,7 +100,7 @@ class ForkServer:
 
 
 def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[int, ...]) -> None:
-    """Everything a child is: it never comes back."""
+    """Run the job in the child process and exit."""
     status = 1
     source, out, *passwords = files
     try:
@@ -114,7 +115,7 @@ def _be_child(parent: int, perform: Perform, job: dict[str, Any], files: tuple[i
 
 
 def _close_all_but(*kept: int) -> None:
-    """Neither the owner's socket nor a sibling's handle is a child's business."""
+    """Close inherited handles: the owner's socket and siblings' pidfds must not reach a child."""
     first = 3
     for file in sorted(kept):
         os.closerange(first, file)
@@ -123,7 +124,7 @@ def _close_all_but(*kept: int) -> None:
 
 
 def main() -> None:
-    """Preload, give everything up, say so, and serve."""
+    """Preload, enter the sandbox, report readiness, and serve."""
     kind, handle = sys.argv[1:]
     owner = socket.socket(fileno=int(handle))
     work = importlib.import_module(KINDS[kind])
@@ -131,6 +132,7 @@ def main() -> None:
     silence = os.open(os.devnull, os.O_WRONLY)
     state = sandbox.isolate()
     os.dup2(silence, sys.stderr.fileno())
+    # Frozen objects are not touched by a child's collections, so their memory stays shared.
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS, 10, 10)

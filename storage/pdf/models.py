@@ -1,4 +1,4 @@
-"""What comes back from a PDF: its pages with their words and lines, or one page as a picture."""
+"""Results of a PDF child: pages with words and lines, layout, OCR text, rendered pages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from storage.text.word_boxes import WordMap
 
 
 class Shapes(NamedTuple):
-    """What a figure is drawn with; all 0 for a photograph."""
+    """Counts of drawing shapes in a figure; all 0 for a photograph."""
 
-    # Filled rectangles of one width on one base, of different heights; or lying on one side.
+    # Filled rectangles of equal width on a common base, of different heights; or the same, horizontal.
     bars: int = 0
-    # Lines that run from one side towards the other in several steps.
+    # Polylines that run from one side towards the other in several steps.
     lines: int = 0
-    # Filled sectors round one centre.
+    # Filled sectors around a common centre.
     slices: int = 0
 
 
@@ -27,98 +27,98 @@ NO_SHAPES = Shapes()
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of text as printed; cells that share a baseline are one line."""
+    """A printed line of text; cells on a common baseline are one line."""
 
     start: int
     # Page.text[start:end] is the line.
     end: int
-    # Font size in points of most of its characters.
+    # Most frequent font size in points.
     size: float
-    # Every word of it is bold.
+    # All words are bold.
     is_bold: bool
     box: Box
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPdf:
-    """A PDF as read once."""
+    """The text of a PDF."""
 
-    # The file's own /Title, which may be any program's leftover.
+    # /Title of the file, possibly a leftover of any program.
     title: str
     pages: tuple[Page, ...]
-    # The lines of each page, in reading order; a word's ``line`` counts them from 0.
+    # Lines of each page in reading order; a word's ``line`` is an index into them.
     lines: tuple[tuple[Line, ...], ...]
-    # Words with a line through them, left out.
+    # Number of struck-through words, which are left out.
     struck_words: int
-    # The file is damaged and was mended on opening: some of it may be missing.
+    # The file is damaged and was repaired on opening: content may be missing.
     is_repaired: bool
-    # Pages that could not be read; they are among ``pages`` without text.
+    # Unreadable pages; they are in ``pages``, without text.
     unread_pages: tuple[int, ...] = ()
-    # Pages on which more is printed than their few words say, or than no word at all.
+    # Pages that show more ink than their few words explain, or no word at all.
     ink_pages: tuple[int, ...] = ()
-    # For each page, the characters whose font does not say what they are; () when nobody counted.
+    # Characters per page whose font does not map them to Unicode; () if not counted.
     unmapped: tuple[int, ...] = ()
-    # Pages whose text was read from their picture.
+    # Pages whose text comes from OCR.
     ocr_pages: tuple[int, ...] = ()
-    # It opens only with a password.
+    # True if it opens only with a password.
     is_locked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OcrPage:
-    """What OCR read in the picture of a page, or of a part of one."""
+    """OCR text of a page or of a part of one."""
 
-    # Counted from 1.
+    # From 1.
     number: int
     text: str
     words: WordMap
     lines: tuple[Line, ...]
-    # How sure it is of its letters on average, 0 to 1; 0 when it found none.
+    # Average confidence of the letters, 0 to 1; 0 if there are none.
     score: float
-    # The part of the page that it read; None: all of it.
+    # The part of the page that was read; None: all of it.
     clip: Box | None = None
 
 
 class BlockKind(StrEnum):
-    """What a part of a page is to a person who reads it."""
+    """Role of a region on a page."""
 
     HEADING = "heading"
     TEXT = "text"
-    # Of a list, or a numbered step.
+    # List item or numbered step.
     ITEM = "item"
     TABLE = "table"
     FIGURE = "figure"
     CAPTION = "caption"
     FOOTNOTE = "footnote"
-    # A header or footer, or a page's number.
+    # Page header, footer or page number.
     RUNNING = "running"
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a part of a page is, before anybody knows its words."""
+    """A region of a page found by layout analysis, without its words."""
 
     kind: BlockKind
     box: Box
-    # Of a table: its rows of cells; None is a place that another cell covers.
+    # Rows of cells of a table; None where another cell extends over the position.
     cells: tuple[tuple[Box | None, ...], ...] = ()
-    # Of a figure: what it is drawn with.
+    # Shapes of a figure.
     shapes: Shapes = NO_SHAPES
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a document's pages look like."""
+    """Layout of a document's pages."""
 
-    # Page (from 1) -> its parts in reading order; a page that was not analysed is missing.
+    # Page (from 1) -> regions in reading order; pages that were not analysed are missing.
     pages: Mapping[int, tuple[Region, ...]]
-    # Page -> quarter turns to the right that make its text upright; its parts are placed as after them.
+    # Page -> clockwise quarter turns that make its text upright; region boxes refer to the turned page.
     turns: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """One page as a picture."""
+    """A page as an image."""
 
     data: bytes
     media_type: str

@@ -1,4 +1,4 @@
-"""The passwords that may open a PDF, on their way from a keyring to the one child that tries them."""
+"""Passwords of locked PDFs, and their transfer to the one child that tries them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class Passwords:
-    """What admins gave for one content."""
+    """Passwords that admins configured for a content."""
 
     found: tuple[SecretStr, ...] = ()
-    # References that lead to nothing where the service runs.
+    # Number of references that could not be resolved.
     missing: int = 0
 
     @property
     def refusal(self) -> str:
-        """Why the content stays closed, and what an admin can do."""
+        """Reason why the PDF stays locked, with advice for an admin."""
         count, lost = len(self.found), ""
         tried = f"; none of the {count} that were given for it opens it" if count else ""
         if count == 1:
@@ -38,21 +38,21 @@ class Passwords:
 
 
 class Keyring(Protocol):
-    """Knows the passwords of contents."""
+    """Lookup of passwords by content."""
 
     async def passwords_of(self, sha256: str) -> Passwords:
-        """What admins gave for a content; raises InfrastructureError when that cannot be asked."""
+        """Return the passwords configured for a content; raises InfrastructureError if that fails."""
 
     def note_wrong(self, sha256: str, tried: Passwords) -> None:
-        """None of these opens the content."""
+        """Record that none of these opens the content."""
 
 
 @contextmanager
 def password_file(passwords: tuple[SecretStr, ...]) -> Iterator[int]:
-    """Yield a file in memory that a child reads them from.
+    """Yield an in-memory file with the passwords, for a child to read.
 
-    They never stand in a job: the program that forks all children would remember them, and with it
-    the next child, which opens somebody else's file.
+    They are never part of a job: the fork server would keep them in memory, and with it the next child, which
+    opens another file.
     """
     handle = os.memfd_create("passwords", os.MFD_CLOEXEC)
     try:

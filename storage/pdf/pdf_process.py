@@ -1,4 +1,4 @@
-"""Reads PDFs and draws their pages in limited children: what bot and ingestion hold in hand."""
+"""Entry point for reading PDFs and rendering pages in sandboxed child processes."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from storage.text.word_boxes import SCALE
 
 MEGABYTE = 1024 * 1024
 MIN_DPI, MAX_DPI = 36, 400
-# Fork servers that hold models are closed after so long without work: they take 220 and 270 MB.
+# Idle timeout of fork servers that hold models, which take 220 and 270 MB.
 IDLE_SECONDS = 300
 
-# Address space of a layout child; what it really uses is a fifth of it.
+# Address space of a layout child; the memory used is a fifth of it.
 LAYOUT_MEMORY = 3072 * MEGABYTE
-# Computing time of such a child, and what each page adds; a page takes 0.2 to 1.2 s, and seldom 4.
+# CPU limit of a layout child, plus an amount per page; a page takes 0.2 to 1.2 s, and seldom 4.
 LAYOUT_SECONDS, LAYOUT_PAGE_SECONDS = 20, 6
 
 
 class PdfProcess:
-    """Opens PDFs without ever opening one in this process.
+    """Opens PDFs in child processes, never in this one.
 
     Args:
-        settings: the limits of a file and of the child that opens it.
-        keyring: asked about a locked file by its name, which is its sha256; None: it stays closed.
-        readers: PDFs read, and as many analysed, at the same time.
-        renderers: pages drawn at the same time; a page never waits for a reading.
+        settings: limits of files and of the children that open them.
+        keyring: asked for the passwords of a locked file by its name, which is its sha256; None: none.
+        readers: PDFs read concurrently, and as many analysed.
+        renderers: pages rendered concurrently; rendering never waits for reading.
     """
 
     def __init__(
@@ -60,20 +60,20 @@ class PdfProcess:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the fork server that reads, None before it was started."""
+        """Process id of the text fork server, None before it was started."""
         return self._text.pid
 
     @property
     def latest_peak(self) -> int:
-        """Most bytes of memory that the child which ended last has held, what it shares included."""
+        """Peak memory in bytes of the last text child to end, including shared memory."""
         return self._text.latest_peak
 
     def lacking_confinement(self) -> str:
-        """What the fork server that reads could not give up, as a sentence; empty when there is nothing."""
+        """Return a sentence that lists what the sandbox does not confine; empty if it is complete."""
         return self._text.lacking_confinement()
 
     async def start(self) -> None:
-        """Start the fork server that reads; it takes half a second and is started again whenever it ends.
+        """Start the text fork server, which takes half a second; it is restarted whenever it ends.
 
         Raises:
             EngineStartError: it cannot be started; the message says why.
@@ -81,20 +81,20 @@ class PdfProcess:
         await self._text.start()
 
     async def read(self, path: Path) -> ReadPdf:
-        """Text, words and lines of every page.
+        """Return text, words and lines of every page.
 
         Raises:
-            DocumentError: this file cannot be read as it is; the message is for an admin.
+            DocumentError: the file cannot be read; the message is for an admin.
             EngineStartError, OSError: as ``fetch``.
         """
         return await asyncio.to_thread(protocol.reading, await self.fetch(path))
 
     async def fetch(self, path: Path) -> bytes:
-        """The same as it comes from the child: ``protocol.reading`` parses it, and finds the file's faults.
+        """Return the child's output for ``read``; ``protocol.reading`` parses it and raises its errors.
 
         Raises:
-            DocumentError: the child was stopped at a limit, or the file is larger than allowed.
-            EngineStartError: the fork server cannot be started, or ended twice meanwhile.
+            DocumentError: the child hit a limit, or the file is larger than allowed.
+            EngineStartError: the fork server cannot be started, or ended twice.
             OSError: ``path`` cannot be opened.
         """
         job = {"do": "read", "max_pages": self._settings.max_pages}
@@ -102,7 +102,7 @@ class PdfProcess:
             return await self._run(job, path, self._settings.read_seconds)
 
     async def opens(self, path: Path, passwords: Passwords) -> bool:
-        """True if a PDF opens without a password, or with one of these; the keyring is not asked.
+        """True if a PDF opens without a password, or with one of these; the keyring is not consulted.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -122,9 +122,9 @@ class PdfProcess:
         return True
 
     async def lay_out(self, path: Path, first: int, last: int) -> bytes:
-        """Where the parts of pages ``first`` to ``last`` (from 1) stand.
+        """Return the layout of pages ``first`` to ``last`` (from 1), as the child's output.
 
-        ``protocol.layout`` parses it, and any number of such batches.
+        ``protocol.layout`` parses the concatenation of any number of such batches.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -139,9 +139,9 @@ class PdfProcess:
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
-        """One page (from 1), or a part of it, as PNG, or JPEG where that is much smaller.
+        """Render a page (from 1), or a part of it, as PNG, or as JPEG if that is much smaller.
 
-        What is drawn is at most 3,000 pixels long, and at most ``side``.
+        The image is at most 3,000 pixels long, and at most ``side``.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -153,11 +153,10 @@ class PdfProcess:
         return protocol.picture(data)
 
     async def fetch_ocr(self, path: Path, page: int, clip: Box | None = None) -> bytes:
-        """One page (from 1), read from its picture in some seconds of computing, at the lowest priority.
+        """Return the OCR result of a page (from 1); takes some seconds of CPU time at the lowest priority.
 
-        ``protocol.ocr_page`` parses it. A child of its own for each page: one that runs into a limit costs
-        that page and no other. With a ``clip`` it reads that part of the page alone; boxes are still
-        fractions of the page.
+        ``protocol.ocr_page`` parses it. Each page has its own child: one that hits a limit costs no other
+        page. With a ``clip`` only that part is read; boxes are still fractions of the page.
 
         Raises:
             DocumentError, EngineStartError, OSError: as ``read``.
@@ -185,7 +184,7 @@ class PdfProcess:
             os.close(source)
 
     async def _unlock(self, program: ForkServerPool, job: dict[str, Any], source: int, sha256: str) -> bytes:
-        """Return the same job for a child that may try the passwords of this content."""
+        """Repeat the job in a child that may try the passwords of this content."""
         passwords = await self._keyring.passwords_of(sha256) if self._keyring else Passwords()
         if self._keyring is None or not passwords.found:
             raise PasswordProtected(passwords.refusal)
@@ -198,7 +197,7 @@ class PdfProcess:
         return data
 
     def _open(self, path: Path) -> int:
-        """Return a handle for reading only; a file over the limit is refused before anything reads it."""
+        """Return a read-only handle; a file over the size limit is refused before anything reads it."""
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         size = os.fstat(handle).st_size
         limit = self._settings.max_file_mb
@@ -210,7 +209,7 @@ class PdfProcess:
         raise TooLarge(f"the file has {size / MEGABYTE:.0f} MB, the limit is {limit} MB; split it")
 
     async def aclose(self) -> None:
-        """End the fork servers and every child."""
+        """End the fork servers and all children."""
         await self._text.aclose()
         await self._layout.aclose()
         await self._ocr.aclose()

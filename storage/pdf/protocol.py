@@ -1,4 +1,4 @@
-"""Reads what a child wrote: JSON lines of a compromised program at worst, so nothing is taken on trust."""
+"""Parser of the children's JSON lines; a child may be compromised, so its output is untrusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.models import Box, Page
 from storage.pdf.models import BlockKind, Layout, Line, OcrPage, ReadPdf, Region, RenderedPage, Shapes
 from storage.text.word_boxes import SCALE, WordMap
 
-# Said once by a side process: one that ends before it failed to start, and no file is to blame.
+# Start-up message of a child process: one that ends before it failed to start, and no file is to blame.
 READY = b"ready\n"
 
 _FAULTS: dict[str, type[DocumentError]] = {
@@ -26,20 +26,20 @@ _FAULTS: dict[str, type[DocumentError]] = {
 }
 
 
-# What a child writes about a PDF that it could not open, and before anything else.
+# Beginning of a child's output if the PDF could not be opened.
 _LOCKED = b'{"fault":"PasswordProtected",'
 
 
 def is_locked(data: bytes) -> bool:
-    """True if a child says that the file opens with another password only."""
+    """True if a child reports that the file needs another password."""
     return data.startswith(_LOCKED)
 
 
 def reading(data: bytes) -> ReadPdf:
-    """Return a whole reading.
+    """Parse the output of a text job.
 
     Raises:
-        DocumentError: the child said so, or broke off in the middle.
+        DocumentError: the child reported an error, or its output is truncated.
     """
     head, *bodies = [_checked(json.loads(line)) for line in data.splitlines()] or [{}]
     if not bodies or "end" not in bodies[-1] or bodies[-1]["end"] != len(bodies) - 1:
@@ -59,10 +59,10 @@ def reading(data: bytes) -> ReadPdf:
 
 
 def whole_line(data: bytes) -> bytes:
-    """What a child wrote about one page, once it is known to be all of it; ``ocr_page`` understands it.
+    """Return a child's output for one page after checking that it is complete; ``ocr_page`` parses it.
 
     Raises:
-        DocumentError: the child said so, or broke off in the middle.
+        DocumentError: the child reported an error, or its output is truncated.
     """
     if not data.endswith(b"\n"):
         raise ReaderKilled("reading the page's picture broke off")
@@ -71,7 +71,7 @@ def whole_line(data: bytes) -> bytes:
 
 
 def ocr_page(line: bytes) -> OcrPage:
-    """One page, or part of one, that OCR read."""
+    """Parse the OCR result of a page, or of a part of one."""
     body = json.loads(line)
     words, lines = WordMap.from_text(body["words"]), _lines(body["lines"])
     clip = _box(*body["clip"]) if body["clip"] else None
@@ -79,10 +79,10 @@ def ocr_page(line: bytes) -> OcrPage:
 
 
 def whole_batch(data: bytes) -> bytes:
-    """What a child wrote about some pages, once it is known to be all of it; ``layout`` understands it.
+    """Return a child's output for a batch of pages after checking that it is complete; ``layout`` parses it.
 
     Raises:
-        DocumentError: the child said so, or broke off in the middle.
+        DocumentError: the child reported an error, or its output is truncated.
     """
     *_, last = data.splitlines() or [b"{}"]
     if "end" not in _checked(json.loads(last)):
@@ -91,7 +91,7 @@ def whole_batch(data: bytes) -> bytes:
 
 
 def layout(batches: bytes) -> Layout:
-    """Where the parts of pages stand, from any number of batches one behind the other."""
+    """Parse any number of concatenated layout batches."""
     bodies = [json.loads(line) for line in batches.splitlines()]
     analysed = [body for body in bodies if body.get("parts") is not None]
     return Layout(
@@ -106,10 +106,10 @@ def _region(kind: str, box: list[int], cells: list[list[list[int] | None]], shap
 
 
 def picture(data: bytes) -> RenderedPage:
-    """Return a drawn page.
+    """Parse a rendered page.
 
     Raises:
-        DocumentError: the child said so, or broke off in the middle.
+        DocumentError: the child reported an error, or its output is truncated.
     """
     head, _, body = data.partition(b"\n")
     about = _checked(json.loads(head)) if head else {}

@@ -1,8 +1,8 @@
-"""What a program that opens strangers' files gives up: network, files, rights, system calls, memory and time.
+"""Sandbox of processes that open untrusted files: network, files, privileges, system calls, memory, CPU.
 
-Linux only; each step that a kernel or container refuses is reported, not hidden. Runs in the
-parent (for good, inherited by every child) and in each child. Namespaces and an empty root are what a
-machine may refuse; Landlock and a list of system calls hold for an ordinary user and in containers, too.
+Linux only; each step that a kernel or container refuses is reported, not hidden. Runs in the fork server
+(irrevocably, inherited by every child) and in each child. A machine may refuse namespaces and an empty root;
+Landlock and the system call filter work for an ordinary user and in containers, too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def isolate() -> dict[str, str]:
-    """Give up network, files, rights and most system calls; the process must have a single thread.
+    """Drop network, files, privileges and most system calls; the process must have a single thread.
 
     Returns:
-        ``network``: closed by 'namespace' or 'filter', or 'open'; ``files``: 'none' (an empty root), refused
+        ``network``: closed by 'namespace' or 'filter', or 'open'; ``files``: 'none' (an empty root), denied
         by 'landlock' or by 'filter', or 'readable'; ``calls``: 'listed' or 'any'.
     """
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -47,7 +47,7 @@ def isolate() -> dict[str, str]:
 
 
 def isolate_job() -> None:
-    """Give up what the fork server still may: it, its other children and their signals are out of reach."""
+    """Drop the fork server's rights in a child: the server and its other children become unreachable."""
     landlock.restrict()
     seccomp.allow_job_calls()
 
@@ -57,7 +57,7 @@ def _unshare(what: int) -> bool:
 
 
 def _leave_files() -> bool:
-    """Make an empty directory, already deleted, the root of everything this process can name."""
+    """Make an empty, already deleted directory the root directory."""
     try:
         with tempfile.TemporaryDirectory() as empty:
             os.chdir(empty)
@@ -69,7 +69,7 @@ def _leave_files() -> bool:
 
 
 def _drop_rights() -> None:
-    """Stop being root, and drop the capabilities that a user namespace gave."""
+    """Switch from root to nobody, and drop the capabilities gained in a user namespace."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -79,15 +79,16 @@ def _drop_rights() -> None:
 
 
 def terminate_with_parent(parent: int) -> None:
-    """End this process when its parent ends, however that ends; the parent has a single thread."""
+    """Have the kernel kill this process when its parent, which has a single thread, ends."""
     if hasattr(_libc, "prctl"):
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # The parent may have died before prctl took effect.
     if os.getppid() != parent:
         os._exit(1)
 
 
 def limit(memory: int, seconds: int) -> None:
-    """Bound this process: ``memory`` bytes of address space, ``seconds`` of CPU, no files, no children."""
+    """Set resource limits: ``memory`` bytes of address space, ``seconds`` of CPU, no files, no children."""
     for what, most in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
@@ -96,4 +97,4 @@ def limit(memory: int, seconds: int) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (most, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))  # first SIGXCPU, which says why
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))  # SIGXCPU comes first and tells the cause

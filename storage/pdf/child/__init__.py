@@ -1,1 +1,1 @@
-"""What runs inside the limited child process that opens PDFs."""
+"""Code that runs inside the sandboxed children: text, layout, OCR and HTML jobs."""

@@ -1,4 +1,4 @@
-"""What every limited child does around its job: open a PDF, answer in JSON lines, and name its faults."""
+"""Common parts of all PDF jobs: opening the PDF, writing JSON lines, reporting faults."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from unicodedata import normalize
 
 from storage.pdf.child.mupdf import pymupdf
 
-# Address space that a child maps while it works and hardly touches.
+# Address space that a child maps while working and hardly touches.
 ROOM = 96 * 1024 * 1024
 
-# Words of MuPDF without memory; zlib, which begins with constants, fails to begin for nothing else.
+# MuPDF's out-of-memory messages, and zlib's: its initialisation fails for no other reason.
 WANTS = ("alloc", "inflateInit")
 
-# What PyMuPDF raises for a damaged page.
+# Exceptions that PyMuPDF raises for a damaged page.
 PAGE_FAULTS = (RuntimeError, ValueError, TypeError, KeyError, IndexError, pymupdf.mupdf.FzErrorBase)
 
-# Bytes of address space that the loaded libraries have mapped and hardly touch.
+# Address space in bytes that the loaded libraries have mapped and hardly touch.
 _untouched = [0]
 
-# Does a job with an open PDF, piece by piece.
+# Does a job on an open PDF and yields its output in pieces.
 Work = Callable[[dict[str, Any], pymupdf.Document], Iterator[bytes]]
 
 
 class Fault(Exception):
-    """Why a file cannot be read: the name of a ``storage.errors`` class, and a sentence."""
+    """Raised if a file cannot be read: the name of a ``storage.errors`` class, and a message."""
 
 
 def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
-    """Let ``work`` do ``job`` with the PDF open at ``source``, and write what comes of it to ``out``.
+    """Run ``work`` on the PDF open at ``source`` and write its output to ``out``.
 
-    A fault is one line of JSON, whatever came before it.
+    A fault is written as a line of JSON, whatever came before it.
     """
     with os.fdopen(out, "wb") as sink:
         try:
@@ -51,13 +51,14 @@ def answer(work: Work, job: dict[str, Any], source: int, out: int) -> None:
 
 
 def note_libraries() -> None:
-    """Remember what all that is loaded takes of the address space; the end of a kind's warming up."""
+    """Record the address space of the loaded libraries; the last step of a warm-up."""
     size, resident = Path("/proc/self/statm").read_text(encoding="ascii").split()[:2]
     _untouched[0] = (int(size) - int(resident)) * resource.getpagesize()
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """MuPDF names a want of memory in many ways, so the limit itself is asked, too."""
+    """True if the error is, or was caused by, a lack of memory."""
+    # MuPDF reports out-of-memory inconsistently; check RLIMIT_AS, too.
     if isinstance(error, MemoryError) or any(words in str(error) for words in WANTS):
         return True
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -66,19 +67,19 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def to_line(value: dict[str, Any]) -> bytes:
-    """One line of JSON."""
+    """Return the value as a line of JSON."""
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def open_pdf(source: int, passwords: int | None = None) -> pymupdf.Document:
-    """Open a PDF and nothing else: MuPDF would take HTML, pictures and SVG under any name.
+    """Open a PDF and nothing else: MuPDF would open HTML, images and SVG under any name.
 
     Args:
-        source: the open file.
-        passwords: an open file with those that may fit, as a list in JSON.
+        source: handle of the file.
+        passwords: handle of a file with candidate passwords, a JSON list.
 
     Raises:
-        Fault: it is no PDF, is damaged, or wants another password.
+        Fault: it is not a PDF, is damaged, or needs another password.
     """
     with os.fdopen(source, "rb") as file:
         data = file.read()
@@ -106,13 +107,13 @@ def _unlock(document: pymupdf.Document, passwords: int | None) -> bool:
     with os.fdopen(passwords, "rb") as file:
         file.seek(0)
         given = json.load(file)
-    # As each is given, and as the program that locked the file may have composed its letters (RFC 4013).
+    # Try each password as given, and with its letters composed as other programs may have done (RFC 4013).
     spelled = (form for one in given for form in (one, normalize("NFC", one), normalize("NFKC", one)))
     return any(map(document.authenticate, dict.fromkeys(spelled)))
 
 
 def _forget_structure(document: pymupdf.Document) -> None:
-    """Drop the file's own tree of tags: with it MuPDF 1.28 leaves out text that stands on the page."""
+    """Delete the structure tree: with it MuPDF 1.28 omits text that is on the page."""
     with suppress(*PAGE_FAULTS):
         trailer = pymupdf.mupdf.pdf_trailer(pymupdf._as_pdf_document(document))
         catalog = trailer.pdf_dict_get(pymupdf.PDF_NAME("Root"))
@@ -120,10 +121,10 @@ def _forget_structure(document: pymupdf.Document) -> None:
 
 
 def page_count(document: pymupdf.Document) -> int:
-    """How many pages it has.
+    """Return the number of pages.
 
     Raises:
-        Fault: none, or nobody can tell.
+        Fault: it is zero, or unknown.
     """
     try:
         count = int(document.page_count)

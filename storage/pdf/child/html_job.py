@@ -1,7 +1,7 @@
-"""What the limited child of kind "html" does with one web page: find its text, and leave out all around it.
+"""HTML job: extracts the main text of a web page.
 
-Menus, banners and footers go (trafilatura); so does text that a browser would not show, which is written for
-machines alone.
+Menus, banners and footers are removed (trafilatura), and so is text that a browser would not show, which may
+be written for machines only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_BLOCKS = 20_000
 MAX_LISTED = 10_000
 
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-# Declarations by which a style takes an element from sight.
+# CSS declarations that hide an element.
 _HIDING = re.compile(
     r"(?<![\w-])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
     r"|(?:left|top|text-indent)\s*:\s*-\d{4,}|clip(?:-path)?\s*:\s*(?:rect\(0|inset\((?:50|100)%)"
@@ -37,15 +37,15 @@ _HIDING = re.compile(
 )
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _SIMPLE = re.compile(r"[.#][\w-]+")
-# Characters without a shape of their own, and those that turn the direction of writing.
+# Invisible characters, and those that change the writing direction.
 _UNSEEN = re.compile(
     "[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-# In the id or a class of what asks for consent; trafilatura takes some for the text of a short page.
+# In the id or a class of consent banners, some of which trafilatura takes for the text of a short page.
 _BANNER = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
 _REFERENCE = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});?")
-# No XML can hold these, for which trafilatura would give the whole page up, nor can PostgreSQL hold NUL.
+# Characters invalid in XML, for which trafilatura would reject the whole page; PostgreSQL rejects NUL, too.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _SILENT = (
     "script",
@@ -70,24 +70,23 @@ _DATES = (
 
 
 def warm_up() -> None:
-    """Read a page with everything once, so that no child has to find a file."""
+    """Process a page with all features once, so that no child needs to open a file."""
     body = "<h2 id=a>Heading</h2><p>Some text of a page.</p><table><tr><th>a</th><td>b</td></tr></table>" * 3
     for page in (f"<html><head><title>Title</title></head><body><main>{body}</main></body></html>", "<p>a"):
         list(_read_html(page))
     list(_listed(b"<urlset><url><loc>a</loc></url></urlset>"))
     for name in set(aliases.values()):
-        with suppress(LookupError):  # one of another operating system
+        with suppress(LookupError):  # a codec of another operating system
             codecs.lookup(name)
     from_bytes("Größe und Straße".encode("latin-1")).best()
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Read the web page open at ``source``, of ``job["media_type"]`` and perhaps in ``job["charset"]``.
+    """Read the page open at ``source``, of ``job["media_type"]``, with an optional ``job["charset"]``.
 
-    Of a sitemap, whose type is XML, it writes the ``urls``.
-
-    Writes one line of JSON to ``out``: the page's title, its day ('' when it states none), and its blocks as
-    [kind, level, anchor, text] each; of a table's rows, the text holds bars.
+    Writes one line of JSON to ``out``: the page's title, its date ('' if it states none), and its blocks as
+    [kind, level, anchor, text]; the text of a table row has its cells separated by bars. For a sitemap, whose
+    type is XML, it writes the ``urls``.
     """
     with os.fdopen(source, "rb") as file, os.fdopen(out, "wb") as sink:
         data = file.read()
@@ -100,7 +99,7 @@ def perform(job: dict[str, Any], source: int, out: int) -> None:
 
 
 def _listed(data: bytes) -> Iterator[str]:
-    """Yield the addresses of a sitemap; none of one that is damaged, or lists sitemaps."""
+    """Yield the addresses in a sitemap; none if it is damaged or a sitemap index."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True)
     root = etree.fromstring(data, parser)
     for element in () if root is None else root.iterfind(".//{*}url/{*}loc"):
@@ -108,7 +107,7 @@ def _listed(data: bytes) -> Iterator[str]:
 
 
 def _decoded(data: bytes, charset: str | None) -> str:
-    """UTF-8 wherever it can be that: servers say ISO-8859-1 of everything."""
+    """Decode a page, as UTF-8 if possible: servers declare ISO-8859-1 for everything."""
     said = _CHARSET.search(data[:4096])
     marks = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else []
     for name in (*marks, "utf-8", said and said[1].decode("ascii"), charset):
@@ -128,7 +127,7 @@ def _read_text(text: str) -> Iterator[Any]:
 
 
 def _read_html(text: str) -> Iterator[Any]:
-    """Yield the page's head, then its blocks."""
+    """Yield the page's metadata, then its blocks."""
     text = _CONTROL.sub(" ", _REFERENCE.sub(lambda found: escape(unescape(found[0])), text))
     parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True)
     tree = html.document_fromstring(text or "<p></p>", parser=parser, ensure_head_body=True)
@@ -148,7 +147,7 @@ def _read_html(text: str) -> Iterator[Any]:
 
 
 def _day(value: str) -> str:
-    """The day that a date begins with; '' of one that no calendar has, as the 0000-00-00 of some servers."""
+    """Return the leading date of a value; '' if it is invalid, as the 0000-00-00 of some servers."""
     found = _DAY.match(value)
     with suppress(ValueError):
         return date.fromisoformat(found[0]).isoformat() if found else ""
@@ -156,7 +155,7 @@ def _day(value: str) -> str:
 
 
 def _unfold_layout(tree: html.HtmlElement) -> None:
-    """Make parts of a page of the cells of a table that only places them: it holds headings or tables."""
+    """Turn layout tables, those with headings or nested tables, into divs."""
     for table in list(tree.iter("table")):
         if not _has_heading(table) and next(table.iterdescendants("table"), None) is None:
             continue
@@ -169,7 +168,7 @@ def _unfold_layout(tree: html.HtmlElement) -> None:
 
 
 def _remove_unseen(tree: html.HtmlElement) -> None:
-    """Take out what no reader of the page sees, and what is no text."""
+    """Remove elements that are hidden from a reader, and those without text."""
     hiding = _hiding_selectors(tree)
     for element in list(tree.iter()):
         if element.getparent() is None or not isinstance(element.tag, str):
@@ -191,7 +190,7 @@ def _remove_unseen(tree: html.HtmlElement) -> None:
 
 
 def _hiding_selectors(tree: html.HtmlElement) -> set[str]:
-    """Classes and ids that the page's own style sheet takes from sight."""
+    """Return the classes and ids that the page's own style sheet hides."""
     sheet = " ".join(tree.xpath("//style/text()"))
     rules = re.sub(r"@media\s+print[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", sheet)
     return {
@@ -204,12 +203,12 @@ def _hiding_selectors(tree: html.HtmlElement) -> set[str]:
 
 
 def _has_heading(element: html.HtmlElement) -> bool:
-    """True if it is or holds a heading: those often stand on pictures."""
+    """True if it is or contains a heading, which often has a background image."""
     return next(element.iter(*_HEADINGS), None) is not None
 
 
 def _has_colour_of_its_ground(style: str) -> bool:
-    """True if text is written in the colour that it is written on, or white on what is white by itself."""
+    """True if the text has the colour of its background, or is white on the default white."""
     said = {
         name.strip().lower(): value.strip().lower()
         for name, _, value in (one.partition(":") for one in style.split(";"))
@@ -221,7 +220,7 @@ def _has_colour_of_its_ground(style: str) -> bool:
 
 
 def _anchors(tree: html.HtmlElement) -> dict[str, deque[str]]:
-    """Heading -> the ids by which a link reaches it, in the order of the page."""
+    """Return heading -> the ids that a link can reach it by, in page order."""
     found: dict[str, deque[str]] = defaultdict(deque)
     for element in tree.iter(*_HEADINGS):
         own = [element.get("id"), *element.xpath(".//@id"), *element.xpath(".//a/@name")]
@@ -264,7 +263,7 @@ def _heading(element: etree._Element, anchors: dict[str, deque[str]]) -> Iterato
 
 
 def _items(listed: etree._Element, depth: int = 0) -> Iterator[list[Any]]:
-    """List items with their numbers or dashes; of a list in a list, the items stand behind their own."""
+    """Yield list items with their numbers or dashes; nested items follow their parent."""
     number = 0
     for item in listed.iter("item") if depth == 0 and not listed.findall("item") else listed.findall("item"):
         inner = item.findall(".//list")
@@ -280,7 +279,7 @@ def _items(listed: etree._Element, depth: int = 0) -> Iterator[list[Any]]:
 
 
 def _rows(table: etree._Element) -> Iterator[list[Any]]:
-    """Rows of a table; level 1 is that of the row that names the columns."""
+    """Yield table rows; level 1 marks the header row."""
     for number, row in enumerate(table.iter("row")):
         cells = [_visible(" ".join(cell.itertext())).replace("|", "/") for cell in row.iter("cell")]
         names = number == 0 and all(cell.get("role") == "head" for cell in row.iter("cell"))
@@ -289,5 +288,5 @@ def _rows(table: etree._Element) -> Iterator[list[Any]]:
 
 
 def _visible(text: str) -> str:
-    """In one line, without characters that nobody sees."""
+    """Return the text on one line, without invisible characters."""
     return " ".join(_UNSEEN.sub("", text).split())

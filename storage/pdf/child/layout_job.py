@@ -1,8 +1,8 @@
-"""What the limited child of the layout program does with one PDF: find the parts of its pages.
+"""Layout job: detects the regions of a PDF's pages.
 
-Text is none of its business: the text child reads every character with its place, and the parts are
-joined with its words in ``ingestion/layout/reading_order.py``. The analysis is PyMuPDF's own, a model that
-is given each page by itself; it keeps its state for a whole process, and a process handles one file.
+It extracts no text: the text job reads every character with its position, and regions and words are joined in
+``ingestion/layout/reading_order.py``. The analysis is PyMuPDF's model, which sees one page at a time. It
+keeps state per process, and a process handles one file.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import onnxruntime
 
 
 class _OneThread(onnxruntime.SessionOptions):  # type: ignore[misc]
-    """A forked child has none of its parent's threads, so the models must not count on any."""
+    """Session options without threads: a forked child has none of its parent's threads."""
 
     def __init__(self) -> None:
         super().__init__()
         self.intra_op_num_threads = self.inter_op_num_threads = 1
 
 
-onnxruntime.SessionOptions = _OneThread  # before PyMuPDF, which loads its models when it is imported
+onnxruntime.SessionOptions = _OneThread  # before PyMuPDF, which loads its models on import
 
 import pymupdf  # noqa: E402
 from pymupdf4llm.helpers.document_layout import LayoutBox, parse_document  # noqa: E402
@@ -39,13 +39,13 @@ from storage.pdf.child.document import (  # noqa: E402
 from storage.pdf.child.shapes import count_shapes  # noqa: E402
 from storage.text.word_boxes import SCALE  # noqa: E402
 
-# It goes on for hours behind everything else.
+# Runs for hours in the background.
 NICENESS = 15
 
-# Direction of text on the page as stored ((0, 1) is down) -> rotation of the page that makes it upright.
+# Text direction on the stored page ((0, 1) is down) -> page rotation that makes it upright.
 _ROTATIONS = {(1, 0): 0, (0, -1): 90, (-1, 0): 180, (0, 1): 270}
 
-# PyMuPDF's classes; every other one is text.
+# PyMuPDF's class names; all others are text.
 _KINDS = {
     "title": "heading",
     "section-header": "heading",
@@ -60,7 +60,7 @@ _KINDS = {
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Write where the parts of pages ``first`` to ``last`` (from 1) are: a line each, and an end."""
+    """Write the regions of pages ``first`` to ``last`` (from 1), one line per page, and an end marker."""
     answer(_lay_out, job, source, out)
 
 
@@ -72,7 +72,7 @@ def _lay_out(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]
 
 
 def _page(document: pymupdf.Document, index: int) -> dict[str, Any]:
-    """The parts of a page in reading order, None for one that cannot be analysed, and how it was turned."""
+    """Return a page's regions in reading order, None if the analysis failed, and its rotation."""
     try:
         turn = _make_upright(document[index])
         _let_crop_be_all(document[index])
@@ -87,7 +87,7 @@ def _page(document: pymupdf.Document, index: int) -> dict[str, Any]:
 
 
 def _make_upright(page: pymupdf.Page) -> int:
-    """Turn a page on which most letters lie on their side; returns the quarter turns to the right."""
+    """Rotate a page whose letters mostly lie on their side; return the clockwise quarter turns."""
     letters: Counter[tuple[int, int]] = Counter()
     for block in page.get_text("dict", flags=0)["blocks"]:
         for line in block["lines"]:
@@ -100,7 +100,7 @@ def _make_upright(page: pymupdf.Page) -> int:
 
 
 def _let_crop_be_all(page: pymupdf.Page) -> None:
-    """The analysis turns a page upright, and places what is on it wrongly when it is cropped, too."""
+    """Set the media box to the crop box: the analysis misplaces regions on rotated, cropped pages."""
     crop, media = page.cropbox, page.mediabox
     if crop != media:
         page.set_mediabox(pymupdf.Rect(crop.x0, media.y1 - crop.y1, crop.x1, media.y1 - crop.y0))
@@ -111,7 +111,7 @@ def _is_figure(box: LayoutBox) -> bool:
 
 
 def _drawings(page: pymupdf.Page) -> list[dict[str, Any]]:
-    """What is drawn on a page; one whose drawings cannot be followed has none."""
+    """Return the drawings of a page; none if they cannot be parsed."""
     try:
         found: list[dict[str, Any]] = page.get_cdrawings()
     except PAGE_FAULTS as error:
@@ -122,7 +122,7 @@ def _drawings(page: pymupdf.Page) -> list[dict[str, Any]]:
 
 
 def _part(box: LayoutBox, width: float, height: float, drawings: Sequence[dict[str, Any]]) -> list[Any]:
-    """[kind, box, rows of cells, shapes of a figure]; boxes in SCALE-ths of the displayed page."""
+    """Return [kind, box, rows of cells, shapes of a figure]; boxes in SCALE-ths of the displayed page."""
 
     def place(rect: Sequence[float]) -> list[int]:
         sides = (rect[0] / width, rect[1] / height, rect[2] / width, rect[3] / height)
@@ -136,9 +136,9 @@ def _part(box: LayoutBox, width: float, height: float, drawings: Sequence[dict[s
 
 
 def warm_up() -> None:
-    """Use once all that is used later."""
+    """Run everything once that jobs will use."""
     with pymupdf.open() as document:
         document.new_page().insert_text((72, 72), "Footnote")
         parse_document(document, use_ocr=False)
     note_libraries()
-    os.nice(NICENESS)  # last: whoever starts this waits
+    os.nice(NICENESS)  # last, because the starting process waits

@@ -1,9 +1,9 @@
-"""PyMuPDF as every limited child uses it: ``from storage.pdf.child.mupdf import pymupdf``.
+"""PyMuPDF, configured for the children: ``from storage.pdf.child.mupdf import pymupdf``.
 
-PyMuPDF imports its layout helpers by itself: 0.2 s and 35 MB, with their models 1 s and 90 MB more. A child
-that has not loaded them by now does without. Those helpers also switch quad corrections off, and boxes of
-words are measured with that setting: every child sets it, or the boxes would depend on what it loaded. Its
-messages are switched off, for nobody reads what a child says.
+PyMuPDF imports its layout helpers automatically: 0.2 s and 35 MB, with their models 1 s and 90 MB more. A
+child that has not loaded them yet is kept from it. They also switch quad corrections off, which changes the
+boxes of words, so every child sets that option, or boxes would depend on what is loaded. Messages are off
+because nobody reads a child's output.
 """
 
 from __future__ import annotations

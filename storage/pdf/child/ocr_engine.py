@@ -1,9 +1,9 @@
-"""Finds and reads the lines of a page's picture with RapidOCR, whose models come in its wheel.
+"""Detection and recognition of text lines in a page image with RapidOCR, whose models are in its wheel.
 
-Runs in the limited child of kind "ocr": one thread, no network, no files. The models read the Latin alphabet
-with Europe's accents, Greek, Chinese and Japanese; not Vietnamese, Cyrillic and Arabic.
+Runs in the child of kind "ocr": one thread, no network, no files. The models read the Latin alphabet with
+European accents, Greek, Chinese and Japanese; not Vietnamese, Cyrillic and Arabic.
 
-The words of a line are found in its ink: the white gaps between them are wider than those between letters.
+The words of a line are separated by its ink: gaps between words are wider than those between letters.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from rapidocr.ch_ppocr_rec import TextRecInput
 from storage.pdf.child.glyphs.line_ink import Ink, with_raised_digits, word_spans
 from storage.pdf.child.ocr_layout import Quad, SeenLine
 
-# Rows of pixels, each (blue, green, red).
+# Pixel rows, each pixel (blue, green, red).
 Picture = NDArray[np.uint8]
 
-# What is read with less certainty is a stamp, a pattern or an unknown script more often than words.
+# Below this score it is a stamp, a pattern or an unknown script more often than text.
 MIN_SCORE = 0.6
 
-# Lines are found in a smaller picture than they are read in, in a third of the time and half the memory: at
-# this resolution, and that of a small page in one as long as a sheet of A4 gives.
+# Lines are detected in a smaller image than they are read in, in a third of the time and half the memory: at
+# this resolution, but a small page at least as large as a sheet of A4 would be.
 DETECTION_DPI, MIN_DETECTION_SIDE, MAX_DETECTION_SIDE = 110, 1286, 2000
 
-# Height to width from which on a box holds text that runs down or up, or a single slim letter.
+# Ratio of height to width from which a box is vertical text, or a single narrow letter.
 TALL = 1.5
 
-# So many lines are read to see whether the page stands on its head: below this certainty it may.
+# Lines that are read to test whether the page is upside down, and the score below which it may be.
 ASKED, SURE = 6, 0.9
 
-# The spaces around a middle dot are often not seen.
+# The spaces around a middle dot are often missed.
 _WORD = re.compile(r"[·•]|[^\s·•]+")
 
 _PARAMETERS = {
     "Global.log_level": "critical",
-    "Global.use_cls": False,  # it takes long lines that stand on their heads for upright ones
+    "Global.use_cls": False,  # it takes long upside-down lines for upright ones
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
     "Det.limit_type": "max",
@@ -58,7 +58,7 @@ _MODELS = {
 
 
 def _ink(line: Picture) -> Ink:
-    """True for each pixel with something printed, on paper of any colour."""
+    """Return a mask of printed pixels, for paper of any colour."""
     grey = cv2.cvtColor(line, cv2.COLOR_BGR2GRAY)
     _, light = cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
     is_light_paper = np.mean(light) > 127
@@ -66,19 +66,19 @@ def _ink(line: Picture) -> Ink:
 
 
 class OcrEngine:
-    """Loads the models when made; a file of theirs that is missing ends the program, nothing is fetched."""
+    """Loads the models on creation; a missing model file ends the process, nothing is downloaded."""
 
     def __init__(self) -> None:
         cv2.setNumThreads(1)
         folder = Path(rapidocr.__file__).parent / "models"
         models = {name: str(folder / file) for name, file in _MODELS.items()}
         self._ocr: Any = rapidocr.RapidOCR(params=_PARAMETERS | models)
-        sample = np.full((96, 320, 3), 255, np.uint8)  # has every model loaded while files can be opened
+        sample = np.full((96, 320, 3), 255, np.uint8)  # loads every model while files can still be opened
         cv2.putText(sample, "Footnote", (20, 60), cv2.FONT_HERSHEY_SIMPLEX, 1.4, (0, 0, 0), 3)
         self._ocr(sample)
 
     def read(self, picture: Picture, dpi: float) -> list[SeenLine]:
-        """Every line of a picture drawn at ``dpi``, in no order; a page may lie on its side or its head."""
+        """Return all lines of an image at ``dpi``, unordered; it may be sideways or upside down."""
         quads = self._find(picture, dpi)
         if _lie_on_side(quads):
             upright = np.ascontiguousarray(np.rot90(picture))
@@ -87,7 +87,7 @@ class OcrEngine:
         return self._recognise(picture, quads)
 
     def _recognise(self, picture: Picture, quads: Sequence[Quad]) -> list[SeenLine]:
-        """What stands in these boxes."""
+        """Recognise the text in these boxes."""
         if not quads:
             return []
         upright = self._turn(picture, quads)
@@ -101,7 +101,7 @@ class OcrEngine:
         ]
 
     def _find(self, picture: Picture, dpi: float) -> list[Quad]:
-        """Where text is, each corner list beginning at the picture's top left."""
+        """Detect text boxes, each as corners that begin at the image's top left."""
         side = max(picture.shape)
         scale = min(1.0, max(DETECTION_DPI / dpi, MIN_DETECTION_SIDE / side), MAX_DETECTION_SIDE / side)
         small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
@@ -109,10 +109,9 @@ class OcrEngine:
         return [] if boxes is None else [_straightened(np.asarray(box) / scale) for box in boxes]
 
     def _turn(self, picture: Picture, quads: Sequence[Quad]) -> list[Quad]:
-        """Return the same boxes, each beginning where its text begins; most of it runs across.
+        """Rotate the corners of each box so that they begin where its text begins; most text is horizontal.
 
-        A box is a label that runs down or up when it is tall and longer than two letters are high,
-        else it is a slim letter.
+        A tall box that is longer than two letters are high is vertical text, else a narrow letter.
         """
         thickness = float(np.median([min(_sides(quad)) for quad in quads]))
         labels = [index for index, quad in enumerate(quads) if _is_tall(quad, thickness)]
@@ -127,7 +126,7 @@ class OcrEngine:
         return turned
 
     def _are_on_head(self, picture: Picture, quads: Sequence[Quad]) -> bool:
-        """True if lines that lie together are read with more certainty when they are turned round."""
+        """True if lines of one direction have a higher score upside down."""
         as_is = self._certainty(picture, quads)
         return as_is < SURE and self._certainty(picture, [_on_head(quad) for quad in quads]) > as_is
 
@@ -137,14 +136,14 @@ class OcrEngine:
 
 
 def _straightened(quad: Quad) -> Quad:
-    """Return the same box with equal sides: a box that narrows would be read as if seen from the side."""
+    """Return the box with equal sides: a tapered one would be read as if in perspective."""
     left, right = (quad[0] + quad[3]) / 2, (quad[1] + quad[2]) / 2
     half = (quad[3] - quad[0] + quad[2] - quad[1]) / 4
     return np.array((left - half, right - half, right + half, left + half), np.float32)
 
 
 def _lie_on_side(quads: Sequence[Quad]) -> bool:
-    """Most of a page's text runs down or up."""
+    """True if most of the page's text is vertical."""
     sides = [_sides(quad) for quad in quads]
     tall = sum(height for width, height in sides if height >= TALL * width)
     return tall > sum(width for width, height in sides if height < TALL * width)
@@ -160,12 +159,12 @@ def _on_head(quad: Quad) -> Quad:
 
 
 def _sides(quad: Quad) -> tuple[float, float]:
-    """Width and height."""
+    """Return width and height."""
     return float(np.linalg.norm(quad[0] - quad[1])), float(np.linalg.norm(quad[0] - quad[3]))
 
 
 def _crop(picture: Picture, quad: Quad) -> Picture:
-    """Return the piece of the picture in a box, as its reader sees it."""
+    """Return the image of a box, rectified."""
     width, height = (max(1, round(side)) for side in _sides(quad))
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     bend = cv2.getPerspectiveTransform(quad.astype(np.float32), corners)
@@ -176,7 +175,7 @@ def _crop(picture: Picture, quad: Quad) -> Picture:
 
 
 def _words(text: str, about: Any, quad: Quad, crop: Picture) -> list[tuple[str, Quad]]:
-    """Return a line's words: about where the model saw their letters, exactly where the ink has its gaps."""
+    """Return a line's words with boxes, from the model's letter positions and the gaps in the ink."""
     words: list[str] = _WORD.findall(text)
     columns = [column for word in about.word_cols for column in word]
     pitch = (columns[-1] - columns[0]) / max(1, len(text.strip()) - 1) or about.line_txt_len / 2
@@ -188,7 +187,7 @@ def _words(text: str, about: Any, quad: Quad, crop: Picture) -> list[tuple[str, 
     ]  # fmt: skip
     ink = _ink(crop)
     exact = word_spans(ink, len(words))
-    nearest = crop.shape[0] / crop.shape[1]  # the line's height, as a share of its width
+    nearest = crop.shape[0] / crop.shape[1]  # the line's height as a fraction of its width
     pairs = list(zip(spans, exact, strict=False))
     if exact and all(abs(sum(one) - sum(other)) < 2 * nearest for one, other in pairs):
         spans = exact

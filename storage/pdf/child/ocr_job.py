@@ -1,4 +1,4 @@
-"""What the limited child of kind "ocr" does with one page: draw it, and read the picture."""
+"""OCR job: renders a page and reads the image."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from storage.pdf.child.ocr_engine import OcrEngine, Picture
 from storage.pdf.child.ocr_layout import WHOLE, page_of
 from storage.text.word_boxes import SCALE
 
-# How a page is drawn for reading: as finely as its picture is, within these limits.
+# Rendering resolution: that of the page's largest image, within these limits.
 MIN_DPI, MAX_SIDE, MIN_SIDE = 150, 3000, 64
 
-# Points of paper around what is printed.
+# Margin around the printed area, in points.
 MARGIN = 10
 
-# Reading pictures takes seconds a page, and everything else comes first.
+# OCR takes seconds per page, and everything else has priority.
 NICENESS = 15
 
 _engines: list[OcrEngine] = []
 
 
 def warm_up() -> None:
-    """Load the models and use all of them once, so that no child has to find a file."""
+    """Load and run all models once, so that no child needs to open a file."""
     _engines.append(OcrEngine())
     document = pymupdf.open()
     for turn in (0, 90):
@@ -49,14 +49,14 @@ def warm_up() -> None:
             for piece in _read({"page": number}, copy):
                 len(piece)
     note_libraries()
-    os.nice(NICENESS)  # last: whoever starts this waits
+    os.nice(NICENESS)  # last, because the starting process waits
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Read page ``job["page"]`` of the PDF open at ``source`` from its picture, or ``job["clip"]`` of it.
+    """Read page ``job["page"]`` of the PDF open at ``source``, or its part ``job["clip"]``, by OCR.
 
-    Writes one line of JSON to ``out``: the page's number, text, words and lines as a reading has them,
-    and the mean score of its letters, 0 when there is none.
+    Writes one line of JSON to ``out``: the page's number, text, words and lines in the format of a text job,
+    and the mean score of its letters, 0 if there are none.
     """
     answer(_read, job, source, out)
 
@@ -74,9 +74,9 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
 
 
 def printed_part(document: pymupdf.Document, number: int) -> tuple[int, ...]:
-    """The part of a page with all that is printed, as a receipt on a sheet of paper; without a picture, all.
+    """Return the printed part of a page, as of a receipt on a sheet; the whole page if it has no image.
 
-    What is printed is only known from running the page, which takes long where forms draw forms.
+    Finding it means running the page, which is slow where forms draw forms.
     """
     try:
         page = document[number - 1]
@@ -95,7 +95,7 @@ def printed_part(document: pymupdf.Document, number: int) -> tuple[int, ...]:
 
 
 def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[Picture, float]:
-    """Draw a part of a page as displayed; returns the picture and its dots an inch."""
+    """Render a part of a page as displayed; return the image and its resolution in dpi."""
     try:
         page = document[number - 1]
         x0, x1 = (page.rect.width * side / SCALE for side in clip[0::2])
@@ -116,7 +116,7 @@ def draw(document: pymupdf.Document, number: int, clip: Sequence[int]) -> tuple[
 
 
 def _own_dpi(page: pymupdf.Page, part: pymupdf.Rect) -> float:
-    """Dots an inch of the largest picture in a part of the page."""
+    """Return the resolution in dpi of the largest image in a part of the page."""
     if not page.get_images():
         return MIN_DPI
     shown = part * page.derotation_matrix

@@ -1,4 +1,4 @@
-"""Puts the lines that OCR saw into the order in which a person reads them, and into rows of text."""
+"""Reading order of OCR lines, and their grouping into rows of text."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from numpy.typing import NDArray
 from storage.pdf.child.page_text import PageText, PageTransform, Row, write
 from storage.text.word_boxes import SCALE
 
-# Four corners (x, y) as its reader sees them: top left, top right, bottom right, bottom left.
+# Corners (x, y) from the reader's view: top left, top right, bottom right, bottom left.
 Quad = NDArray[np.float32]
 
 WHOLE = (0, 0, SCALE, SCALE)
 
-# Radians: lines that differ by less from the page's direction are skewed as it is, and those that differ by
-# more than the second run their own way, as along an edge.
+# In radians. Lines within SKEW of the page's direction share its skew; those beyond MAX_TURN have a direction
+# of their own, as along an edge.
 SKEW, MAX_TURN = 0.1, 0.35
 
-# Long lines on each side of a gap that make two columns of it; fewer are cells of a table.
+# Long lines needed on each side of a gap to make columns; fewer are cells of a table.
 COLUMN_LINES = 4
 
-# Width to height of a line that fills a column rather than a cell.
+# Ratio of width to height of a line that fills a column rather than a cell.
 LONG = 9
 
-# Lines in two columns for each that runs across both: with more of them it is another part of the page.
+# Minimum of lines in columns per line that crosses the gap; beyond that, another part of the page begins.
 LINES_PER_CROSSING = 4
 
-# Share of lines that begin in the middle of a sentence, from which on they are prose.
+# Share of lines beginning mid-sentence from which a group counts as prose.
 PROSE = 0.25
 
-# Font size to the height of the box that is found around a line.
+# Ratio of font size to the height of a detected line box.
 LETTERS = 0.7
 
-# Sizes that differ by less are one: the boxes are not exact to a pixel.
+# Relative difference below which font sizes are equal, because boxes are not exact to a pixel.
 SAME_SIZE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class SeenLine:
-    """Piece of text in one row, as OCR saw it."""
+    """A piece of text on one row, as detected by OCR."""
 
     words: tuple[tuple[str, Quad], ...]
     quad: Quad
-    score: float  # confidence of the model, from MIN_SCORE to 1
+    score: float  # score of the model, from MIN_SCORE to 1
 
     def turned_back(self, width: int) -> SeenLine:
-        """The same line in the picture before it was turned to the left, which was so many pixels wide."""
+        """Return the line in the image before it was rotated left, which was ``width`` pixels wide."""
         words = tuple((text, _turned_back(quad, width)) for text, quad in self.words)
         return SeenLine(words, _turned_back(self.quad, width), self.score)
 
@@ -64,7 +64,7 @@ def _turned_back(quad: Quad, width: int) -> Quad:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A line where it would stand if the page stood straight."""
+    """A line at its position on a deskewed page."""
 
     line: SeenLine
     left: float
@@ -83,9 +83,9 @@ Group = list[_Placed]
 def page_of(
     lines: Sequence[SeenLine], dpi: float, size: tuple[int, int], number: int, clip: Sequence[int] | None
 ) -> dict[str, Any]:
-    """Make page ``number``, or its part ``clip``, of the lines of a picture of ``size`` (width, height).
+    """Build page ``number``, or its part ``clip``, from the lines of an image of ``size`` (width, height).
 
-    The score is the mean of its letters' scores, 0 when there is none.
+    The page's score is the mean of its letters' scores, 0 if there are none.
     """
     x0, y0, x1, y1 = clip or WHOLE
     page = PageText(number)
@@ -104,12 +104,12 @@ def page_of(
 
 
 def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
-    """Return the lines as rows, column by column, with boxes in pixels of the picture they were seen in."""
+    """Return the lines as rows, column by column, with boxes in pixels of the image."""
     groups = [group for way in _ways(lines) for group in _arranged(way)]
     if not groups:
         return []
     heights = [one.height for group in groups for one in group for text, _ in one.line.words for _ in text]
-    usual = median(heights) * LETTERS * 72 / dpi  # the font size of most letters, in points
+    usual = median(heights) * LETTERS * 72 / dpi  # the prevailing font size, in points
     rows: list[Row] = []
     for block, group in enumerate(groups):
         rows += _rows(group, 1000 * block, dpi, usual)
@@ -117,7 +117,7 @@ def rows_of(lines: Sequence[SeenLine], dpi: float) -> list[Row]:
 
 
 def _ways(lines: Sequence[SeenLine]) -> Iterator[Group]:
-    """Yield the lines of each direction, as if it were level, the prevailing one first."""
+    """Yield the lines of each text direction, deskewed, the prevailing direction first."""
     while lines:
         angle = _angle(lines)
         is_own = [abs(_turn(line, angle)) < MAX_TURN for line in lines]
@@ -126,9 +126,10 @@ def _ways(lines: Sequence[SeenLine]) -> Iterator[Group]:
 
 
 def _angle(lines: Sequence[SeenLine]) -> float:
-    """Direction of the text, in radians: 0 is to the right, a quarter is down.
+    """Return the text direction in radians: 0 is to the right, a quarter turn is down.
 
-    It is that of the middle letter, made exact by the lines near it, so that an edge or stamp tilts nothing.
+    It is the direction of the median letter, refined by the lines close to it, so that an edge or stamp has
+    no effect.
     """
     about = _mean_angle(lines)
     lines = sorted(lines, key=lambda line: _turn(line, about))
@@ -142,12 +143,12 @@ def _mean_angle(lines: Iterable[SeenLine]) -> float:
 
 
 def _turn(line: SeenLine, angle: float) -> float:
-    """Angle between a line and a direction, from minus to plus a half turn."""
+    """Return the angle between a line and a direction, from minus to plus a half turn."""
     return cmath.phase(_vector(line) * cmath.rect(1, -angle))
 
 
 def _vector(line: SeenLine) -> complex:
-    """From the line's first corner to its second."""
+    """Return the vector from the line's first corner to its second."""
     return complex(*(line.quad[1] - line.quad[0]))
 
 
@@ -160,7 +161,7 @@ def _place(line: SeenLine, angle: float) -> _Placed:
 
 
 def _arranged(lines: Group) -> list[Group]:
-    """Groups of lines that are read one after the other; inside a group rows go across."""
+    """Return groups of lines in reading order; within a group, rows go across."""
     lines = sorted(lines, key=lambda one: one.middle)
     band = _column_band(lines)
     if band is None:
@@ -171,7 +172,7 @@ def _arranged(lines: Group) -> list[Group]:
 
 
 def _by_columns(lines: Group, gap: float) -> list[Group]:
-    """Return the columns on both sides of a gap, between the lines that cross it."""
+    """Return the columns on both sides of a gap, in order with the lines that cross it."""
     groups: list[Group] = []
     for is_wide, run in groupby(lines, key=lambda one: one.left < gap < one.right):
         own = list(run)
@@ -185,23 +186,23 @@ def _by_columns(lines: Group, gap: float) -> list[Group]:
 
 
 class _Band(NamedTuple):
-    """A stretch of lines in two columns."""
+    """A run of lines in two columns."""
 
-    score: int  # lines in columns, less those that cross the gap
+    score: int  # lines in columns, minus a penalty for those that cross the gap
     start: int
     end: int
     gap: float
 
 
 def _column_band(lines: Group) -> _Band | None:
-    """Return the longest stretch of lines, sorted from the top, that a gap parts into columns."""
+    """Return the longest run of lines, sorted from the top, that a gap splits into columns."""
     gaps = {one.left - one.height / 2 for one in lines if one.is_long}
     bands = (band for gap in sorted(gaps) for band in _bands(lines, gap))
     return max((band for band in bands if _has_columns(lines[band.start : band.end], band.gap)), default=None)
 
 
 def _bands(lines: Group, gap: float) -> Iterator[_Band]:
-    """Stretches of lines of which few cross a gap."""
+    """Yield runs of lines of which few cross the gap."""
     score = start = 0
     best = _Band(0, 0, 0, gap)
     for number, one in enumerate(lines, start=1):
@@ -213,7 +214,7 @@ def _bands(lines: Group, gap: float) -> Iterator[_Band]:
 
 
 def _has_columns(lines: Group, gap: float) -> bool:
-    """Both sides are full, over much the same part of the page, and are not the cells of rows."""
+    """True if both sides are full, cover much the same height of the page, and are not cells of rows."""
     left, right = [one for one in lines if one.right <= gap], [one for one in lines if one.left >= gap]
     long_left, long_right = ([one for one in side if one.is_long] for side in (left, right))
     if min(len(long_left), len(long_right)) < COLUMN_LINES or _are_cells(left, right):
@@ -224,7 +225,7 @@ def _has_columns(lines: Group, gap: float) -> bool:
 
 
 def _are_cells(left: Group, right: Group) -> bool:
-    """Return the lines of one side all stand beside one of the other, and neither side is prose."""
+    """True if every line of the shorter side has one of the other beside it, and neither side is prose."""
     fewer, more = sorted((left, right), key=len)
     return not (_is_prose(left) or _is_prose(right)) and all(
         any(_is_level(one, other) for other in more) for one in fewer
@@ -232,7 +233,7 @@ def _are_cells(left: Group, right: Group) -> bool:
 
 
 def _is_prose(group: Group) -> bool:
-    """Sentences go on from line to line."""
+    """True if sentences continue from line to line."""
     begins = [one.line.words[0][0][:1] for one in group]
     return sum(char.isalpha() and not char.isupper() for char in begins) >= PROSE * len(group)
 
@@ -243,7 +244,7 @@ def _span(group: Group) -> tuple[float, float]:
 
 
 def _rows(group: Group, block: int, dpi: float, usual: float) -> list[Row]:
-    """Rows from the top; a wide gap above one begins a block."""
+    """Return rows from the top; a wide gap begins a new block."""
     found: list[Group] = []
     for one in sorted(group, key=lambda one: one.middle):
         row = next((row for row in found[-3:] if _is_beside(row, one)), None)
@@ -263,7 +264,7 @@ def _rows(group: Group, block: int, dpi: float, usual: float) -> list[Row]:
 
 
 def _is_beside(row: Group, one: _Placed) -> bool:
-    """On the same height, and next to everything that is in the row already."""
+    """True if it is level with everything in the row and overlaps none of it."""
     reach = 0.5 * one.height
     return all(
         _is_level(one, other) and (one.left > other.right - reach or one.right < other.left + reach)

@@ -1,7 +1,7 @@
-"""Lays rows of words out as the text of a page, in which every word knows its place; cleans the /Title.
+"""Text of a page, composed from rows of words, with each word's box; clean-up of the /Title.
 
-Runs in the limited child and never imports PyMuPDF itself. Places go from MuPDF's unrotated page space to
-whole numbers of the displayed page.
+Runs in the sandboxed child and does not import PyMuPDF itself. Boxes are converted from MuPDF's unrotated
+page space to integer fractions of the displayed page.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from storage.text.word_boxes import SCALE, WIDTH, WordMap
 
 MAX_TITLE_CHARS = 200
 
-# Font sizes from one line of a paragraph to the next, at most.
+# Largest distance between lines of a paragraph, in font sizes.
 MAX_LINE_STEP = 3.2
 
-# Font sizes by which the first line of a paragraph is set in or out, at most.
+# Largest indent or outdent of a paragraph's first line, in font sizes.
 MAX_INDENT = 3
 
 COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _PART_BEFORE = re.compile(r"[^\w-]*([^\W\d_]+)")
 _PART_AFTER = re.compile(r"([^\W\d_]+)(?![\w-])")
-# What NFKC would turn into plain digits (10⁵ into 105, 2½ into 21⁄2), or move as an accent to the letter
-# before: 5´. It stays as it is printed.
+# Input of NFKC: all but characters that it would turn into plain digits (10⁵ into 105, 2½ into 21⁄2), or move
+# as an accent to the letter before (5´).
 _CHANGEABLE = re.compile(
     "[^\u00aa\u00b2\u00b3\u00b9-\u00be\u2070-\u209f\u2120\u2122\u2150-\u215f\u2189"
     "\u00a8\u00af\u00b4\u00b8\u02d8-\u02dd\u037a\u0384\u0385\u1fbd\u1fbf-\u1fc1\u1fcd-\u1fcf\u1fdd-\u1fdf"
@@ -38,19 +38,19 @@ _CELL_GAP = "  "
 _HYPHENS = "-\u2010\u2011\u2212\xad"
 _CLEANED = str.maketrans(
     {
-        **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters, NUL among them
-        **dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF]),  # without width
-        **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),  # turns of direction
-        **dict.fromkeys(range(0xE0000, 0xE0080)),  # tags: text for machines that nobody sees
-        **dict.fromkeys(range(0xD800, 0xE000)),  # halves of a pair are no text
-        **dict.fromkeys([0xF0A7, 0xF0B7], "•"),  # the bullets of two symbol fonts
+        **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # control characters, including NUL
+        **dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF]),  # zero-width
+        **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)]),  # direction controls
+        **dict.fromkeys(range(0xE0000, 0xE0080)),  # tags: invisible text for machines
+        **dict.fromkeys(range(0xD800, 0xE000)),  # unpaired surrogates
+        **dict.fromkeys([0xF0A7, 0xF0B7], "•"),  # bullets of two symbol fonts
         **dict.fromkeys([0x2010, 0x2011], "-"),
     }
 )
 
 
 class PageTransform(NamedTuple):
-    """Maps MuPDF's unrotated page space to SCALE-ths of the displayed page."""
+    """Affine map from MuPDF's unrotated page space to SCALE-ths of the displayed page."""
 
     a: float
     b: float
@@ -60,7 +60,7 @@ class PageTransform(NamedTuple):
     f: float
 
     def place(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
-        """Return the displayed box of a box: turned by right angles it stays one."""
+        """Return the displayed box of a box; pages are rotated by right angles only."""
         a, b, c, d, e, f = self
         left, right = a * x0 + c * y0 + e, a * x1 + c * y1 + e
         top, bottom = b * x0 + d * y0 + f, b * x1 + d * y1 + f
@@ -73,7 +73,7 @@ class PageTransform(NamedTuple):
         return round(left), round(top), round(right), round(bottom)
 
     def place_all(self, sides: Sequence[Sequence[float]]) -> Sequence[Sequence[int]]:
-        """Return the same for many boxes, given and returned as their lefts, tops, rights and bottoms."""
+        """Transform many boxes at once, given and returned as lists of lefts, tops, rights and bottoms."""
         a, b, c, d, e, f = self
         lefts, tops, rights, bottoms = sides
         is_inside = (
@@ -87,14 +87,14 @@ class PageTransform(NamedTuple):
         )
         if not is_inside:
             return list(zip(*(self.place(*box) for box in zip(*sides, strict=True)), strict=True))
-        e, f = e + 0.5, f + 0.5  # nothing is negative: to cut off is to round, and faster
+        e, f = e + 0.5, f + 0.5  # nothing is negative, so truncating rounds, and is faster
         x0, x1 = ([int(a * x + e) for x in side] for side in (lefts, rights))
         y0, y1 = ([int(d * y + f) for y in side] for side in (tops, bottoms))
         return x0, y0, x1, y1
 
 
 def printable_title(raw: str | None) -> str:
-    """The /Title as text: no control character in it, and two blanks where more stand between words."""
+    """Return the /Title without control characters, at most two blanks in a row."""
     text = unicodedata.normalize("NFKC", (raw or "").replace("\x00", ""))
     text = "".join(char if char.isprintable() else " " for char in text)
     return re.sub(r"\s{2,}", "  ", text.replace("\ufffd", " ").strip())[:MAX_TITLE_CHARS].rstrip()
@@ -102,17 +102,17 @@ def printable_title(raw: str | None) -> str:
 
 @dataclass(slots=True)
 class PageText:
-    """One page's text with its words, and its lines as whole numbers, ready to travel."""
+    """Text of a page with its words and lines, in serialisable form."""
 
-    # Counted from 1.
+    # From 1.
     number: int
     text: str = ""
     words: WordMap = field(default_factory=WordMap)
-    # Eight per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1.
+    # Eight integers per line: start, end, size in tenths of a point, bold, x0, y0, x1, y1.
     lines: list[int] = field(default_factory=list)
-    # Words that are left out because they are struck out.
+    # Struck-through words, which are left out.
     struck: int = 0
-    # Characters whose font does not say what they are.
+    # Characters whose font does not map them to Unicode.
     unmapped: int = 0
 
 
@@ -120,11 +120,11 @@ class PageText:
 class Row:
     """The words on one baseline, in unrotated page space."""
 
-    # Rows of one block follow each other closely; an empty line stands between blocks.
+    # Rows of a block follow each other closely; blocks are separated by an empty line.
     block: int
     # Each is [text, x0, y0, x1, y1].
     words: list[list[Any]] = field(default_factory=list)
-    # Numbers of the words that open a further cell of the row.
+    # Indexes of words that begin another cell of the row.
     gaps: set[int] = field(default_factory=set)
     sizes: dict[float, int] = field(default_factory=dict)
     is_bold: bool = True
@@ -132,12 +132,12 @@ class Row:
 
     @property
     def size(self) -> float:
-        """Font size of most of its characters."""
+        """The most frequent font size."""
         return max(self.sizes, key=self.sizes.__getitem__)
 
 
 def write(rows: list[Row], matrix: PageTransform, compounds: set[str], page: PageText) -> None:
-    """Lay the rows out as the text of ``page`` and note where each word and line begins and ends."""
+    """Compose the text of ``page`` from rows, with the offsets of each word and line."""
     script = _TextWriter(page)
     for row, following in zip_longest(rows, rows[1:]):
         cut = _cut_word(row, following, compounds)
@@ -151,11 +151,11 @@ def write(rows: list[Row], matrix: PageTransform, compounds: set[str], page: Pag
 
 
 class _TextWriter:
-    """A page's text as it grows, row by row."""
+    """Builds the text of a page row by row."""
 
     def __init__(self, page: PageText) -> None:
         self.parts: list[str] = []
-        # Return the text before the next word.
+        # Separator before the next word.
         self.gap = ""
         self._page, self._position = page, 0
         self._starts: list[int] = []
@@ -164,7 +164,7 @@ class _TextWriter:
         self._sides: tuple[list[float], ...] = ([], [], [], [])
 
     def add(self, row: Row, matrix: PageTransform) -> bool:
-        """Write a row; returns whether anything was left of it to write."""
+        """Append a row; return False if none of its text is left after cleaning."""
         words, texts = row.words, [word[0] for word in row.words]
         glue = [_CELL_GAP if number in row.gaps else " " for number in range(len(texts))] if row.gaps else []
         glue = glue or [" "] * len(texts)
@@ -204,7 +204,7 @@ class _TextWriter:
 
 
 def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
-    """How a row's last word goes on in the next: 'drop' its hyphen, 'keep' it, or '' for not at all."""
+    """Return what happens to the hyphen at the row's end: 'drop' or 'keep' it and join, or '' for no join."""
     head = row.words[-1][0]
     if following is None or head[-1] not in _HYPHENS:
         return ""
@@ -220,7 +220,7 @@ def _cut_word(row: Row, following: Row | None, compounds: set[str]) -> str:
 
 
 def _is_below(row: Row, following: Row) -> bool:
-    """Return the next row of the same paragraph, however widely its lines are spaced."""
+    """True if ``following`` is the next line of the same paragraph, whatever the line spacing."""
     if row.block == following.block:
         return True
     size = row.size
@@ -231,10 +231,10 @@ def _is_below(row: Row, following: Row) -> bool:
 
 
 def _continues_cell(row: Row, following: Row) -> bool:
-    """True if the next row begins where the last cell of a row goes on.
+    """True if the next row begins where the last cell of a row continues.
 
-    A justified line in a narrow column has gaps as wide as those between cells: there the next row begins
-    below the whole row, with nothing below the last cell.
+    Justified lines in a narrow column have gaps as wide as those between cells. There the next row begins
+    below the row's beginning, with nothing below its last cell.
     """
     if not row.gaps and not following.gaps:
         return True
@@ -248,12 +248,12 @@ def _continues_cell(row: Row, following: Row) -> bool:
 
 
 def _is_part(text: str) -> bool:
-    """Lower-case letters, the first of which a sentence may have made large: no ``X-`` of X-rays."""
+    """True if all letters after the first are lower case: a word part, unlike the ``X-`` of X-rays."""
     return text.islower() or text[1:].islower()
 
 
 def _clean(word: str) -> str:
-    """NFKC (ligatures, presentation forms, wide letters) but for raised digits; without what has no width."""
+    """Apply NFKC (ligatures, wide letters), except to raised digits; drop invisible characters."""
     if word.isascii() and word.isprintable():
         return word
     bare = word.translate(_CLEANED)

@@ -1,6 +1,7 @@
-"""Counts what charts are drawn with: bars on one base, lines from left to right, slices round one centre.
+"""Chart shapes: counts bars on a common base, data lines, and slices around a centre.
 
-Pure geometry on PyMuPDF's drawings, so that a box of a page says what it may be a chart of."""
+Pure geometry on PyMuPDF's drawings, used to guess the chart type of a figure.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from storage.pdf.models import Shapes
 Rect = tuple[float, float, float, float]
 Point = tuple[float, float]
 
-# Points; what is thinner is a rule.
+# In points; anything thinner is a rule.
 MIN_SIDE = 2.0
-# Points between two places that are meant to be one.
+# Tolerance in points for equal positions.
 NEAR = 1.5
-# Pieces of a line that shows data: fewer are an axis, a bracket or an arrow.
+# Segments of a data line; fewer are an axis, a bracket or an arrow.
 MIN_STEPS = 3
-# Shares of the figure that such a line spans.
+# Minimum extent of a data line, as fractions of the figure.
 LINE_WIDTH, LINE_HEIGHT = 0.3, 0.03
 
 
 def count_shapes(drawings: Iterable[dict[str, Any]], figure: Rect) -> Shapes:
-    """Count in one figure; ``drawings`` are those of its page, as ``Page.get_cdrawings`` gives them."""
+    """Count the shapes in a figure; ``drawings`` are those of its page, from ``Page.get_cdrawings``."""
     inside = [one for one in drawings if _is_inside(one["rect"], figure)]
     filled = [one for one in inside if one.get("fill") is not None and min(one["fill"], default=1) < 1]
     return Shapes(
@@ -44,7 +45,7 @@ def _is_inside(rect: Rect, figure: Rect) -> bool:
 
 
 def _rectangles(drawing: dict[str, Any]) -> Iterator[Rect]:
-    """Those that it fills; a polygon of upright and level sides is one."""
+    """Yield the filled rectangles; a polygon of vertical and horizontal sides counts as one."""
     items = drawing["items"]
     boxes = [item[1] for item in items if item[0] == "re"]
     if not boxes and items and all(item[0] == "l" and _is_straight(*item[1:3]) for item in items):
@@ -57,7 +58,7 @@ def _is_straight(start: Point, end: Point) -> bool:
 
 
 def _bars(boxes: Iterable[Rect]) -> int:
-    """Return the most that share a base and a width and differ in height, standing or lying."""
+    """Return the most bars with a common base and width but different heights, upright or lying."""
     groups: defaultdict[tuple[str, int, int], set[tuple[int, int]]] = defaultdict(set)
     for x0, y0, x1, y1 in boxes:
         groups["standing", _round(y1), _round(x1 - x0)].add((_round(x0), _round(y0)))
@@ -70,7 +71,7 @@ def _round(length: float) -> int:
 
 
 def _lines(drawings: Iterable[dict[str, Any]], figure: Rect) -> int:
-    """Runs of strokes, each beginning where the last one ends, always further to one side."""
+    """Count runs of strokes, each beginning where the previous one ends, that advance to one side."""
     runs: list[list[Point]] = []
     strokes = (item for one in drawings if one["type"] == "s" for item in one["items"] if item[0] in "lc")
     for start, end in ((item[1], item[-1]) for item in strokes):
@@ -95,7 +96,7 @@ def _shows_data(run: Sequence[Point], figure: Rect) -> bool:
 
 
 def _slices(filled: Iterable[dict[str, Any]]) -> int:
-    """Return the most sectors that meet in one point: each a curve and one or two straight sides."""
+    """Return the most sectors that meet in a point: each has a curve and one or two straight sides."""
     corners: Counter[tuple[int, int]] = Counter()
     for one in filled:
         kinds = Counter(item[0] for item in one["items"])

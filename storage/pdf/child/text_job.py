@@ -1,4 +1,4 @@
-"""What the limited child of kind "text" does with one PDF: read it all, or draw one page."""
+"""Text job: extracts the text of a PDF, or renders one page."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from storage.pdf.child.mupdf import pymupdf
 from storage.pdf.child.page_text import PageText, PageTransform, printable_title
 from storage.text.word_boxes import SCALE
 
-# Most pixels of the longer side of what is drawn, a page or a part of it.
+# Longest side of a rendered page or part, in pixels.
 MAX_SIDE = 3000
 
-# From this many bytes on a JPEG is tried: the page is likely a scan or a photograph.
+# Size in bytes from which JPEG is tried: the page is probably a scan or a photograph.
 LARGE_PNG = 400_000
 
-# What a stamp or a running title has at most: a scan may carry so much text of its own.
+# Maximum words of a stamp or running title: a scan may have that much text of its own.
 FEW_WORDS = 12
 
-# Fewer lines and fills are a frame, a smaller picture (in square points) is a logo or a bullet.
+# Fewer lines and fills are a frame; a smaller image (in square points) is a logo or a bullet.
 MIN_OUTLINES, MIN_PICTURE_AREA = 40, 2000.0
 
-# Words of a page that only asks for another program, at most: Adobe's own has up to a hundred.
+# Maximum words of a page that only asks for another program: Adobe's notice has up to a hundred.
 MAX_NOTICE_WORDS = 150
 
-# Nobody waits for a reading as people wait for a page or an answer.
+# Reading is in the background; rendering serves a waiting person.
 READING_NICENESS = 10
 
 _NOTICE = re.compile(r"please wait|adobe|acrobat", re.IGNORECASE)
@@ -45,10 +45,10 @@ _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_CLIP
 
 
 def perform(job: dict[str, Any], source: int, out: int) -> None:
-    """Do one job with the PDF open at ``source`` and write what comes of it to ``out``.
+    """Do a job on the PDF open at ``source`` and write the output to ``out``.
 
-    A reading is one line of JSON for the document, one per page and an end; a page is one line of
-    JSON and the picture's bytes; a file that only has to be opened is one line of JSON.
+    For reading: one line of JSON for the document, one per page and an end marker. For rendering: one line of
+    JSON and the image bytes. For opening only: one line of JSON.
     """
     if job["do"] == "read":
         os.nice(READING_NICENESS)
@@ -65,7 +65,7 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
             "title": title,
             "pages": count,
             "repaired": bool(document.is_repaired),
-            # To ask MuPDF again whether it needs a password would try the empty one, and lock it anew.
+            # Asking MuPDF whether it needs a password would try the empty one, and lock it again.
             "locked": job.get("passwords") is not None,
         }
     )
@@ -88,7 +88,7 @@ def _read(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
 
 
 def _missing_content(document: pymupdf.Document, text: str) -> str:
-    """Why the only page says no more than that another program is needed to see the content; else ''."""
+    """Return the error if the only page just says that another program is needed; else ''."""
     catalog = document.pdf_catalog()
     is_form, is_portfolio, is_dynamic = (
         document.xref_get_key(catalog, key)[0] != "null"
@@ -115,7 +115,7 @@ def _has_pictures(document: pymupdf.Document, index: int) -> bool:
 
 
 def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: set[str]) -> dict[str, Any]:
-    """One page as it travels; a page that cannot be read travels empty and is marked so."""
+    """Return a page as JSON values; an unreadable page is empty and marked."""
     try:
         page = document[index]
         label = page.get_label() if has_labels else ""
@@ -142,8 +142,9 @@ def _page(document: pymupdf.Document, index: int, has_labels: bool, compounds: s
 
 
 def _has_ink(page: pymupdf.Page, text: PageText) -> bool:
-    """More is printed than its few words say: a picture of the page, or without a word any picture,
-    letters without names, or letters as outlines.
+    """True if more is printed than its few words explain.
+
+    That is a full-page image; or without any word an image, unmapped letters, or letters as outlines.
     """
     try:
         drawn = page.get_bboxlog()
@@ -171,7 +172,7 @@ def _text(page: pymupdf.Page, compounds: set[str]) -> PageText:
 
 
 def _displayed(page: pymupdf.Page) -> PageTransform:
-    """Unrotated page space -> SCALE-ths of the page as shown."""
+    """Return the map from unrotated page space to SCALE-ths of the displayed page."""
     rect, turn = page.rect, page.rotation_matrix
     across, down = SCALE / (rect.width or 1), SCALE / (rect.height or 1)
     return PageTransform(
@@ -191,7 +192,7 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
         part = pymupdf.Rect(x0 * width, y0 * height, x1 * width, y1 * height)
         zoom = min(job["dpi"] / 72, MAX_SIDE / max(part.width, part.height, 1))
         if side := job.get("side"):
-            zoom = min(zoom, (side - 1) / max(part.width, part.height, 1))  # its edges are rounded outwards
+            zoom = min(zoom, (side - 1) / max(part.width, part.height, 1))  # edges are rounded outwards
         picture = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), clip=part, alpha=False)
         data, kind = picture.tobytes("png"), "image/png"
         if len(data) > LARGE_PNG:
@@ -207,7 +208,7 @@ def _draw(job: dict[str, Any], document: pymupdf.Document) -> Iterator[bytes]:
 
 
 def warm_up() -> None:
-    """Use once all that is used later, so that no child has to find a module or a font."""
+    """Run everything once that jobs will use, so that no child needs a module or font file."""
     document = pymupdf.open()
     page = document.new_page()
     page.insert_text((72, 72), "Footnote")

@@ -1,1 +1,1 @@
-"""Makes MuPDF's characters say what a person sees: what is hidden goes, what is raised stays raised."""
+"""Corrections of MuPDF's characters to what a person sees: hidden text, raised digits, gaps, accents."""

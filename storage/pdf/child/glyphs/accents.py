@@ -1,4 +1,4 @@
-"""Composes what is printed in two parts: an accent and its letter, a slash and the sign that it negates."""
+"""Composition of characters printed in two parts: an accent and its letter, a slash and a negated sign."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _UNUSUAL_PARTS = re.compile(f"[{''.join(sorted(part for part in _PARTS if not pa
 
 
 def has_parts(text: str) -> bool:
-    """True if a text may hold an accent or a slash that belongs to the character beside it."""
+    """True if the text may contain an accent or slash that belongs to a neighbouring character."""
     if "`" in text or "/=" in text or "=/" in text:
         return True
     return not text.isascii() and _UNUSUAL_PARTS.search(text) is not None
 
 
 def compose(line: dict[str, Any]) -> None:
-    """Write each accent over a letter as one with it, and each slash through a sign.
+    """Merge each accent with its letter, and each slash with its sign.
 
-    An accent that stands apart is printed by itself and stays what it is: ``5´``.
+    An accent that is printed apart from letters stays as it is: ``5´``.
     """
     chars = [char for span in line["spans"] for char in span["chars"] if char["c"] != " "]
     marks = [number for number, char in enumerate(chars) if char["c"] in _PARTS]
@@ -43,7 +43,7 @@ def compose(line: dict[str, Any]) -> None:
 
 
 def _join(mark: Char, bases: Sequence[Char]) -> bool:
-    """Write a mark as one with the first of these characters that has such a form; False if none has."""
+    """Merge a mark with the first of these characters that has a composed form; False if there is none."""
     accent = _ACCENTS.get(mark["c"], SLASH)
     for base in bases:
         if whole := _composed(base["c"], accent):
@@ -53,10 +53,10 @@ def _join(mark: Char, bases: Sequence[Char]) -> bool:
 
 
 def _beside(chars: Sequence[Char], number: int) -> Sequence[Char]:
-    """Return the characters that an accent or a slash may belong to, the likeliest first."""
+    """Return the characters that an accent or slash may belong to, most likely first."""
     mark = chars[number]
     following, before = chars[number + 1 : number + 2], chars[max(0, number - 1) : number]
-    if mark["c"] == SLASH:  # MuPDF puts it behind what stands before it, wherever it is printed
+    if mark["c"] == SLASH:  # MuPDF always puts it after the previous character
         return [*before, *following]
     left, _, right, _ = mark["bbox"]
     return [one for one in (*following, *before) if one["bbox"][0] < (left + right) / 2 < one["bbox"][2]]
@@ -68,6 +68,6 @@ def _around(*boxes: Rect) -> Rect:
 
 
 def _composed(base: str, mark: str) -> str:
-    """Compose both into one character; "" where there is none."""
+    """Compose both into one character; "" if there is none."""
     whole = unicodedata.normalize("NFC", _DOTLESS.get(base, base) + mark)
     return whole if len(whole) == 1 else ""

@@ -1,4 +1,4 @@
-"""Corrects characters by how they are printed: raised digits, dashes, accents, gaps, Arabic ligatures."""
+"""Corrections of characters by their appearance: raised digits, dashes, accents, gaps, Arabic ligatures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from storage.pdf.child.glyphs.unseen import Ink, Rect, lines_of
 Char = dict[str, Any]
 Line = dict[str, Any]
 
-# Size of a raised or lowered digit beside its neighbour's, at most; same-sized ones are shifted further.
+# Maximum ratio of a raised or lowered digit's size to its neighbour's; digits of equal size must be shifted
+# further.
 SMALL = 0.88
-TINY = 0.42  # what is smaller stands beside an initial
-# Shares of the neighbour's size by which their baselines differ at least.
+TINY = 0.42  # smaller text is next to a drop cap
+# Minimum baseline shift as a fraction of the neighbour's size.
 RAISED, LOWERED = 0.1, -0.04
 RAISED_UNSHRUNK = 0.25
 MAX_SHIFT = 0.75
@@ -25,7 +26,7 @@ _RAISED = str.maketrans("0123456789+-\u2212\u2013=()", "⁰¹²³⁴⁵⁶⁷⁸
 _LOWERED = str.maketrans("0123456789+-\u2212\u2013=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 _DIGIT = re.compile(r"\d")
 _SHIFTABLE = re.compile(r"\d|^[+\u2212\u2013-]$")
-# Characters that say nothing of what is printed: a hyphen may hide behind each.
+# Characters without a glyph of their own: any of them may be a hyphen.
 _VEILED = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufffd"
     "\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff]"
@@ -39,7 +40,7 @@ _NO_CHARACTER = "\ufffd"
 
 
 def needs_characters(shown: dict[str, Any]) -> bool:
-    """True if words alone do not tell how this page has to be read; costs no more than a look at it."""
+    """True if this page has to be read by characters, because its words are not enough; cheap to compute."""
     last: Line | None = None
     for line in lines_of(shown):
         spans = line["spans"]
@@ -61,7 +62,7 @@ def _is_odd(span: dict[str, Any]) -> bool:
 
 
 def _is_of_parts(spans: Sequence[dict[str, Any]], direction: tuple[float, float]) -> bool:
-    """Spans of a line are raised or lowered, or stand apart without a space."""
+    """True if spans of the line are raised or lowered, or are set apart without a space."""
     return _may_be_shifted(spans) or printed_gaps.has_overlooked_gaps(spans, direction)
 
 
@@ -74,7 +75,7 @@ def _may_be_shifted(spans: Sequence[dict[str, Any]]) -> bool:
 
 
 def correct(raw: dict[str, Any], ink: Ink) -> None:
-    """Correct the characters of a page in place; ``raw`` is what MuPDF's rawdict says of it."""
+    """Correct the characters of a page in place; ``raw`` is MuPDF's rawdict of it."""
     _join_marks(raw)
     dashes: dict[tuple[str, str], str] = {}
     for line in lines_of(raw):
@@ -92,7 +93,7 @@ def correct(raw: dict[str, Any], ink: Ink) -> None:
 
 
 def _join_marks(raw: dict[str, Any]) -> None:
-    """Put lines together that MuPDF begins anew at a raised or lowered mark."""
+    """Join lines that MuPDF splits at a raised or lowered mark."""
     last: Line | None = None
     for line in lines_of(raw):
         if last is not None and _goes_on(last, line):
@@ -119,7 +120,7 @@ def _text(span: dict[str, Any]) -> str:
 
 
 def _mark_shifted(line: Line) -> None:
-    """Write digits that stand above or below the baseline as what they are."""
+    """Replace digits above or below the baseline by their raised or lowered characters."""
     spans = [span for span in line["spans"] if _text(span).strip()]
     base: dict[str, Any] | None = None
     for number, span in enumerate(spans):
@@ -135,7 +136,7 @@ def _mark_shifted(line: Line) -> None:
 def _shifted(
     span: dict[str, Any], beside: dict[str, Any], direction: tuple[float, float]
 ) -> dict[int, int] | None:
-    """Return the digits that a span is written with: raised, lowered, or None for its own."""
+    """Return the translation table for a span: raised, lowered, or None for neither."""
     across, down = direction
     (x, y), (base_x, base_y) = (one["origin"] for one in (span, beside))
     up = (base_y - y) * across - (base_x - x) * down
@@ -149,7 +150,7 @@ def _shifted(
 
 
 def _unveil(span: dict[str, Any], ink: Ink, dashes: dict[tuple[str, str], str]) -> None:
-    """Name characters by their ink, each glyph of a font once."""
+    """Identify characters by their ink, each glyph of a font once."""
     for char in span["chars"]:
         if not _VEILED.match(char["c"]) or not _has_width(char["bbox"]):
             continue
@@ -160,7 +161,7 @@ def _unveil(span: dict[str, Any], ink: Ink, dashes: dict[tuple[str, str], str]) 
 
 
 def _name_dingbats(chars: Sequence[Char]) -> None:
-    """Write the marks of ZapfDingbats as what they are: its tick has the code of a 4."""
+    """Replace ZapfDingbats codes by the marks they print: its tick has the code of a 4."""
     for char in chars:
         char["c"] = char["c"].translate(_MARKS)
 
@@ -177,9 +178,9 @@ def _has_width(box: Rect) -> bool:
 
 
 def _turn_ligatures(chars: list[Char]) -> None:
-    """Put lam before alef again: of text from right to left MuPDF turns the letters of a ligature, too.
+    """Put lam before alef again: in right-to-left text MuPDF reverses the letters of a ligature, too.
 
-    The letters of a ligature stand on one place, all but the first without width.
+    The letters of a ligature have the same position, and all but the first have no width.
     """
     for first, second in pairwise(chars):
         left, _, right, _ = first["bbox"]

@@ -1,4 +1,4 @@
-"""Finds words and raised digits in the ink of a line: OCR's models write these like any other digit."""
+"""Words and raised digits located in the ink of a line; OCR models do not distinguish raised digits."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Ink = NDArray[np.bool_]  # of each pixel, whether it is printed
+Ink = NDArray[np.bool_]  # mask of printed pixels
 
-# Share of a line's height at its top and bottom where the ink may be a neighbour's.
+# Fraction of a line's height at top and bottom where the ink may be a neighbour's.
 MARGIN = 0.15
-# Shares of a line's height: how far a raised digit ends above the line at least, and how high it is at most.
+# Fractions of a line's height: minimum shift of a raised digit above the baseline, and its maximum height.
 RAISED, SMALL = 0.22, 0.85
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ENDS_IN_DIGIT = re.compile(r"\d[.,;:)]*$")
 
 
 def word_spans(ink: Ink, count: int) -> list[tuple[float, float]]:
-    """Left and right of each of ``count`` words, as shares of the line's width; [] when nothing tells.
+    """Return left and right of each of ``count`` words, as fractions of the line's width; [] if unclear.
 
-    Underlined text and text on a pattern have no white gaps; in widely spaced letters the widest gaps are
-    not those between words, so whoever asks compares with what else is known.
+    Underlined text and text on a pattern have no white gaps, and in widely spaced letters the widest gaps are
+    not those between words, so callers compare the result with other evidence.
     """
     height, width = ink.shape
     starts, ends = _inked_runs(ink[int(MARGIN * height) : height - int(MARGIN * height)])
@@ -35,9 +35,9 @@ def word_spans(ink: Ink, count: int) -> list[tuple[float, float]]:
 
 
 def with_raised_digits(words: Sequence[str], spans: Sequence[tuple[float, float]], ink: Ink) -> list[str]:
-    """Return the words, those digits at their ends raised that stand above the line: 14¹, not 141.
+    """Return the words with final digits raised if they are printed above the baseline: 14¹, not 141.
 
-    ``spans`` are the words' left and right sides, as shares of the width of the line's ``ink``.
+    ``spans`` are the words' left and right sides, as fractions of the width of the line's ``ink``.
     """
     if not any(_ENDS_IN_DIGIT.search(word) for word in words):
         return list(words)
@@ -56,18 +56,18 @@ def with_raised_digits(words: Sequence[str], spans: Sequence[tuple[float, float]
 
 
 def _raise(word: str, is_raised: list[np.bool_], *, is_first: bool) -> str:
-    """Return the word, as many of its last digits raised as its last glyphs are."""
+    """Return the word with as many of its last digits raised as its last glyphs are."""
     bare = word.rstrip(".,;:)")
     glyphs = is_raised[: len(is_raised) - len(word) + len(bare)]
     count = 0
     while count < min(len(bare), len(glyphs)) and glyphs[-1 - count] and bare[-1 - count].isdecimal():
         count += 1
-    if not count or (count == len(bare) and not is_first):  # a word of its own may be smaller print
+    if not count or (count == len(bare) and not is_first):  # a whole word may be smaller print
         return word
     return bare[:-count] + bare[-count:].translate(_RAISED) + word[len(bare) :]
 
 
 def _inked_runs(ink: Ink) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First columns of runs with ink, and the first ones behind them."""
+    """Return the first column of each run with ink, and the first column after it."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], ink.any(axis=0), [False])).astype(np.int8)))
     return edges[0::2], edges[1::2]

@@ -1,4 +1,4 @@
-"""Answers questions about a page's ink: what is drawn over a text, and what a glyph looks like."""
+"""Rendered ink of a page: areas drawn over text, and the shape of glyphs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 from storage.pdf.child.glyphs.unseen import Rect, touches
 from storage.pdf.child.mupdf import pymupdf
 
-# Points: what is drawn thicker is a bar.
+# In points; anything thicker is a bar.
 MAX_RULE = 3.0
 
-# Points of the shorter side of what can hide a word.
+# Minimum shorter side of an area that can hide a word, in points.
 MIN_BAR = 4.0
 
-# Colours whose parts are all lighter are seen by nobody on white paper.
+# Colours with all components above this are invisible on white paper.
 PALE = 0.94
 
-# Of 255: what differs less from the ground that it stands on is not seen.
+# Of 255; a smaller difference from the background is invisible.
 MIN_CONTRAST = 8
 
-# Bytes of what draws a page: maps and plans have more, and each of their paths takes a kilobyte of memory.
+# Larger content streams are maps and plans, and each of their paths takes a kilobyte of memory.
 MAX_CONTENTS = 1_000_000
 FREE_TEXT = 2  # PDF_ANNOT_FREE_TEXT
-# Operators that draw a path or a form; a page without one has neither rules nor bars.
+# Operators that draw a path or a form; a page without any has neither rules nor bars.
 _DRAWS = re.compile(rb"[\d.]\s+(?:re|l|c|v|y)\s|/\S+\s+(?:Do|sh)\s")
 
 
 class PageInk:
-    """Ink of one page, drawn small and only when a text looks hidden."""
+    """Ink of one page, rendered at low resolution and only if a text looks hidden."""
 
     ZOOM = 0.5
     MAX_SIDE = 1000
-    # Dots of a glyph's height when its shape is looked at.
+    # Height in pixels of a glyph when its shape is examined.
     GLYPH_DOTS = 48
 
     def __init__(self, page: pymupdf.Page) -> None:
@@ -48,16 +48,16 @@ class PageInk:
         )
 
     def is_white(self, box: Rect) -> bool:
-        """Most of the box is white: ink of neighbours and of text it hides behind does not count."""
+        """True if most of the box is white; tolerates ink of neighbours and of overlapping text."""
         ink = self._samples(box)
         return sum(value > 0xE8 for value in ink) * 2 >= len(ink)
 
     def is_plain(self, box: Rect) -> bool:
-        """Nothing is seen in the middle of the box, whatever its colour is."""
+        """True if nothing is visible in the middle of the box, whatever its colour."""
         x0, y0, x1, y1 = box
         height, edge = y1 - y0, min((x1 - x0) / 4, 1.5 / self._zoom)
         middle = (x0 + edge, y0 + 0.3 * height, x1 - edge, y0 + 0.75 * height)
-        # Small pale print is lost in the small picture: only what looks plain there is drawn large.
+        # Small pale print disappears at low resolution: render again what looks plain there.
         if _contrast(self._samples(middle)) >= MIN_CONTRAST:
             return False
         return _contrast(self._large(middle).samples) < MIN_CONTRAST
@@ -72,15 +72,15 @@ class PageInk:
 
     @cached_property
     def is_scan(self) -> bool:
-        """A picture covers four fifths of the page."""
+        """True if one image covers four fifths of the page."""
         whole = self._page.rect * self._page.derotation_matrix
         pictures = [pymupdf.Rect(image["bbox"]) & whole for image in self._page.get_image_info()]
         return any(abs(picture) > 0.8 * abs(whole) for picture in pictures)
 
     def is_dash(self, box: Rect) -> bool | None:
-        """True if a level bar is all that is printed in the box, None if nothing is."""
+        """True if the box contains only a horizontal bar, None if it is empty."""
         x0, y0, x1, y1 = box
-        inset = (y1 - y0) / self.GLYPH_DOTS  # a picture is rounded outwards, to the ink of neighbours
+        inset = (y1 - y0) / self.GLYPH_DOTS  # an image is rounded outwards, to the neighbours' ink
         picture = self._large((x0 + inset, y0, x1 - inset, y1))
         width = picture.width
         inked = [at for at, value in enumerate(picture.samples) if value < 0xA0]
@@ -90,7 +90,7 @@ class PageInk:
         return max(rows) - min(rows) + 1 <= self.GLYPH_DOTS / 5 and len(columns) > len(rows)
 
     def _large(self, box: Rect) -> pymupdf.Pixmap:
-        """Draw a part of the page GLYPH_DOTS high."""
+        """Render a part of the page, GLYPH_DOTS high."""
         zoom = self.GLYPH_DOTS / max(box[3] - box[1], 1)
         return self._page.get_pixmap(
             matrix=pymupdf.Matrix(zoom, zoom),
@@ -101,7 +101,7 @@ class PageInk:
 
     @cached_property
     def fields(self) -> list[Rect]:
-        """Boxes of a form's values, and of notes that were typed on the page."""
+        """Boxes of form values and of free-text annotations."""
         fields = self._page.widgets() if self._page.first_widget else ()
         typed = self._page.annots(types=[FREE_TEXT]) if self._page.first_annot else ()
         return [tuple(one.rect) for one in (*fields, *typed)]
@@ -117,7 +117,7 @@ class PageInk:
 
     @cached_property
     def rules(self) -> list[Rect]:
-        """Straight lines that are drawn, level or upright, each as (x0, y0, x1, y1) of its middle."""
+        """Visible straight lines, horizontal or vertical, each as (x0, y0, x1, y1) of its centre line."""
         return [rule for drawing in self._drawings if _is_seen(drawing) for rule in _rules(drawing)]
 
     @cached_property
@@ -131,7 +131,7 @@ class PageInk:
 
     @cached_property
     def late_bars(self) -> list[Rect]:
-        """Drawn boxes that follow a text that they touch."""
+        """Filled boxes that are drawn after a text that they touch."""
         texts: list[Rect] = []
         found: list[Rect] = []
         for kind, box in self._page.get_bboxlog():
@@ -157,7 +157,7 @@ def _is_seen(drawing: dict[str, Any]) -> bool:
 
 
 def _rules(drawing: dict[str, Any]) -> Iterator[Rect]:
-    """Its level and upright lines, and its thin rectangles as lines."""
+    """Yield the horizontal and vertical lines, and thin rectangles as lines."""
     for item in drawing["items"]:
         if item[0] == "l":
             (x0, y0), (x1, y1) = item[1], item[2]

@@ -1,4 +1,4 @@
-"""Corrects the gaps between words where MuPDF overlooks a printed one or invents one inside a number."""
+"""Corrections of gaps between words that MuPDF overlooks, or invents within a number."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Char = dict[str, Any]
 Span = dict[str, Any]
 Direction = tuple[float, float]
 
-# Share of the smaller print from which on a gap parts words: MuPDF's own, but it asks the following print.
+# Minimum gap between words as a fraction of the smaller font size; MuPDF uses that of the following text.
 GAP = 0.15
-# Width of a point in font sizes, at most: what a font without its width lets look like a gap.
+# Maximum width of a point in font sizes, which looks like a gap if its font gives it no width.
 POINT_WIDTH = 0.4
 
-# MuPDF writes no space for a gap behind these; Chinese and Japanese are set apart without meaning it.
+# MuPDF adds spaces for gaps after these characters only; gaps in Chinese and Japanese separate no words.
 _SPACED = r"\s\x00-\u06ff\u2000-\u20cf"
 _IDEOGRAPHIC = r"\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff60"
 _UNSPACED = re.compile(rf"[^{_SPACED}{_IDEOGRAPHIC}](?=\S)|[{_IDEOGRAPHIC}](?=[^\s{_IDEOGRAPHIC}])")
-_PARTED_NUMBER = re.compile(r"[0-9](?:\.|,(?! [0-9]{4})) [0-9]")  # a day and its year are two
+_PARTED_NUMBER = re.compile(r"[0-9](?:\.|,(?! [0-9]{4})) [0-9]")  # except a day and its year
 
 
 def has_doubtful_gaps(text: str) -> bool:
@@ -31,11 +31,11 @@ def has_doubtful_gaps(text: str) -> bool:
 
 
 def has_overlooked_gaps(spans: Sequence[Span], direction: Direction) -> bool:
-    """True if two neighbouring spans of a line are printed apart and no space says so."""
+    """True if two neighbouring spans of a line are printed apart without a space."""
     for before, after in pairwise(spans):
         size, next_size = before["size"], after["size"]
         if next_size <= size and before["text"][-1:].isascii():
-            continue  # the usual case, told cheaply
+            continue  # the common case, checked cheaply
         if _is_overlooked(before["text"][-1:], size, after["text"][:1], next_size):
             gap = _along(after["bbox"], direction)[0] - _along(before["bbox"], direction)[1]
             if gap >= GAP * min(size, next_size):
@@ -44,7 +44,7 @@ def has_overlooked_gaps(spans: Sequence[Span], direction: Direction) -> bool:
 
 
 def correct_gaps(line: dict[str, Any]) -> None:
-    """Add the spaces that are printed in a line, and take out those that part a number at its point."""
+    """Add the spaces that are printed in a line, and remove those within a number, at its point."""
     spans = line["spans"]
     text = "".join([char["c"] for span in spans for char in span["chars"]])
     if _PARTED_NUMBER.search(text):
@@ -55,7 +55,7 @@ def correct_gaps(line: dict[str, Any]) -> None:
 
 
 def _without_invented(chars: Sequence[Char], size: float) -> Iterator[Char]:
-    """Without the spaces that MuPDF adds where a font gives its point no width."""
+    """Yield the characters without spaces that MuPDF adds after a point of zero width."""
     for number, char in enumerate(chars):
         if char.get("synthetic") and 1 < number < len(chars) - 1:
             point, after = chars[number - 1], chars[number + 1]
@@ -84,14 +84,14 @@ def _add_overlooked(spans: Sequence[Span], direction: Direction) -> None:
 
 
 def _is_overlooked(before: str, size: float, after: str, next_size: float) -> bool:
-    """True if MuPDF would not see a gap between these two characters, or only a wide one."""
+    """True if MuPDF overlooks a gap between these two characters, or all but a wide one."""
     if next_size > size and before.isalnum() and after.isalnum():
         return True
     return _UNSPACED.match(before + after) is not None
 
 
 def _along(box: Sequence[float], direction: Direction) -> tuple[float, float]:
-    """Return where a box starts and ends, in the direction in which its text runs."""
+    """Return start and end of a box in the direction of its text."""
     across, down = direction
     start, end = (box[0], box[2]) if abs(across) >= abs(down) else (box[1], box[3])
     return (start, end) if across + down > 0 else (-end, -start)

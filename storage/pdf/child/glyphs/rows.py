@@ -1,7 +1,7 @@
-"""Puts what MuPDF reads of a page into rows of words, and reads the page from them.
+"""Rows of words from MuPDF's output, and the text of a page from them.
 
-A page whose words say it all is read by words, which is several times faster; one that shows a sign of more
-(hidden or struck text, raised digits, right-to-left letters) is read by its characters.
+A page is read by words, which is several times faster, unless it shows signs of more (hidden or
+struck-through text, raised digits, right-to-left letters): then it is read by characters.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from storage.pdf.child.glyphs.unseen import Ink, Rect, Unseen, lines_of
 from storage.pdf.child.glyphs.word_gaps import close_up, upright_columns
 from storage.pdf.child.page_text import COMPOUND, PageText, PageTransform, Row, write
 
-_WORD = re.compile(r"[^\s\ufffd]+")  # a glyph that the font maps to nothing is no text
+_WORD = re.compile(r"[^\s\ufffd]+")  # U+FFFD: a glyph without a mapping is not text
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _UNMAPPED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\ufffd]")
 
 
 class TextPage(Protocol):
-    """Page as MuPDF read it, in growing detail; see PyMuPDF's class of this name."""
+    """A page as MuPDF read it, in increasing detail; see PyMuPDF's class of this name."""
 
     def extractDICT(self) -> dict[str, Any]:
-        """Blocks, lines and spans."""
+        """Return blocks, lines and spans."""
 
     def extractWORDS(self) -> list[tuple[Any, ...]]:
-        """Words as (x0, y0, x1, y1, text, block, line, number)."""
+        """Return words as (x0, y0, x1, y1, text, block, line, number)."""
 
     def extractRAWDICT(self) -> dict[str, Any]:
-        """Blocks, lines, spans and characters."""
+        """Return blocks, lines, spans and characters."""
 
 
 def read_page(
     printed: TextPage, number: int, matrix: PageTransform, ink: Ink, compounds: set[str]
 ) -> PageText:
-    """Text of page ``number`` in file order, the values of a form beside their labels.
+    """Return the text of page ``number`` in file order, with form values beside their labels.
 
-    Ligatures must have been expanded by MuPDF. A word cut at a line's end is joined again: without
-    its hyphen when both parts are letters of one word and ``compounds`` (the hyphenated words met so
-    far in this document, added to here) does not hold it, else with it: ``SOP-IT-`` + ``04``.
+    MuPDF must have expanded ligatures. A word hyphenated at a line's end is joined: without its hyphen if
+    both parts are letters of one word and ``compounds`` (the hyphenated words found in this document so far,
+    extended here) does not contain it, else with it: ``SOP-IT-`` + ``04``.
     """
     page = PageText(number)
     rows = _merged(upright_columns(_rows(printed, ink, page)), ink.fields)
@@ -54,7 +54,7 @@ def read_page(
 
 
 def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
-    """Build a row of each of MuPDF's lines that says something."""
+    """Return a row for each of MuPDF's lines that contains text."""
     shown = printed.extractDICT()
     unseen = Unseen(list(lines_of(shown)), ink)
     if not unseen and not needs_characters(shown):
@@ -70,7 +70,7 @@ def _rows(printed: TextPage, ink: Ink, page: PageText) -> list[Row]:
 
 
 def _rows_of_words(shown: dict[str, Any], words: Sequence[tuple[Any, ...]]) -> list[Row] | None:
-    """Rows by MuPDF's words, or None where it takes lines apart in another way than white space does."""
+    """Return rows from MuPDF's words, or None where it splits lines otherwise than at white space."""
     rows: list[Row] = []
     at = 0
     for number, block in enumerate(shown["blocks"]):
@@ -97,7 +97,7 @@ def _is_level(line: dict[str, Any]) -> bool:
 
 
 def _row(line: dict[str, Any], block: int, page: PageText) -> Row:
-    """Read one of MuPDF's lines; words go on from span to span unless a space stands between."""
+    """Return a row for one of MuPDF's lines; words continue across spans unless a space separates them."""
     row = Row(block, is_level=_is_level(line))
     is_open = False
     for span in line["spans"]:
@@ -125,7 +125,7 @@ def _note_font(row: Row, span: dict[str, Any], length: int) -> None:
 
 
 def _box(chars: list[dict[str, Any]], start: int, end: int, is_level: bool) -> Rect:
-    """Box around chars[start:end]; the further letters of a ligature have no width and do not count."""
+    """Return the box of chars[start:end], ignoring further letters of a ligature, which have no width."""
     left, top, middle, bottom = chars[start]["bbox"]
     last_left, last_top, right, last_bottom = chars[end - 1]["bbox"]
     if is_level and left < middle <= right and last_left < right:
@@ -137,13 +137,13 @@ def _box(chars: list[dict[str, Any]], start: int, end: int, is_level: bool) -> R
 
 
 def _join(word: list[Any], more: list[Any]) -> None:
-    """Let a word go on in the next span."""
+    """Append the part of a word that is in the next span."""
     word[0] += more[0]
     word[1:] = [*map(min, word[1:3], more[1:3]), *map(max, word[3:], more[3:])]
 
 
 def _merged(rows: Sequence[Row], fields: Sequence[Rect]) -> list[Row]:
-    """Rows in file order; lines that stand beside each other become one, field values beside their labels."""
+    """Return rows in file order, with lines side by side merged and field values beside their labels."""
     values = [row for row in rows if any(_is_in(row, field) for field in fields)]
     merged = list(_beside_each_other([row for row in rows if row not in values] if values else rows))
     for value in values:
@@ -165,7 +165,7 @@ def _beside_each_other(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _is_beside(row: Row, new: Row) -> bool:
-    """Return the new line goes on to the right, on the same baseline."""
+    """True if the new line continues the row to the right on the same baseline."""
     _, _, top, right, bottom = row.words[-1]
     if not (row.is_level and new.is_level and new.words[0][1] >= right - 1):
         return False
@@ -182,13 +182,13 @@ def _extend(row: Row, new: Row) -> None:
 
 
 def _is_in(row: Row, field: Rect) -> bool:
-    """True if a row begins inside the field."""
+    """True if the row begins inside the field."""
     _, x0, y0, x1, y1 = row.words[0]
     return bool(field[0] <= (x0 + x1) / 2 <= field[2] and field[1] <= (y0 + y1) / 2 <= field[3])
 
 
 def _insert_value(rows: list[Row], value: Row) -> None:
-    """Put a value into the row on its height, or else below the row that is printed above it."""
+    """Insert a value into the row on its height, or else below the nearest row above it."""
     _, left, top, _, bottom = value.words[0]
     middle = (top + bottom) / 2
     level = [row for row in rows if row.is_level and row.words[0][2] < middle < row.words[0][4]]
@@ -202,13 +202,13 @@ def _insert_value(rows: list[Row], value: Row) -> None:
 
 
 def _distance(row: Row, left: float) -> tuple[bool, float]:
-    """Return how far a label is from the value that begins at ``left``: to its left, or else to its right."""
+    """Return a sort key: whether the label is to the right of ``left``, and its distance."""
     ends = [word[3] for word in row.words if word[1] <= left]
     return (False, left - max(ends)) if ends else (True, row.words[0][1] - left)
 
 
 def _weave(row: Row, value: Row) -> None:
-    """Put a value among the words of a row as a cell of its own."""
+    """Insert a value into a row as a separate cell."""
     at = next((at for at, word in enumerate(row.words) if word[1] > value.words[0][1]), len(row.words))
     length = len(value.words)
     row.gaps = {gap if gap < at else gap + length for gap in row.gaps} | {at, at + length}

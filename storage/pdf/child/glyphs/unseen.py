@@ -1,4 +1,4 @@
-"""Leaves out what a page holds and does not say: hidden text, text under a bar, and what is struck out."""
+"""Removal of text that is not visible: hidden, covered by a bar, or struck through."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from typing import Any, Protocol
 Rect = tuple[float, float, float, float]
 Span = dict[str, Any]
 
-MIN_FONT_SIZE = 1.0  # points; nobody reads smaller text
-MIN_ALPHA = 13  # of 255; nobody sees text with less opacity
-PALE = 0xF0  # of 255; what is lighter in all its colours is seen on dark ground only
+MIN_FONT_SIZE = 1.0  # points; smaller text is unreadable
+MIN_ALPHA = 13  # of 255; less opaque text is invisible
+PALE = 0xF0  # of 255; a colour lighter than this in all components is visible on dark background only
 
-# A line strikes text out that it crosses between these shares of the font size above the baseline.
+# Range of a strikethrough line above the baseline, as fractions of the font size.
 STRUCK_FROM, STRUCK_TO = 0.12, 0.55
 
-# Share of such a line that lies on text: rules of tables and charts run on beside it.
+# Minimum share of such a line that lies on text: rules of tables and charts extend beyond it.
 MIN_STRUCK = 0.4
 
 
 class Ink(Protocol):
-    """Questions to the page itself, asked only when a text looks odd."""
+    """Visual tests of a page, made only if a text looks suspicious."""
 
     @property
     def fields(self) -> Sequence[Rect]:
-        """Boxes of a form's values."""
+        """Boxes of form values."""
 
     @property
     def rules(self) -> Sequence[Rect]:
-        """Straight lines that are drawn, level or upright."""
+        """Drawn straight lines, horizontal or vertical."""
 
     @property
     def bars(self) -> Sequence[Rect]:
-        """Filled areas, whatever lies on them or under them."""
+        """Filled areas, whatever is above or below them."""
 
     @property
     def late_bars(self) -> Sequence[Rect]:
-        """Boxes that are drawn after a text that they touch."""
+        """Filled boxes drawn after a text that they touch."""
 
     @property
     def is_scan(self) -> bool:
-        """True if one picture covers the page: unseen text over it is what OCR read there."""
+        """True if one image covers the page: invisible text over it is an OCR layer."""
 
     def is_white(self, box: Rect) -> bool:
-        """Nothing but white is printed in this box."""
+        """True if the box is white."""
 
     def is_plain(self, box: Rect) -> bool:
-        """Nothing is seen in this box, whatever its colour is."""
+        """True if nothing is visible in the box, whatever its colour."""
 
     def is_dash(self, box: Rect) -> bool | None:
-        """True if a level bar is all that is printed in this box, None if nothing is."""
+        """True if the box contains only a horizontal bar, None if it is empty."""
 
 
 class Unseen:
-    """Text of one page that is not seen, or is struck out."""
+    """The invisible or struck-through text of a page."""
 
     def __init__(self, lines: Sequence[dict[str, Any]], ink: Ink) -> None:
-        """``lines`` as MuPDF's dictionary of the page has them, with or without their characters."""
+        """Analyse ``lines`` of MuPDF's page dictionary, with or without characters."""
         self._ink = ink
         spans = [(line["dir"], span) for line in lines for span in line["spans"]]
         self._hidden = {number for number, (_, span) in enumerate(spans) if _is_hidden(span, ink)}
@@ -76,7 +76,7 @@ class Unseen:
         return list(self._ink.late_bars)
 
     def erase(self, lines: Sequence[dict[str, Any]]) -> int:
-        """Put spaces for the characters that are not seen; returns the number of words struck out."""
+        """Replace invisible characters by spaces; return the number of struck-through words."""
         struck = number = 0
         for line in lines:
             for span in line["spans"]:
@@ -98,7 +98,7 @@ class Unseen:
 
 
 def _is_hidden(span: Span, ink: Ink) -> bool:
-    """Nobody can see this text: tiny, transparent or invisible, or white on white."""
+    """True if the text is tiny, transparent, invisible, or white on white."""
     if span["size"] < MIN_FONT_SIZE:
         return True
     if span["alpha"] < MIN_ALPHA:
@@ -109,12 +109,12 @@ def _is_hidden(span: Span, ink: Ink) -> bool:
 
 
 def _is_typed(span: Span, ink: Ink) -> bool:
-    """It is the value of a form, which may lie across a line that was meant to be written on."""
+    """True if it is a form value, which may lie across a line meant for writing."""
     return any(_holds_middle(field, span["bbox"]) for field in ink.fields)
 
 
 def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[Rect]:
-    """Filter the rules that cross text and little else."""
+    """Return the rules that cross text and little else."""
     if not rules:
         return []
     places: defaultdict[tuple[bool, int], list[Rect]] = defaultdict(list)
@@ -132,7 +132,7 @@ def _strikes(spans: Sequence[tuple[Any, Span]], rules: Sequence[Rect]) -> list[R
 
 
 def _band(direction: tuple[float, float], span: Span) -> tuple[bool, float, float]:
-    """Return whether a span is level, and from where to where a line through it would be."""
+    """Return whether a span is horizontal, and the range of positions of a line through it."""
     across, down = direction
     x, y = span["origin"]
     is_level = abs(across) > abs(down)
@@ -149,7 +149,7 @@ def _crosses(direction: tuple[float, float], span: Span, rule: Rect) -> bool:
 
 
 def _shared(is_level: bool, box: Rect, rule: Rect) -> float:
-    """Points of a rule that lie beside or on the box."""
+    """Return the length of the overlap of a rule and a box along the text, in points."""
     side = 0 if is_level else 1
     return min(box[side + 2], rule[side + 2]) - max(box[side], rule[side])
 
@@ -159,7 +159,7 @@ def _length(rule: Rect) -> float:
 
 
 def _erase_struck(direction: tuple[float, float], chars: Sequence[dict[str, Any]], strike: Rect) -> int:
-    """Erase the characters whose middle the line crosses; returns the number of their words."""
+    """Blank the characters whose centre the line crosses; return the number of words."""
     side = 0 if abs(direction[0]) > abs(direction[1]) else 1
     words = 0
     is_under: list[bool] = []
@@ -185,7 +185,7 @@ def _holds_middle(bar: Rect, box: Rect) -> bool:
 
 
 def touches(one: Rect, other: Rect) -> bool:
-    """Both rectangles share some of their area."""
+    """True if the rectangles overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
@@ -195,6 +195,6 @@ def _around(chars: Sequence[dict[str, Any]]) -> Rect:
 
 
 def lines_of(page: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of all blocks of MuPDF's dictionary of a page."""
+    """Yield the lines of all blocks in MuPDF's page dictionary."""
     for block in page["blocks"]:
         yield from block.get("lines", ())

@@ -1,4 +1,4 @@
-"""Puts words together again that are printed with a gap between their letters, or around their ligatures."""
+"""Restoration of words printed with gaps between their letters or around their ligatures."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from storage.pdf.child.page_text import Row
 Word = list[Any]
 
 LIGATURES = frozenset(("ff", "fi", "fl", "ffi", "ffl", "\ufb00", "\ufb01", "\ufb02", "\ufb03", "\ufb04"))
-# Single letters in a row that are words set apart; fewer are labels, grades or initials.
+# Minimum run of single letters that is letter-spaced text; fewer are labels, grades or initials.
 LETTERS_APART = 5
-# Characters that stand below each other and are read downwards; fewer are cells of a table.
+# Minimum run of stacked characters that is vertical text; fewer are table cells.
 STACKED = 4
-CLOSE = 0.4  # font sizes between the boxes of two of them
-# Gap between words to the usual one between letters, at least.
+CLOSE = 0.4  # maximum distance between two of them, in font sizes
+# Minimum ratio of a gap between words to the usual one between letters.
 WORD_GAP = 1.6
-# Gap between letters to their font size; letters further apart stand in columns.
+# Maximum ratio of a gap between letters to their font size; letters further apart are columns.
 MAX_GAP = 1.25
-# Gap around a ligature to the usual one of its line below which it is none between words.
+# Ratio to the line's usual gap below which a gap at a ligature is not one between words.
 NARROW = 0.8
 
-_ENDINGS = ("ff", "\ufb00")  # the others end no word
+_ENDINGS = ("ff", "\ufb00")  # the others do not end words
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøœùúûüаеёиоуыэюяαεηιουω")
 _IDEOGRAPHIC = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff60]{2}")
-# After these a ligature begins a word; there is no other sign of it where all gaps are alike.
+# After these words a ligature begins a new word; nothing else tells where all gaps are equal.
 _WHOLE = frozenset(
     "a an and are as at be by for from has have if in is it its no not of on one or so that the their "
     "these this to two was we were will with you your all any but can do each he her his may must new "
@@ -40,7 +40,7 @@ _WHOLE = frozenset(
 
 
 def close_up(rows: Sequence[Row]) -> None:
-    """Put the words of a page's rows together where their letters or ligatures stand apart."""
+    """Join the words of a page's rows whose letters or ligatures are printed apart."""
     torn: list[Row] = []
     for row in rows:
         texts = [word[0] for word in row.words]
@@ -55,7 +55,7 @@ def close_up(rows: Sequence[Row]) -> None:
 
 
 def upright_columns(rows: Sequence[Row]) -> list[Row]:
-    """The rows, where Chinese or Japanese runs downwards one for each column instead of each character."""
+    """Return the rows, with vertical Chinese or Japanese as one row per column instead of per character."""
     found: list[Row] = []
     for is_stacked, run in groupby(_stacks(rows), key=lambda stack: len(stack) >= STACKED):
         if not is_stacked:
@@ -72,7 +72,7 @@ def upright_columns(rows: Sequence[Row]) -> list[Row]:
 
 
 def _stacks(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows of one character that stand close below each other, together; every other row alone."""
+    """Yield stacks of one-character rows that are close below each other; every other row alone."""
     stack: list[Row] = []
     for row in rows:
         if stack and not _is_under(stack[-1], row):
@@ -93,7 +93,7 @@ def _is_under(row: Row, below: Row) -> bool:
 
 
 def _words_of(rows: Sequence[Row]) -> set[str]:
-    """Return the words of a page that no ligature follows, in lower case."""
+    """Return the words of a page that are not followed by a ligature, in lower case."""
     found: set[str] = set()
     for row in rows:
         texts = [word[0] for word in row.words]
@@ -105,7 +105,7 @@ def _words_of(rows: Sequence[Row]) -> set[str]:
 
 
 def _merge(row: Row, spans: Sequence[tuple[int, int]]) -> None:
-    """Make one word of each span (first, end) of a row's words."""
+    """Merge each span (first, end) of a row's words into one word."""
     for first, end in reversed(spans):
         part = row.words[first:end]
         lefts, tops, rights, bottoms = zip(*(word[1:] for word in part), strict=True)
@@ -116,7 +116,7 @@ def _merge(row: Row, spans: Sequence[tuple[int, int]]) -> None:
 
 
 def _spaced_letters(row: Row) -> Iterator[tuple[int, int]]:
-    """Find the words that are set letter by letter."""
+    """Yield the spans of letter-spaced words."""
     for first, end in _letter_runs(row.words):
         letters = row.words[first:end]
         gaps = [after[1] - before[3] for before, after in pairwise(letters)]
@@ -132,7 +132,7 @@ def _spaced_letters(row: Row) -> Iterator[tuple[int, int]]:
 
 
 def _letter_runs(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Runs of words of one character, with the marks that stand at letters."""
+    """Yield runs of one-character words, including punctuation at letters."""
     first = 0
     for number, word in enumerate([*words, ["end"]]):
         if len(word[0].strip(".,:;!?()")) > 1:
@@ -142,7 +142,7 @@ def _letter_runs(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
 
 
 def _are_words(letters: Sequence[Word]) -> bool:
-    """Not an alphabet, a row of choices or of numbers."""
+    """True if the letters spell words, as opposed to an alphabet, a row of choices or of numbers."""
     text = "".join(word[0] for word in letters).lower()
     only = [char for char in text if char.isalpha()]
     vowels = sum(char in _VOWELS for char in only)
@@ -151,7 +151,7 @@ def _are_words(letters: Sequence[Word]) -> bool:
 
 
 def _torn_words(words: Sequence[Word], whole: Set[str]) -> Iterator[tuple[int, int]]:
-    """Find a word in pieces: what goes before a ligature, the ligature, and what follows it."""
+    """Yield the spans of words split at ligatures: the part before, the ligature, and the part after it."""
     gaps = [after[1] - before[3] for before, after in pairwise(words)]
     narrow = NARROW * median(gaps) if gaps else 0.0
     found: list[tuple[int, int]] = []
