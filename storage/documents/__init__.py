@@ -1,1 +1,1 @@
-"""Arrivals, identity, catalog, corrections, status and progress of documents."""
+"""Documents in SQL: arrivals, identity, catalog, corrections, status and progress."""

@@ -1,6 +1,6 @@
-"""Writes arriving files down: new documents, new versions, moved and returned documents.
+"""Ingestion of scanned files into SQL: new documents, new versions, renamed and returned documents.
 
-Files that may have exchanged their names arrive together and are judged together, in one transaction.
+Files that may have swapped names arrive together and are matched together, in one transaction.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, BlobRow, DocumentRow, FolderRow, PublicationRow, VersionRow
 from storage.threads import run_in_thread
 
-# File -> (stat, sha256) of everything that was stored of it and is kept.
+# File -> (stat, sha256) of its stored contents that are not purged.
 KnownContents = dict[str, list[tuple[dict[str, Any], str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredArrival:
-    """What an arrival turned out to be."""
+    """Outcome of storing an arrival."""
 
     file: str
     document: UUID
@@ -44,7 +44,7 @@ class StoredArrival:
 
 @dataclass(frozen=True, slots=True)
 class SameContentDocument:
-    """A document of another folder of the channel that has a content which arrives here."""
+    """A document in another folder of the channel with the same content as an arrival."""
 
     document: UUID
     location: str
@@ -52,10 +52,10 @@ class SameContentDocument:
 
 
 class Arrivals:
-    """Records what came into a folder."""
+    """Stores the files that arrived in a folder."""
 
     def __init__(self, database: Database, generations: Generations, blobs: Blobs) -> None:
-        """Plan these readings of what arrives, in the same transaction; ``blobs`` hold the contents."""
+        """Plan readings of ``generations`` in the same transaction; ``blobs`` hold the contents."""
         self._database = database
         self._blobs = blobs
         self._generations = generations
@@ -68,17 +68,16 @@ class Arrivals:
         *,
         owner: str | None = None,
     ) -> list[StoredArrival]:
-        """Make each arrival a new document, a new version, a renamed or a returned document.
+        """Store each arrival as a new document, a new version, or a renamed or returned document.
 
         Args:
-            folder: where they lie.
-            arrivals: files to be judged together; each name once.
-            scan_context: what else is known of the folder; None when only single files were scanned,
-                so that every name keeps its document.
-            owner: the name under which we lease the place; when another process scans it by now,
-                nothing is stored.
+            folder: folder of the arrivals.
+            arrivals: files to match together; each name once.
+            scan_context: state of the rest of the folder; None if only single files were scanned, so that
+                every name keeps its document.
+            owner: our name as holder of the folder's lease; if another process holds it, nothing is stored.
         """
-        async with self._blobs.arriving():  # the disk's work is done before the only writer's turn begins
+        async with self._blobs.arriving():  # disk I/O precedes the transaction, which blocks all writers
             for one in arrivals:
                 await run_in_thread(one.keep_blob)
             reach("after-adopt")
@@ -95,7 +94,7 @@ class Arrivals:
         async with self._database.transaction() as session:
             row = await session.get_one(FolderRow, folder.id)
             if (folder.watched and not row.watched) or not is_ours(row, owner):
-                return []  # an admin took it out of the map while its files were copied, or we were halted
+                return []  # unmapped by an admin during the copy, or the lease was lost
             for one in arrivals:
                 if await session.get(BlobRow, one.sha256) is None:
                     session.add(BlobRow(sha256=one.sha256, size=one.size))
@@ -108,9 +107,9 @@ class Arrivals:
             return stored
 
     async def refuse(self, folder: Folder, file: str, stat: dict[str, Any], reason: str) -> UUID:
-        """Record that a file's bytes cannot be stored; what it was before goes on answering.
+        """Record that a file's bytes cannot be stored; an earlier version stays live.
 
-        A deleted document that had the name is left alone: its old words must not answer again.
+        A deleted document of that name is left alone: its old content must not become live again.
         """
         async with self._database.transaction() as session:
             document = await session.scalar(documents_at(folder, [file]))
@@ -124,7 +123,7 @@ class Arrivals:
     async def same_content_documents(
         self, folder: Folder, contents: Collection[str]
     ) -> list[SameContentDocument]:
-        """Documents of the channel's other folders with one of these contents: they may have moved here."""
+        """Return documents of the channel's other folders with one of these contents: possible moves."""
         query = (
             select(col(DocumentRow.id), col(FolderRow.location), col(DocumentRow.file))
             .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
@@ -137,9 +136,9 @@ class Arrivals:
             return [SameContentDocument(*row) for row in await session.execute(query)]
 
     async def known_contents(self, location: str, files: Collection[str]) -> KnownContents:
-        """What these files held when they were last stored for any channel.
+        """Return the last stored contents of these files, in any channel.
 
-        A place that feeds one more channel, or feeds one again, need not be copied from once more.
+        A location that is added to another channel, or added again, need not be copied again.
         """
         query = (
             select(col(DocumentRow.file), col(DocumentRow.stat), col(VersionRow.sha256))
@@ -160,7 +159,7 @@ class Arrivals:
 async def _store_one(
     session: AsyncSession, folder: Folder, arrival: Arrival, document: DocumentRow | None
 ) -> StoredArrival:
-    """Give the arrival to its document, a new one if it has none."""
+    """Attach the arrival to its document, or to a new one."""
     outcome = "same"
     if document is None:
         outcome = "new"
@@ -183,11 +182,11 @@ async def _store_one(
 
 
 async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tuple[int, bool]:
-    """(number of the newest version, whether these bytes had to be made a version)."""
+    """Return (number of the newest version, True if it was created for these bytes)."""
     query = select(VersionRow).where(col(VersionRow.document_id) == document)
     newest = (await session.scalars(query.order_by(col(VersionRow.number).desc()).limit(1))).first()
     if newest is not None and newest.sha256 == sha256:
-        newest.locked = False  # its folder may be another one now, or have another password
+        newest.locked = False  # the folder or its password may be another one now
         return newest.number, False
     number = newest.number + 1 if newest else 1
     session.add(VersionRow(document_id=document, number=number, sha256=sha256))
@@ -195,9 +194,9 @@ async def _version_of(session: AsyncSession, document: UUID, sha256: str) -> tup
 
 
 async def _bring_back(session: AsyncSession, document: DocumentRow, arrival: Arrival) -> None:
-    """Undo a deletion: what it retired is live again, unless a purge has begun on it.
+    """Undo a deletion: publications that it retired are live again, unless their purge has begun.
 
-    It is published once more: nobody compared it with the index while it was away.
+    They are also published again, because they were not reconciled with the index since.
     """
     query = (
         select(PublicationRow)

@@ -1,6 +1,6 @@
-"""The catalog: what each channel's documents are right now, read from SQL alone.
+"""Catalog of documents: their current state, read from SQL.
 
-Searching asks it what is live; links ask it what they open; people ask it how far everything is.
+Used by searches (what is live), links (which version they open) and progress displays.
 """
 
 from __future__ import annotations
@@ -35,44 +35,47 @@ from storage.sql.database import Database
 from storage.sql.document_state import details_of, document_state, live_version
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow, VersionRow
 
-# Documents whose metadata are held in memory: some megabytes, and those of the questions just asked.
+# LRU cache size for parsed metadata: some megabytes.
 DESCRIBED = 1000
 
 
 class Catalog:
-    """Reads the state of documents."""
+    """Read-only queries on the state of documents."""
 
     def __init__(self, database: Database, stops_at: Rung = Rung.FULL) -> None:
-        """Read from the database of a home whose readings climb to this rung."""
+        """Read from ``database``; readings of this home end at the rung ``stops_at``."""
         self._database = database
         self._rebuilds = IndexRebuilds(database)
-        # The last rung that readings climb to.
+        # Last rung that readings reach.
         self.stops_at = stops_at
 
     async def hidden(self, channel_id: int) -> frozenset[UUID]:
-        """Publications that the index may hold and nobody may see: pending, retired, or of a deleted file."""
+        """Return publications that must not be shown: pending, retired, or of a deleted document."""
         rows = await self._database.rows(_hidden(), {"channel": channel_id})
         return frozenset(row[0] for row in rows)
 
     async def live(self, channel_id: int, ids: Collection[UUID]) -> dict[UUID, LivePublication]:
-        """Those of ``ids`` that answer in this channel right now."""
+        """Return those of ``ids`` that are live in this channel now."""
         rows = await self._database.rows(_live_of(), {"channel": channel_id, "ids": list(ids)})
         return {row.id: _live_publication(row) for row in rows}
 
     async def live_document(self, channel_id: int, document: UUID) -> LivePublication | None:
-        """What answers of one document of this channel right now; None: nothing does."""
+        """Return the live publication of a document of this channel; None if there is none."""
         rows = await self._database.rows(_live_document(), {"channel": channel_id, "of": document})
         return _live_publication(rows[0]) if rows else None
 
     async def live_versions(self, channel_id: int, versions: Collection[int]) -> list[LivePublication]:
-        """What answers of these versions in this channel right now."""
+        """Return the live publications of these versions in this channel."""
         query = _live_rows().where(col(VersionRow.id).in_(versions))
         return await self._publications(query, channel_id)
 
     async def namesakes(
         self, channel_id: int, titles: Collection[str], files: Collection[str]
     ) -> list[LivePublication]:
-        """What answers under one of these titles, printed, of the file or an admin's; or from such a file."""
+        """Return live publications with one of these titles or file names.
+
+        A title may be the file's, the printed one, or an admin's correction.
+        """
         names = {"titles": list(titles), "files": list(files)}
         return await self._publications(_namesakes(), channel_id, **names)
 
@@ -81,20 +84,20 @@ class Catalog:
         return [_live_publication(row) for row in rows]
 
     async def rebuild_count(self, channel_id: int) -> int:
-        """How often a rebuild of the channel's index began or ended; odd while one goes on."""
+        """Return how often a rebuild of the channel's index began or ended; odd while one is running."""
         return await self._rebuilds.count(channel_id)
 
     async def has_live(self, channel_id: int) -> bool:
-        """True if anything of the channel answers."""
+        """True if the channel has a live publication."""
         return bool(await self._database.rows(_any_live(), {"channel": channel_id}))
 
     async def live_names(self, channel_id: int) -> list[tuple[UUID, str]]:
-        """(reading, title and file name without its ending) of each document that answers right now."""
+        """Return (reading, title and file name without suffix) of each live document."""
         rows = await self._database.rows(_live_names(), {"channel": channel_id})
         return sorted((row.reading_id, f"{row.title or ''} {PurePosixPath(row.file).stem}") for row in rows)
 
     async def documents(self, channel_id: int) -> list[DocumentStatus]:
-        """Return all documents of the channel by file name, deleted ones included."""
+        """Return all documents of the channel by file name, including deleted ones."""
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
             rows = await session.execute(_documents(), {"channel": channel_id})
@@ -108,7 +111,7 @@ class Catalog:
             return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
     async def recent(self, channel_id: int, limit: int) -> list[DocumentStatus]:
-        """What people look for first: files that cannot be read, then the newest; a few of each."""
+        """Return a few unreadable files, then a few of the newest."""
         query = recent_documents(channel_id, limit)
         async with self._database.snapshot() as session:
             folders = await folder_states(session, channel_id)
@@ -117,7 +120,7 @@ class Catalog:
         return [status_of(row, folders.get(row.folder_id)) for row in rows]
 
     async def source(self, version_id: int) -> VersionSource | None:
-        """What a link to this version opens, or None when there never was one."""
+        """Return the version that a link opens; None if it does not exist."""
         query = (
             document_state.add_columns(VersionRow, DocumentRow, ReadingRow, col(live_version.number))
             .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
@@ -133,7 +136,7 @@ class Catalog:
         return _source(*row) if row else None
 
     async def progress(self, channel_id: int | None = None) -> Progress:
-        """How far one channel has come, or all of them; deleted documents do not count."""
+        """Return the progress of one channel, or of all; deleted documents do not count."""
         scopes = None if channel_id is None else [in_channel(channel_id)]
         async with self._database.snapshot() as session:
             return await measure_progress(session, scopes, self.stops_at)
@@ -141,20 +144,23 @@ class Catalog:
 
 @cache
 def _documents() -> Select[Any]:
-    """Return the overview of ``:channel``; built once, for building takes as long as asking."""
+    """Return the overview of ``:channel``.
+
+    Cached, because building the statement takes as long as executing it.
+    """
     seen = overview()
     return select(seen).where(seen.c.channel_id == bindparam("channel")).order_by(seen.c.file)
 
 
 @cache
 def _undeleted() -> Select[Any]:
-    """Return the same without deleted documents; built once, as above."""
+    """Return the overview of ``:channel`` without deleted documents; cached, as above."""
     return _documents().where(overview().c.state != "deleted")
 
 
 @cache
 def _hidden() -> CompoundSelect[Any]:
-    """Publications of ``:channel`` that nobody may see; built once, as above."""
+    """Return the publications of ``:channel`` that must not be shown; cached, as above."""
     here = select(col(PublicationRow.id)).where(col(PublicationRow.channel_id) == bindparam("channel"))
     unseen = here.where(col(PublicationRow.state).in_(("pending", "retired")))
     of_deleted = (
@@ -163,24 +169,24 @@ def _hidden() -> CompoundSelect[Any]:
         .where(col(DocumentRow.channel_id) == bindparam("channel"), col(DocumentRow.state) == "deleted")
     )
     deleted = here.where(col(PublicationRow.state) == "live", col(PublicationRow.version_id).in_(of_deleted))
-    return union(unseen, deleted)  # neither one OR nor a join: these would visit every live publication
+    return union(unseen, deleted)  # not an OR or a join: these would visit every live publication
 
 
 @cache
 def _live_of() -> Any:
-    """Those of ``:ids`` that are live in ``:channel``; built once, as above."""
+    """Return those of ``:ids`` that are live in ``:channel``; cached, as above."""
     return _live_rows().where(col(PublicationRow.id).in_(bindparam("ids", expanding=True)))
 
 
 @cache
 def _live_document() -> Any:
-    """What is live of the document ``:of`` in ``:channel``; built once, as above."""
+    """Return the live publication of document ``:of`` in ``:channel``; cached, as above."""
     return _live_rows().where(col(DocumentRow.id) == bindparam("of"))
 
 
 @cache
 def _namesakes() -> Any:
-    """What is live in ``:channel`` under one of ``:titles`` or from one of ``:files``; built once."""
+    """Return live publications with one of ``:titles`` or ``:files`` in ``:channel``; cached, as above."""
     titles: BindParameter[str] = bindparam("titles", expanding=True)
     path = col(DocumentRow.file)
     printed = details_of(VersionRow)[("metadata", "title", 0)].as_string()
@@ -193,7 +199,7 @@ def _namesakes() -> Any:
 
 @cache
 def _live_names() -> Any:
-    """Reading, title and file of what is live in ``:channel``."""
+    """Return reading, title and file of live publications in ``:channel``; cached, as above."""
     named: tuple[Any, ...] = (
         col(ReadingRow.id).label("reading_id"),
         col(ReadingRow.title),
@@ -204,12 +210,12 @@ def _live_names() -> Any:
 
 @cache
 def _any_live() -> Any:
-    """One live publication of ``:channel``."""
+    """Return one live publication of ``:channel``; cached, as above."""
     return _live_rows().limit(1)
 
 
 def _live_rows() -> Any:
-    """Live publications of documents that are not deleted: no more than the columns that are shown."""
+    """Return the live publications of documents that are not deleted, with only the columns needed."""
     return (
         select(
             col(PublicationRow.id),
@@ -264,7 +270,7 @@ def _live_publication(row: Row[Any]) -> LivePublication:
 def _described(
     details: str | None, corrected: str | None
 ) -> tuple[Mapping[str, MetadataField], frozenset[int]]:
-    """(metadata, pages read by OCR) as JSON holds them; memoised, because every question meets the same."""
+    """Parse (metadata, pages read by OCR) from JSON; cached, as questions meet the same documents."""
     printed, said = (json.loads(one or "null") or {} for one in (details, corrected))
     return metadata_of(printed, said), frozenset(printed.get("ocr_pages", ()))
 

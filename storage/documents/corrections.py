@@ -1,4 +1,4 @@
-"""Documents' metadata as an admin corrects it."""
+"""Admins' corrections of document metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_VALUE_CHARS = 120
 
 
 class Corrections:
-    """An admin's words about the newest content of a document; a newer content is read by itself again."""
+    """Corrections of the newest content of a document; a newer content starts without them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -26,12 +26,12 @@ class Corrections:
     async def correct(
         self, channel_id: int, file: str, changes: Mapping[str, str | None], action: AuditedAction
     ) -> int:
-        """Say what fields of a file are: "" nothing, None what is printed. Returns the version's number.
+        """Set metadata fields: "" for empty, None for the printed value. Return the version's number.
 
-        ``action`` is kept with it, of the document's id.
+        ``action`` is recorded in the audit log, with the document's id as its subject.
 
         Raises:
-            SettingsError: there is no such file, field or value.
+            SettingsError: the file, field or value is not valid.
         """
         if unknown := changes.keys() - set(FIELDS):
             raise SettingsError(f"{', '.join(sorted(unknown))}: no such field; there are {', '.join(FIELDS)}")

@@ -1,4 +1,4 @@
-"""All documents as whoever runs the service looks through them: state, versions, last answer."""
+"""Document list for operators: state, versions, last citation."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from storage.sql.tables import CitationRow, DocumentRow, PublicationRow, Reading
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A content of a document whose bytes are kept."""
+    """A stored version of a document."""
 
     id: int
     number: int
     arrived_at: datetime
     is_live: bool
-    # Of the reading that answers; 0 while none does.
+    # Counts of the live reading; 0 if there is none.
     chunks: int
     figures: int
-    # None: its pages' layout was not read, or by a release that did not count them.
+    # None if the layout was not analysed, or by a release that did not count tables.
     tables: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ListedDocument:
-    """A document with what is known of its versions."""
+    """A document and its versions."""
 
     channel_id: int
     status: DocumentStatus
     # Newest first.
     versions: Sequence[KeptVersion]
-    # When a quote or figure of it was last shown, as far as citations are kept.
+    # When it was last cited, among the citations still stored.
     answered_at: datetime | None
 
     @property
     def live(self) -> KeptVersion | None:
-        """The version that answers."""
+        """The live version."""
         return next((one for one in self.versions if one.is_live), None)
 
 
 class DocumentOverview:
-    """Reads the documents of channels."""
+    """Queries the documents of channels."""
 
     def __init__(self, database: Database, catalog: Catalog) -> None:
         self._database = database
@@ -62,7 +62,7 @@ class DocumentOverview:
         """Return the documents of channels by file name, without deleted ones.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the database does not answer.
         """
         seen = overview()
         query = select(seen).where(seen.c.channel_id.in_(channels), seen.c.state != "deleted")
@@ -85,13 +85,13 @@ class DocumentOverview:
         ]
 
     async def progress_of(self, sha256: str, file: str) -> dict[str, Any]:
-        """How far the file of this name with these bytes has come, in whichever channel it is the slowest.
+        """Return the progress of the file with this name and content, in the channel where it is slowest.
 
-        ``state`` is as in a document's status, ``waiting`` also while no scan has taken the file; ``rung``
-        says what of it can be found; ``is_last`` that no more will be read.
+        ``state`` as in DocumentStatus, and ``waiting`` if no scan has found the file yet; ``rung`` is the
+        live rung; ``is_last`` is true if no further reading follows.
 
         Raises:
-            storage.errors.DatabaseUnavailable: nobody knows just now.
+            storage.errors.DatabaseUnavailable: the database does not answer.
         """
         seen = overview()
         of = select(col(VersionRow.document_id)).where(col(VersionRow.sha256) == sha256)
@@ -115,7 +115,7 @@ def _progress(row: Row[Any], sha256: str) -> dict[str, Any]:
 
 
 def _versions(channels: Collection[int]) -> Select[UUID, int, int, int | None, int, int, datetime]:
-    """Versions of the channels' documents, newest first, with what answers of them."""
+    """Return the versions of the channels' documents, newest first, with their live readings."""
     return (
         select(
             col(VersionRow.document_id),
@@ -138,7 +138,7 @@ def _versions(channels: Collection[int]) -> Select[UUID, int, int, int | None, i
 
 
 def _answered(channels: Collection[int]) -> Select[UUID, datetime]:
-    """When something of a document was last shown, wherever that was."""
+    """Return when each document was last cited, in any channel."""
     return (
         select(col(VersionRow.document_id), func.max(CitationRow.created_at))
         .join(VersionRow, col(VersionRow.id) == CitationRow.version_id)

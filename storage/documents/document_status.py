@@ -1,6 +1,6 @@
-"""One row per document with its state as people see it; the catalog lists these rows and counts them.
+"""Overview: one row per document with its displayed state, for the catalog's lists and counts.
 
-With it go remarks: what could not be read of a document although it answers, and why.
+Also remarks: content of a live document that could not be read, and why.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_RANGES = 6
 
 
 def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
-    """Phrases about a reading, from the details that were kept with it."""
+    """Yield remarks on a reading, from its details."""
     unread, waiting = details.get("unread_pages") or [], details.get("pages_for_ocr") or []
     silent = [page for page in details.get("pages_without_text") or [] if page not in {*unread, *waiting}]
     if waiting:
@@ -56,7 +56,7 @@ def remarks_of(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pages(numbers: Sequence[int]) -> str:
-    """``page 3`` or ``pages 1-4, 7, 9``, with no more ranges than a person reads."""
+    """Return ``page 3`` or ``pages 1-4, 7, 9``, with at most ``MAX_RANGES`` ranges."""
     ranges = list(_ranges(sorted(numbers)))
     shown = ", ".join(ranges[:MAX_RANGES])
     more = f" and {len(ranges) - MAX_RANGES} more places" if len(ranges) > MAX_RANGES else ""
@@ -73,9 +73,9 @@ def _ranges(numbers: Sequence[int]) -> Iterator[str]:
 
 @cache
 def overview() -> Subquery:
-    """Return all documents of all channels: what answers, the newest version, the state and its reason.
+    """Return all documents of all channels: live version, newest version, state and reason.
 
-    Built once, for building takes as long as asking.
+    Cached, because building the statement takes as long as executing it.
     """
     failed = _has_failed()
     why_unread = of_newest(col(ReadingRow.reason), "waiting", "failed")
@@ -106,9 +106,9 @@ def overview() -> Subquery:
 
 
 def count_quarantined() -> Select[Any]:
-    """How many documents of all channels the overview calls quarantined.
+    """Count the documents of all channels that the overview calls quarantined.
 
-    Only what was refused, or has a reading that failed, is looked at.
+    Visits only documents that were refused or have a failed reading.
     """
     refused = select(col(DocumentRow.id)).where(col(DocumentRow.state) == "quarantined")
     unread = (
@@ -122,9 +122,9 @@ def count_quarantined() -> Select[Any]:
 
 
 def recent_documents(channel_id: int, limit: int) -> Select[Any]:
-    """Return the overview's rows that people want to see first: what failed, and what came last.
+    """Return the overview's rows for unreadable and newest documents, at most ``limit`` of each.
 
-    At most ``limit`` of each; a channel may hold thousands.
+    A channel may hold thousands.
     """
     here = col(DocumentRow.channel_id) == channel_id
     of_versions = select(col(VersionRow.document_id)).join(
@@ -145,24 +145,24 @@ def recent_documents(channel_id: int, limit: int) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """What of a folder concerns its documents."""
+    """State of a folder that affects its documents."""
 
     id: int
     problem: str | None
-    # Ids of the documents whose deletion waits for an admin's word.
+    # Ids of documents whose deletion needs an admin's confirmation.
     asked: frozenset[str]
 
 
 async def folder_states(session: AsyncSession, *channels: int) -> dict[int, FolderState]:
-    """Return the folders of channels, by id."""
+    """Return folder id -> state for the folders of channels."""
     rows = await session.scalars(select(FolderRow).where(col(FolderRow.channel_id).in_(channels)))
     return {row.id: FolderState(row.id, row.problem, frozenset(row.asked or ())) for row in rows}
 
 
 def status_of(row: Row[Any], folder: FolderState | None = None) -> DocumentStatus:
-    """Return a row of the overview as people see it, in the light of its folder's state."""
+    """Convert a row of the overview to a status, with remarks on its folder."""
     reasons = [reason for reason in _reasons(row, folder) if reason]
-    # of several phrases one line: a sentence among them loses its full stop, except at the end
+    # Joined with semicolons: only the last reason keeps its full stop.
     reason = "; ".join([*(one.rstrip(".") for one in reasons[:-1]), *reasons[-1:]])
     return DocumentStatus(
         channel=row.channel,
@@ -204,12 +204,12 @@ def _reason(row: Row[Any]) -> str | None:
 
 
 def _has_failed() -> ColumnElement[bool]:
-    """Nothing was read of the newest version, and nothing will be."""
+    """True if no reading of the newest version succeeded, and none is pending."""
     return has_reading("failed") & ~has_reading("waiting", "done")
 
 
 def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:
-    """live while any version answers; reading while a worker is at it or it only needs publishing."""
+    """Return the state: live if any version is; reading if leased, or read but not published."""
     held = has_reading("waiting", also=is_held) | has_reading("done")
     return case(
         (col(DocumentRow.state) == "deleted", "deleted"),
@@ -221,13 +221,14 @@ def _state(failed: ColumnElement[bool]) -> ColumnElement[str]:
 
 
 def _of_open(column: str) -> ScalarSelect[Any]:
-    """What was read of the newest version, unless it may be the secret of another folder until it answers."""
+    """Return a column of the newest version's reading; NULL if it is locked."""
+    # Another folder may own its password: its text stays secret until it is live.
     is_locked = func.coalesce(col(ReadingRow.details)["is_locked"].as_boolean(), False)
     return of_newest(getattr(ReadingRow, column), "done", also=~is_locked)
 
 
 def _publishing_reason() -> ScalarSelect[str | None]:
-    """Why the newest version's publication waits."""
+    """Return the error of the newest version's pending publication."""
     return (
         select(col(PublicationRow.reason))
         .where(col(PublicationRow.version_id) == newest.id, col(PublicationRow.state) == "pending")

@@ -1,7 +1,7 @@
-"""Finds the documents that arriving files belong to, by name, content and inode, and frees their names.
+"""Document identity: matches arriving files to documents by name, content and inode.
 
-A name keeps its document unless that document's own bytes moved elsewhere in the same scan: so two files may
-swap their names, and a file may be renamed and its old name be used again at once.
+A name keeps its document unless that document's bytes moved elsewhere in the same scan. So two files may swap
+names, and a renamed file's old name may be reused at once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from storage.sql.tables import IS_PRESENT, DocumentRow, VersionRow
 
 
 class FileFingerprint(NamedTuple):
-    """What identifies a file's bytes: their hash, and where the disk keeps them (0: unknown)."""
+    """Identity of a file's bytes: hash and inode (0 if unknown)."""
 
     sha256: str
     inode: int
 
     @classmethod
     def of(cls, sha256: str, stat: Mapping[str, Any]) -> FileFingerprint:
-        """From a file's hash and the stat that a scan took of it."""
+        """Create the fingerprint from a file's hash and its stat in a scan."""
         return cls(sha256, stat.get("inode", 0))
 
 
@@ -41,25 +41,25 @@ class MoveCandidate:
 
     id: UUID
     file: str
-    # Its file lies, or lay, in the folder where the files arrive.
+    # Its file is, or was, in the folder of the arrivals.
     is_here: bool
-    # Its newest content; None when none was ever stored.
+    # Its newest content; None if none was ever stored.
     fingerprint: FileFingerprint | None
     is_deleted: bool
-    # Its file is surely not there any more.
+    # Its file is certainly gone.
     has_left: bool
-    # Its file has another stat now, or was not seen in an incomplete scan: its inode elsewhere is proof.
+    # Its file's stat changed, or an incomplete scan missed it: its inode elsewhere proves a move.
     may_have_left: bool
 
 
 def match_renames(
     arrivals: Mapping[str, FileFingerprint], candidates: Collection[MoveCandidate]
 ) -> dict[str, UUID]:
-    """Which arrivals are which documents under a new name.
+    """Match arrivals to documents under a new name.
 
     Args:
-        arrivals: file -> print of everything that arrives together.
-        candidates: the channel's documents that have one of these contents, or one of these names.
+        arrivals: file -> fingerprint of everything that arrives together.
+        candidates: the channel's documents with one of these contents or names.
 
     Returns:
         File -> document. Every other arrival belongs to the document of its name, or is new.
@@ -67,6 +67,7 @@ def match_renames(
     owners = {one.file: one for one in candidates if one.is_here and not one.is_deleted}
     moves: dict[str, MoveCandidate] = {}
     moved: set[UUID] = set()
+    # Match greedily, best pairs first; then drop impossible moves until none is left: each may block others.
     for file, candidate in sorted(_pairs(arrivals, candidates, owners), key=_rank(arrivals, owners)):
         if file not in moves and candidate.id not in moved:
             moves[file] = candidate
@@ -82,7 +83,7 @@ def _pairs(
     candidates: Collection[MoveCandidate],
     owners: Mapping[str, MoveCandidate],
 ) -> list[tuple[str, MoveCandidate]]:
-    """Return every arrival with every document that has its content, except those that just stay."""
+    """Return all pairs of arrivals and documents with equal content, except unchanged files."""
     stay = {
         file
         for file, one in owners.items()
@@ -104,7 +105,7 @@ def _pairs(
 def _rank(
     arrivals: Mapping[str, FileFingerprint], owners: Mapping[str, MoveCandidate]
 ) -> Callable[[tuple[str, MoveCandidate]], tuple[object, ...]]:
-    """Return the same inode first, then a free name, then who is not deleted, then the same file name."""
+    """Return a sort key: same inode, then free name, then not deleted, then same base name."""
 
     def rank(pair: tuple[str, MoveCandidate]) -> tuple[object, ...]:
         file, one = pair
@@ -127,7 +128,7 @@ def _is_possible(
     arrivals: Mapping[str, FileFingerprint],
     owners: Mapping[str, MoveCandidate],
 ) -> bool:
-    """True if the document can have left its old name, and whether the new one is free for it."""
+    """True if the document can have left its old name and the new one is free."""
     one, owner = moves[file], owners.get(file)
     has_left = (
         one.is_deleted
@@ -144,33 +145,33 @@ def _same_inode(one: MoveCandidate, arrived: FileFingerprint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A file whose bytes can be made a blob."""
+    """A file whose bytes can be stored as a blob."""
 
     file: str
     stat: dict[str, Any]
     sha256: str
     size: int
-    # Moves the bytes into the blob store; called inside the transaction, so that a purge of the same content
-    # cannot come between.
+    # Moves the bytes into the blob store; called inside the transaction, so that no purge of the same content
+    # can come in between.
     keep_blob: Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """What the scan that found the arrivals knows of everything else in the channel."""
+    """State of the rest of the channel, from the scan that found the arrivals."""
 
-    # The stat of a file of the folder now; None when it was not seen.
+    # Current stat of a file of the folder; None if the scan did not see it.
     stat_of: Callable[[str], Mapping[str, Any] | None]
-    # What was not seen is not there.
+    # True if unseen files do not exist.
     is_complete: bool
-    # Documents of the channel's other folders whose files are surely not there any more.
+    # Documents of the channel's other folders whose files are certainly gone.
     gone_elsewhere: frozenset[UUID] = frozenset()
 
 
 async def owners_of(
     session: AsyncSession, folder: Folder, arrivals: Sequence[Arrival], scan_context: ScanContext | None
 ) -> dict[str, DocumentRow]:
-    """Return the documents that the arrivals belong to, by file; the names are free for them."""
+    """Return file -> document of the arrivals, after freeing the names for them."""
     files = [one.file for one in arrivals]
     here = {row.file: row for row in await session.scalars(documents_at(folder, files))}
     if scan_context is None:
@@ -189,7 +190,7 @@ async def _moves(
     scan_context: ScanContext,
     here: Mapping[str, DocumentRow],
 ) -> dict[str, DocumentRow]:
-    """Return the documents that arrive under another name, or come back, by their new file."""
+    """Return new file -> document for renamed and returned documents."""
     same = (await session.execute(_with_content(folder, {one.sha256 for one in arrivals}))).all()
     known: dict[UUID, DocumentRow] = {row.id: row for row, _ in same}
     contents: dict[UUID, str] = {row.id: sha256 for row, sha256 in same}
@@ -223,7 +224,7 @@ def _candidate(
 
 
 def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """True if another file has taken the name: what was only written to keeps its inode."""
+    """True if another file has taken the name: a file that was only modified keeps its inode."""
     has_changed = any(now.get(key) != value for key, value in before.items())
     return has_changed and (now.get("inode", 0) == 0 or now.get("inode") != before.get("inode"))
 
@@ -231,15 +232,16 @@ def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 async def _free_names(
     session: AsyncSession, moves: Mapping[str, DocumentRow], displaced: Iterable[DocumentRow]
 ) -> None:
-    """Take the old names away first, because two documents may exchange theirs.
+    """Free the old names first, because documents may swap names.
 
-    What is displaced never had any bytes that could be stored: nothing of it is lost.
+    Displaced documents never had storable bytes, so nothing is lost.
     """
     for row in displaced:
         row.state, row.deleted_at = "deleted", utc_now()
     for file, row in moves.items():
         if row.file != file and row.state != "deleted":
             await republish(session, row.id)
+            # A unique temporary name; the caller sets the final one.
             row.file = str(row.id)
     await session.flush()
 
@@ -251,7 +253,7 @@ def documents_at(folder: Folder, files: Collection[str]) -> Select[DocumentRow]:
 
 
 def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentRow, str]:
-    """Return the channel's documents whose newest version is one of these contents, and was not purged."""
+    """Return the channel's unpurged documents whose newest version has one of these contents."""
     return (
         select(DocumentRow, col(VersionRow.sha256))
         .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
@@ -262,5 +264,5 @@ def _with_content(folder: Folder, contents: Collection[str]) -> Select[DocumentR
 
 
 def is_kept() -> ColumnElement[bool]:
-    """True if all that the document had is still there to come back."""
+    """True if the document was not purged and can be restored."""
     return col(DocumentRow.purged_at).is_(None)

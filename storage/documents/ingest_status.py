@@ -1,4 +1,4 @@
-"""How far the newest version of each document of a folder has come: what an ingestion waits for."""
+"""Ingest status: progress of the newest version of each document of a folder."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow
 
 @dataclass(frozen=True, slots=True)
 class IngestStatus:
-    """One document's newest version."""
+    """Progress of a document's newest version."""
 
     document: UUID
     file: str
     # Bytes.
     size: int
-    # How it answers now; None while it does not.
+    # Live rung; None if the version is not live.
     rung: Rung | None
-    # Pages that answer.
+    # Live pages.
     pages: int
-    # Why it will not get any further, as a sentence for an admin; None when it may.
+    # Final error, a sentence for an admin; None if progress is still possible.
     reason: str | None
-    # Its quick reading found no text: only the full one, by OCR, may.
+    # The quick reading found no text: only a full one, by OCR, may.
     is_silent: bool
-    # Another reading of it, or its publication, is on its way.
+    # Another reading, or the publication, is pending.
     is_underway: bool
 
     @property
     def waits_for_ocr(self) -> bool:
-        """True if nothing of it answers before OCR has read it."""
+        """True if nothing is live before OCR has read it."""
         return self.is_silent and self.rung is None and self.reason is None
 
     def has_reached(self, rung: Rung) -> bool:
-        """True if waiting for this rung is over: it answers so far, or never will."""
+        """True if it has reached this rung, or never will."""
         if self.reason is not None or (rung is Rung.QUICK and self.waits_for_ocr):
             return True
         if rung is Rung.FULL and self.is_underway:
@@ -57,11 +57,11 @@ class IngestStatus:
 
 
 async def ingest_statuses(database: Database, folder_id: int, generations: Generations) -> list[IngestStatus]:
-    """Return every document of a folder that is not deleted, by file."""
+    """Return the status of each undeleted document of a folder, by file."""
     kinds = tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs())
     quick = (col(ReadingRow.generation) == generations.quick) & (col(ReadingRow.rung) == Rung.QUICK.value)
     why_failed = of_newest(func.coalesce(ReadingRow.reason, ""), "failed", also=kinds)
-    awaited = exists().where(  # what was read is not yet what answers
+    awaited = exists().where(  # a finished reading whose publication is pending
         col(PublicationRow.reading_id) == ReadingRow.id,
         col(PublicationRow.version_id) == newest.id,
         col(PublicationRow.state) == "pending",

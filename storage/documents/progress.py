@@ -1,6 +1,6 @@
-"""How far everything has come, rung by rung: one computation for the command line, the console and the log.
+"""Progress of reading per rung, for the command line, the console and the log.
 
-All of it is read from SQL at one moment, the speed too: whoever asks, in whatever process, gets the same.
+Everything, including the speed, is read from SQL in one snapshot, so that all processes report the same.
 """
 
 from __future__ import annotations
@@ -29,53 +29,53 @@ from storage.sql.document_state import (
 )
 from storage.sql.tables import BlobRow, DocumentRow, ReadingRow, VersionRow
 
-# How far back a rung's speed is measured: long enough for a few files, short enough to follow a change.
+# Window for measuring speed: long enough for a few files, short enough to follow changes.
 WINDOWS = {Rung.QUICK: timedelta(seconds=20), Rung.FULL: timedelta(seconds=120)}
-# Seconds; a speed over less would be chance.
+# Shorter spans give meaningless speeds.
 MIN_SPAN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class RungProgress:
-    """How far the newest versions of the files have come on one rung."""
+    """Progress of the files' newest versions on one rung."""
 
     rung: Rung
-    # Files whose newest version answers at this rung or a better one.
+    # Files whose newest version is live at this rung or a better one.
     files_done: int
-    # Files whose newest version never will.
+    # Files whose newest version never will be.
     files_failed: int
     pages_done: int
-    # Over the last seconds; None when nothing is left, or too little was done to say.
+    # Average over the window; None if nothing is left, or too little was done to tell.
     pages_per_second: float | None = None
-    # 0 when nothing is left; None while nobody can know.
+    # Estimated time to completion; 0 if nothing is left, None if unknown.
     seconds_left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a channel, a folder or everything has come; deleted documents do not count."""
+    """Progress of a channel, a folder or everything; deleted documents do not count."""
 
     files: int
-    # Files of which some version answers, the newest or an older one.
+    # Files with a live version, newest or older.
     files_answering: int
-    # Pages of the newest versions, as far as they are known: a file's are known when it was read.
+    # Known pages of the newest versions; a file's number is known once it was read.
     pages: int
     quick: RungProgress
-    # None: reading stops at quick.
+    # None if reading stops at quick.
     full: RungProgress | None
 
     @property
     def quarantined(self) -> int:
-        """Files whose newest bytes cannot be read."""
+        """Files whose newest content cannot be read."""
         return self.quick.files_failed
 
     @property
     def waiting(self) -> int:
-        """Files whose newest version does not answer yet but may."""
+        """Files whose newest version is not live yet but may be."""
         return self.files - self.quick.files_done - self.quick.files_failed
 
     def with_arriving(self, files: int) -> Progress:
-        """Return the same with so many files more that were not opened yet."""
+        """Return the progress with ``files`` unopened files added."""
         if not files:
             return self
         quick, full = replace(self.quick, seconds_left=None), self.full
@@ -84,31 +84,31 @@ class Progress:
 
     @property
     def rungs(self) -> tuple[RungProgress, ...]:
-        """The rungs that are climbed, from the lowest."""
+        """The rungs that are read, from the lowest."""
         return (self.quick, self.full) if self.full else (self.quick,)
 
     def has_reached(self, rung: Rung) -> bool:
-        """True if every file answers at this rung, or never will."""
+        """True if every file is live at this rung, or never will be."""
         climbed = self.rungs[:1] if rung is Rung.QUICK else self.rungs
         return all(one.files_done + one.files_failed == self.files for one in climbed)
 
 
 class _Speed(NamedTuple):
-    """What one rung achieves within its window; 0 when too little was done to say."""
+    """Throughput of a rung within its window; 0 if too little was done to tell."""
 
-    # Pages per second.
+    # Per second.
     pages: float = 0.0
     # Bytes per second.
     size: float = 0.0
 
 
 def in_channel(channel_id: int) -> ColumnElement[bool]:
-    """Return the documents of one channel."""
+    """Return the condition for the documents of a channel."""
     return col(DocumentRow.channel_id) == channel_id
 
 
 def in_folder(folder_id: int, file: str | None = None) -> ColumnElement[bool]:
-    """Return the documents of one folder, or the one of a file in it."""
+    """Return the condition for the documents of a folder, or of one file in it."""
     folder = col(DocumentRow.folder_id) == folder_id
     return folder if file is None else folder & (col(DocumentRow.file) == file)
 
@@ -119,10 +119,10 @@ async def measure_progress(
     stops_at: Rung = Rung.FULL,
     now: datetime | None = None,
 ) -> Progress:
-    """Count and time the documents that lie in one of these scopes; None: all there are.
+    """Measure the progress of the documents in any of these scopes; None: of all documents.
 
-    Each document is visited once, and what decides little is looked up only where it decides: 10,000
-    documents cost tens of milliseconds.
+    Visits each document once and evaluates costly conditions only where they matter: 10,000 documents take
+    tens of milliseconds.
     """
     scope = (col(DocumentRow.state) != "deleted") & (true() if scopes is None else or_(false(), *scopes))
     counts = (await session.execute(_counts(scope))).one()
@@ -139,7 +139,7 @@ async def measure_progress(
 async def _quick(
     session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any], now: datetime
 ) -> RungProgress:
-    """What is left is counted in bytes, for its pages are not known yet."""
+    """Return the quick rung's progress; the estimate uses bytes, because page numbers are not known yet."""
     left = counts.files - counts.quick - counts.failed
     speed = await _speed(session, Rung.QUICK, scope, now) if left else _Speed()
     seconds = _seconds(counts.unread_bytes, speed.size) if left else 0.0
@@ -151,7 +151,7 @@ async def _quick(
 async def _full(
     session: AsyncSession, scope: ColumnElement[bool], counts: Row[Any], now: datetime
 ) -> RungProgress:
-    """What is left is counted in pages, once the quick rung knows all of them."""
+    """Return the full rung's progress; the estimate uses pages, once the quick rung knows all of them."""
     left = counts.files - counts.full - counts.stuck
     speed = await _speed(session, Rung.FULL, scope, now) if left else _Speed()
     seconds = _seconds(0 if counts.unread_bytes else counts.pages_left, speed.pages) if left else 0.0
@@ -163,7 +163,7 @@ def _seconds(left: float, per_second: float) -> float | None:
 
 
 async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime) -> _Speed:
-    """What was read within the window, by finished readings and by those that are on their way."""
+    """Return the throughput within the window, of finished and running readings."""
     spans = await _finished(session, rung, scope, now) + await _running(session, rung, scope, now)
     since = max(now - WINDOWS[rung], min((one.start for one in spans), default=now))
     seconds = (now - since).total_seconds()
@@ -177,16 +177,16 @@ async def _speed(session: AsyncSession, rung: Rung, scope: ColumnElement[bool], 
 
 
 class _Span(NamedTuple):
-    """When one reading was at work, and what it did in that time."""
+    """Time and amount of one reading's work."""
 
     start: datetime
     end: datetime
     pages: int
-    # Bytes of its file.
+    # Size of the file in bytes.
     size: int
 
     def share_after(self, moment: datetime) -> float:
-        """How much of the work came after a moment; one without a length happened at its end."""
+        """Return the fraction of the work done after a moment; work without duration happened at its end."""
         if self.start < self.end:
             return max(0.0, (self.end - max(self.start, moment)) / (self.end - self.start))
         return float(self.end > moment)
@@ -195,7 +195,7 @@ class _Span(NamedTuple):
 async def _finished(
     session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
 ) -> list[_Span]:
-    """Readings that ended within the window, each as long as it says that it took."""
+    """Return readings that ended within the window, with the duration that they recorded."""
     recent = (
         select(
             col(ReadingRow.sha256),
@@ -219,7 +219,7 @@ async def _finished(
 async def _running(
     session: AsyncSession, rung: Rung, scope: ColumnElement[bool], now: datetime
 ) -> list[_Span]:
-    """Readings that a worker holds, with the pages that they have done since it began."""
+    """Return readings that a worker has leased, with the pages done since it began."""
     held = (
         select(col(ReadingRow.sha256), col(ReadingRow.pages_begun), col(ReadingRow.details))
         .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
@@ -236,7 +236,7 @@ async def _running(
 
 
 def _of_documents(readings: CTE, scope: ColumnElement[bool], *columns: Any) -> Select[*tuple[Any, ...]]:
-    """(size of the content, columns) of some readings, once for each document that has the content."""
+    """Return (content size, columns) of readings, once per document with that content."""
     return (
         select(col(BlobRow.size), *columns)
         .select_from(readings)
@@ -248,7 +248,7 @@ def _of_documents(readings: CTE, scope: ColumnElement[bool], *columns: Any) -> S
 
 
 def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """One row of sums over all documents."""
+    """Return one row of sums over all documents."""
     one = _newest_versions(scope).c
     failed = one.is_refused | (~one.answers & one.has_failed & ~one.has_waiting & ~one.is_read)
     quick = ~failed & one.answers & ~one.has_quick_waiting
@@ -277,7 +277,7 @@ def _counts(scope: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
 
 
 def _newest_versions(scope: ColumnElement[bool]) -> CTE:
-    """What is known of each document's newest version; computed once, however often it is used."""
+    """Return the state of each document's newest version; materialised, because it is used repeatedly."""
     is_full = is_newest_live & (col(live_reading.rung) == Rung.FULL.value)
     pages_read = of_newest(col(ReadingRow.pages), "done")
     columns = {
@@ -298,10 +298,10 @@ def _newest_versions(scope: ColumnElement[bool]) -> CTE:
 
 
 def _pages_begun() -> ScalarSelect[int]:
-    """Pages of the newest version that its full reading has done, whatever became of it since.
+    """Return the pages that the full reading of the newest version has done, whatever its outcome.
 
-    The one that is on its way counts first; one that is finished counts as a whole before it answers,
-    and one that failed keeps what it had: pages that were shown as done stay so.
+    A running reading has precedence; a finished one counts as a whole before it is live, and a failed one
+    keeps its count, so that displayed progress never decreases.
     """
     begun = func.max(col(ReadingRow.pages_begun))
     pages = func.coalesce(

@@ -1,7 +1,7 @@
-"""The words of a channel's live documents as they are written, towards which spelling is corrected.
+"""Vocabulary of a channel's live documents, for spelling correction.
 
-They come from the files of its live readings, because an index holds stems and Weaviate lists none. A reading
-never changes, so its words are counted once and kept in memory.
+Words come from the files of live readings, because an index holds stems and Weaviate cannot list them. A
+reading is immutable, so its words are counted once and cached.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from storage.files.reading_files import ReadingFiles
 from storage.recent_items import RecentItems
 from storage.text.analyzer import words_of
 
-# Readings whose words are held in memory, some 20 KB each; of a channel that has more, so many count.
+# Readings in the LRU cache, some 20 KB each; also the most that count per channel.
 MAX_READINGS = 2000
-# Channels whose words are held summed up: those of the questions just asked.
+# Channels whose summed vocabulary is in the LRU cache.
 MAX_CHANNELS = 8
-# For counting the words of readings that are new here; the next question goes on with the others.
+# Time limit for counting new readings; the next question continues with the rest.
 MAX_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _WordCounts:
-    """Words with their counts, in a quarter of the memory that a dict of them takes."""
+    """Words with their counts, in a quarter of a dict's memory."""
 
     # Separated by blanks.
     words: str
@@ -52,14 +52,14 @@ class _WordCounts:
 
 @dataclass(frozen=True, slots=True)
 class _ChannelWords:
-    """The words of a channel while exactly these readings were live."""
+    """Vocabulary of a channel for exactly these live readings."""
 
     live: Sequence[tuple[UUID, str]]
     counts: Mapping[str, int]
 
 
 class Vocabularies:
-    """The words of each channel, of its live documents only."""
+    """Vocabularies per channel, of live documents only."""
 
     def __init__(self, catalog: Catalog, files: ReadingFiles) -> None:
         self._catalog = catalog
@@ -68,13 +68,12 @@ class Vocabularies:
         self._channels: RecentItems[int, _ChannelWords] = RecentItems(MAX_CHANNELS)
 
     async def words(self, channel_id: int) -> Mapping[str, int]:
-        """Return each word of the channel's live documents, in lower case -> how often it occurs in them.
+        """Return lower-case word -> occurrences in the channel's live documents.
 
-        Titles, file names and headings count, too. Where time or a file fails, the words of some documents
-        are missing.
+        Includes titles, file names and headings. Documents are missing if a file is unreadable or time is up.
 
         Raises:
-            DatabaseUnavailable: nobody can say which documents are live.
+            DatabaseUnavailable: the database does not answer.
         """
         live = (await self._catalog.live_names(channel_id))[:MAX_READINGS]
         known = self._channels.get(channel_id)
@@ -87,7 +86,7 @@ class Vocabularies:
         return known.counts
 
     async def _counted(self, readings: Sequence[UUID]) -> list[_WordCounts]:
-        """Return the words of each reading, as far as they can be counted in time."""
+        """Return the word counts of the readings that can be counted in time."""
         counted = []
         try:
             async with asyncio.timeout(MAX_SECONDS):

@@ -1,4 +1,4 @@
-"""How much work waits, in which state, and for how long: one statement, whose counts read indexes only."""
+"""Pending work by state and age, from a single statement whose counts are index-only."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from storage.sql.tables import (
 
 @dataclass(frozen=True, slots=True)
 class WorkCount:
-    """Rows of one table that are in one state."""
+    """Number of rows of one table in one state."""
 
     # ``inbox``, ``outbox``, ``reading``, ``publication``, ``notice``, ``document`` or ``web_page``.
     table: str
-    # As the tables have it; of web pages ``read``, ``failing`` or ``waiting``.
+    # State column; for web pages ``read``, ``failing`` or ``waiting``.
     #
-    # Of documents ``quarantined`` are those that people see so; ``present`` are all others but deleted ones.
+    # Documents are ``quarantined`` as displayed; ``present`` are all others except deleted ones.
     state: str
-    # Of readings and publications; '' elsewhere.
+    # For readings and publications; '' elsewhere.
     rung: str
     count: int
-    # Age of the oldest of them; 0 where age says nothing.
+    # Age of the oldest row; 0 where it does not matter.
     oldest_seconds: float
-    # Those that a process holds at this moment.
+    # Rows with a valid lease.
     leased: int
 
 
 async def read_workload(database: Database) -> list[WorkCount]:
-    """What there is, at one moment.
+    """Return all counts, from one snapshot.
 
-    Finished questions and messages are left out: they are kept for weeks and say nothing of work.
+    Finished questions and messages are left out: they are stored for weeks and are not work.
 
     Raises:
-        DatabaseUnavailable: nobody knows just now.
+        DatabaseUnavailable: the database does not answer.
     """
     now, rows = utc_now(), await database.rows(_counts())
     counts = [
@@ -65,7 +65,7 @@ _DOCUMENT_TABLES = ("document", _QUARANTINED)
 
 
 def _documents(counts: list[WorkCount]) -> Iterator[WorkCount]:
-    """Documents by the state that people see; the table calls most that cannot be read present."""
+    """Yield documents by displayed state; the table calls most quarantined ones present."""
     stored = {one.state: one.count for one in counts if one.table == "document"}
     deleted = stored.pop("deleted", 0)
     quarantined = sum(one.count for one in counts if one.table == _QUARANTINED)
@@ -80,7 +80,7 @@ def _age(since: datetime | None, now: datetime) -> float:
 
 
 def _counts() -> Any:
-    """Only what waits is looked at row by row, for its age and its lease; the rest is counted in indexes."""
+    """Return the statement; it visits only pending rows, for age and lease, and counts others by index."""
     page = case(
         (col(WebPageRow.error).is_not(None), "failing"),
         (col(WebPageRow.fetched_at).is_(None), "waiting"),

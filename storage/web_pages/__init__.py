@@ -1,1 +1,1 @@
-"""Web pages that admins approved: what is approved, and what was fetched of it."""
+"""Approved web pages: which are approved, and their fetched text."""

@@ -1,4 +1,4 @@
-"""Reads web pages in limited children, as PDFs are: no page of a stranger is ever opened in this process."""
+"""Reading of web pages in sandboxed children, as for PDFs: untrusted HTML is never parsed in this process."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import os
 from storage.errors import NoPages, ReaderKilled
 from storage.pdf.fork_client import ForkServerPool
 
-# Address space of a child; what it really uses is a tenth of it.
+# Address space of a child; the memory used is a tenth of it.
 MEMORY = 768 * 1024 * 1024
-# Computing time of a child; a small page takes 0.05 s, a manual's chapter of 300 kB 0.3 s.
+# CPU limit of a child; a small page takes 0.05 s, a manual's chapter of 300 kB 0.3 s.
 SECONDS = 30
-# The fork server is closed after so long without a page: it takes 70 MB.
+# Idle timeout of the fork server, which takes 70 MB.
 IDLE_SECONDS = 60
 
 
 class HtmlProcess:
-    """Finds the text of web pages, one at a time.
+    """Extracts the text of web pages, one at a time.
 
-    The fork server behind it starts with the first page that is due, and most homes have none.
+    Its fork server starts with the first page that is due, and most homes have none.
     """
 
     def __init__(self, pool: ForkServerPool | None = None, *, is_confinement_required: bool = False) -> None:
-        """``pool``: of the kind "html"; its own by default."""
+        """Use ``pool``, a pool of kind "html"; by default a new one."""
         self._pool = pool or ForkServerPool(
             "html", idle_seconds=IDLE_SECONDS, is_confinement_required=is_confinement_required
         )
         self._turn = asyncio.Semaphore(1)
 
     async def read(self, data: bytes, media_type: str, charset: str | None) -> bytes:
-        """The page's title, day and blocks as ``html_job.py`` writes them: one line of JSON, not yet trusted.
+        """Return the page's title, date and blocks as written by ``html_job.py``: one line of untrusted JSON.
 
         Raises:
             NoPages: no child can read it within its limits.

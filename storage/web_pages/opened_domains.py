@@ -1,6 +1,6 @@
-"""Which domains of approved web pages a question opens: those of which it holds enough keywords.
+"""Keyword gate: selects the domains of approved web pages that a question may search.
 
-Too few hits, and the web has no part in a question: a wrong page costs more trust than a missing one.
+A question with too few keywords searches no web page: a wrong page costs more trust than a missing one.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from storage.text.analyzer import analyze, holds_phrase, phrase_terms
 from storage.web_pages.web_sources import WebDomain
 
-# Terms of words that follow one another.
+# Terms of consecutive words.
 Phrase = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedDomain:
-    """A domain that a question opens."""
+    """A domain selected by a question's keywords."""
 
     domain: WebDomain
-    # Those that the question holds, as the admin wrote them.
+    # Matched keywords, as the admin wrote them.
     keywords: tuple[str, ...]
 
 
@@ -34,15 +34,15 @@ def opened_domains(
 ) -> tuple[OpenedDomain, ...]:
     """Return the domains that a question opens, those with the most hits first.
 
-    A hit is a keyword whose words stand whole in the question, as the analyzer folds and stems them, or that
-    the glossary has for words of the question. Keywords of the same words of the question are one hit.
+    A hit is a keyword whose words occur in the question, after folding and stemming by the analyzer, or that
+    is a glossary synonym of words in the question. Keywords that match the same words count as one hit.
 
     Args:
-        question: its text, as it is searched for.
-        domains: those that its channel may open.
-        synonyms: words of it, and what else they are called in its channel, as the glossary says.
-        hits: how many distinct ones open a domain.
-        most: domains opened.
+        question: text of the search query.
+        domains: domains that the channel may open.
+        synonyms: pairs of words of the question and their synonyms in the channel's glossary.
+        hits: number of distinct hits that opens a domain.
+        most: maximum number of domains.
     """
     if not domains:
         return ()
@@ -54,7 +54,7 @@ def opened_domains(
 
 
 def keyword_terms(domains: Iterable[WebDomain]) -> frozenset[str]:
-    """Return the terms of all keywords of some domains: no question misspells these."""
+    """Return the terms of all keywords of some domains, which spelling correction must leave alone."""
     return frozenset(
         term for domain in domains for keyword in domain.keywords for term in phrase_terms(keyword)
     )
@@ -63,7 +63,7 @@ def keyword_terms(domains: Iterable[WebDomain]) -> frozenset[str]:
 def _hits(
     terms: Sequence[str], said: Sequence[tuple[Phrase, Phrase]], keywords: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the keywords that hit, none of words that another one hit already; longer ones come first."""
+    """Return matching keywords, longest first, skipping those that overlap words already matched."""
     taken: set[tuple[str, ...]] = set()
     found: set[str] = set()
     for keyword in sorted(keywords, key=lambda one: -len(phrase_terms(one))):

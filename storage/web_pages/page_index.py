@@ -1,7 +1,7 @@
-"""Searches the texts of approved pages, by words and by vectors, as an index searches a channel's documents.
+"""In-memory search over approved pages, by keywords and vectors.
 
-A few domains hold hundreds of chunks and not thousands: all of them are compared, from memory. The terms are
-those of the one analyzer, and the score is the engines' BM25, over the chunks of the opened domains.
+A few domains have hundreds of chunks, not thousands, so all of them are compared. Terms come from the shared
+analyzer; the score is the engines' BM25, over the chunks of the opened domains.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from storage.models import LivePublication, MetadataField, Rung, WebOrigin
 from storage.text.analyzer import index_terms
 from storage.web_pages.page_store import WebPage, WebPageStore, WebText
 
-# Of the texts held in memory with their terms and vectors: some 2,000 pages of eight chunks of 200 words.
+# Memory limit for cached texts with terms and vectors: some 2,000 pages of eight chunks of 200 words.
 #
-# What a question opens beyond that is read from SQL for it again.
+# Texts beyond it are read from SQL again for each question.
 MEMORY_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class _Indexed:
-    """A text as it is searched."""
+    """A text, prepared for searching."""
 
     text: WebText
-    # Of each chunk, each term between two spaces of its own, so that it can be counted without a split.
+    # Terms of each chunk, each between two blanks of its own, so that they can be counted without splitting.
     terms: Sequence[str]
-    # Terms of each chunk.
+    # Number of terms per chunk.
     lengths: Sequence[int]
-    # Of the chunks; None while none were made.
+    # Vectors of the chunks; None if not computed yet.
     vectors: Vectors | None
-    # Memory that it takes, nearly.
+    # Approximate memory use.
     bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,13 +57,13 @@ class _Indexed:
         return cls(text, spaced, [len(own) for own in terms], None).with_vectors(vectors)
 
     def with_vectors(self, vectors: Vectors | None) -> _Indexed:
-        """Return the same with the vectors of its chunks, as they lie in SQL: one after the other."""
+        """Return a copy with vectors, which SQL stores concatenated."""
         shaped = None if vectors is None else vectors.reshape(len(self.terms), -1)
         return replace(self, vectors=shaped)
 
 
 class _Chunk:
-    """One chunk among those that are compared."""
+    """A chunk among those compared."""
 
     def __init__(self, page: LivePublication, indexed: _Indexed, ordinal: int) -> None:
         self.page = page
@@ -82,22 +82,22 @@ class _Chunk:
 
 
 class WebPageIndex:
-    """The texts that answer, read when they are first searched."""
+    """LRU cache and search index of page texts, loaded when first searched."""
 
     def __init__(self, store: WebPageStore, space: str, memory_bytes: int = MEMORY_BYTES) -> None:
-        """``space`` is where the vectors of all questions lie; the renewal made those of the texts.
+        """Search in ``space``, the vector space of questions, in which the page renewal embeds the texts.
 
-        ``memory_bytes``: what the texts that are held may take.
+        ``memory_bytes`` limits the cache.
         """
         self._store = store
         self._memory_bytes = memory_bytes
         self._space = space
-        # By hash, the longest unused first.
+        # By hash, least recently used first.
         self._known: dict[str, _Indexed] = {}
 
     @property
     def bytes(self) -> int:
-        """What the texts take that are held in memory, nearly."""
+        """Approximate memory use of the cached texts."""
         return sum(one.bytes for one in self._known.values())
 
     async def find(
@@ -108,7 +108,7 @@ class WebPageIndex:
         vector: Sequence[float] | None,
         limit: int,
     ) -> SearchHits:
-        """Return the best ``limit`` chunks of these pages by words, and by ``vector`` when one is given.
+        """Return the best ``limit`` chunks of these pages by keywords and, given ``vector``, by vector.
 
         Raises:
             DatabaseUnavailable: the database does not answer.
@@ -143,9 +143,9 @@ class WebPageIndex:
         )
 
     async def _texts(self, wanted: Iterable[str]) -> Mapping[str, _Indexed]:
-        """Return the texts of these hashes, but those that another text took the place of just now.
+        """Return the texts of these hashes, except those replaced in the meantime.
 
-        Only what is not in memory is read: of a text that had no vectors yet, these alone.
+        Only what is not cached is read; for a text that had no vectors yet, only these.
         """
         wanted = list(dict.fromkeys(wanted))
         found = {sha256: self._known[sha256] for sha256 in wanted if sha256 in self._known}
@@ -160,7 +160,7 @@ class WebPageIndex:
         return found
 
     def _keep(self, used: Mapping[str, _Indexed]) -> None:
-        """Hold these in memory, and of the others those that were used last, as far as there is room."""
+        """Cache these, evicting the least recently used texts above the memory limit."""
         for sha256, one in used.items():
             self._known.pop(sha256, None)
             self._known[sha256] = one
@@ -171,7 +171,7 @@ class WebPageIndex:
             size -= self._known.pop(sha256).bytes
 
     def _publication(self, channel_id: int, page: WebPage, text: WebText) -> LivePublication:
-        """Return a page as the document it is to the search."""
+        """Return a page in the form of a live publication."""
         id_ = uuid5(NAMESPACE_URL, f"{page.sha256} {page.url}")
         host = URL(page.url).host or ""
         day = MetadataField("last_updated", text.day, None, (), text.day)
@@ -203,7 +203,7 @@ def _indexed(texts: Mapping[str, WebText], vectors: Mapping[str, Vectors]) -> di
 
 
 def _by_words(chunks: Sequence[_Chunk], terms: Sequence[str], limit: int) -> list[Hit]:
-    """BM25, as ``storage/index/embedded/bm25.py`` has it."""
+    """Score by BM25, as in ``storage/index/embedded/bm25.py``."""
     average = sum(chunk.length for chunk in chunks) / len(chunks)
     slopes = [K1 * (1 - B + B * chunk.length / average) for chunk in chunks]
     scores = [0.0] * len(chunks)

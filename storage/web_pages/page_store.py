@@ -1,7 +1,7 @@
-"""Keeps approved web pages: the text that was last fetched of each, and every text that was cited.
+"""Store of approved web pages: the last fetched text of each, and every cited text.
 
-A page that cannot be fetched keeps its last text; one that is no longer approved is forgotten at once, but
-for what was quoted of it.
+A page that cannot be fetched keeps its last text. One that is no longer approved is deleted at once, except
+for what was quoted.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ from storage.sql.database import Database
 from storage.sql.tables import WebCitationRow, WebPageRow, WebTextRow
 from storage.web_pages.web_sources import WebDomain
 
-# After so long admins are notified of a page that fails.
+# Failing time after which admins are notified.
 FAILING_FOR = timedelta(days=7)
 
 
 class PageState(StrEnum):
-    """How a page stands."""
+    """State of a page."""
 
     FRESH = "fresh"
-    # It answers with a text that could not be renewed in time.
+    # Its text is live but could not be renewed in time.
     STALE = "stale"
-    # There is no text of it, for the last fetch failed.
+    # It has no text, because the last fetch failed.
     FAILED = "failed"
-    # Nobody has fetched it yet.
+    # Not fetched yet.
     NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class WebTextChunk:
-    """A piece of a page under its headings."""
+    """A chunk of a page with its headings."""
 
     text: str
     # cl100k_base tokens of ``text``.
     tokens: int
     heading_path: tuple[str, ...] = ()
-    # By which a link reaches its heading; '' where none does.
+    # URL fragment of its heading; '' if there is none.
     anchor: str = ""
-    # Where the address is a PDF's: the page it begins on.
+    # For PDFs, the page that it begins on.
     page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WebText:
-    """What was read of a page at one time."""
+    """Text of a page at one time."""
 
     title: str
-    # When the page says it was changed, as in 2024-03-01; '' where it does not.
+    # Modification date that the page states, such as 2024-03-01; '' if none.
     day: str
     chunks: tuple[WebTextChunk, ...]
 
@@ -76,32 +76,32 @@ class WebText:
 
     @property
     def sha256(self) -> str:
-        """Names the text: two pages of one text share it."""
+        """Hash that identifies the text; pages with equal text share it."""
         return hashlib.sha256(json.dumps([self.title, self._values()]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """An approved address as it stands."""
+    """State of an approved address."""
 
     url: str
     state: PageState
-    # Of the text that answers.
+    # Hash of the live text.
     sha256: str | None = None
     words: int = 0
     fetched_at: datetime | None = None
     changed_at: datetime | None = None
     error: str | None = None
     failing_since: datetime | None = None
-    # Of a sitemap: the pages that it lists.
+    # Pages listed by a sitemap.
     listed: tuple[str, ...] | None = None
     validators: Mapping[str, str] = field(default_factory=dict)
-    # When it is fetched again.
+    # Time of the next fetch.
     due_at: datetime | None = None
 
     @property
     def is_missing(self) -> bool:
-        """True if there is no text of it, and one may be had now."""
+        """True if it has no text and may be fetched now."""
         may_be_tried = self.due_at is None or self.due_at <= utc_now()
         return self.state is PageState.NEVER or (self.state is PageState.FAILED and may_be_tried)
 
@@ -112,23 +112,23 @@ class WebPage:
 
 
 def chunks_of(values: Iterable[Sequence[Any]]) -> tuple[WebTextChunk, ...]:
-    """Return the chunks that were written as [text, tokens, heading path, anchor, page] each."""
+    """Parse chunks, each [text, tokens, heading path, anchor, page]."""
     return tuple(
         WebTextChunk(text, tokens, tuple(path), anchor, page) for text, tokens, path, anchor, page in values
     )
 
 
 class WebPageStore:
-    """Pages by address, texts by their hash."""
+    """Pages by address, texts by hash."""
 
     def __init__(self, database: Database, cache_days: float = 30, retry_minutes: float = 15) -> None:
-        """Renew a page after so many days, and one that failed after so many minutes."""
+        """Renew pages after ``cache_days``, and retry failed ones after ``retry_minutes``."""
         self._database = database
         self._cached_for = timedelta(days=cache_days)
         self._retried_after = timedelta(minutes=retry_minutes)
 
     async def approve(self, urls: Collection[str]) -> None:
-        """Let these be the approved addresses: others are forgotten, new ones are due now."""
+        """Set the approved addresses: others are deleted, new ones are due now."""
         wanted = set(urls)
         async with self._database.snapshot() as session:
             known = set(await session.scalars(select(col(WebPageRow.url))))
@@ -142,7 +142,7 @@ class WebPageStore:
                 await session.execute(delete(WebPageRow).where(col(WebPageRow.url).in_(gone)))
 
     async def pages(self, urls: Collection[str]) -> list[WebPage]:
-        """How these stand, in their order."""
+        """Return the states of these pages, in order."""
         query = (
             select(WebPageRow, col(WebTextRow.words))
             .outerjoin(WebTextRow, col(WebTextRow.sha256) == WebPageRow.sha256)
@@ -174,7 +174,7 @@ class WebPageStore:
         )
 
     async def due(self) -> list[str]:
-        """Addresses that are to be fetched now, the longest waiting first."""
+        """Return the addresses that are due, longest overdue first."""
         query = (
             select(col(WebPageRow.url))
             .where(self._is_due(utc_now()))
@@ -184,16 +184,16 @@ class WebPageStore:
             return list(await session.scalars(query))
 
     def _is_due(self, now: datetime) -> ColumnElement[bool]:
-        """True if a page may be fetched; a rest longer than any comes from a wrong clock, and is over."""
+        """Return the condition for a due page; a date too far in the future comes from a wrong clock."""
         due_at, retried = col(WebPageRow.due_at), self._retried_after
         is_failing = col(WebPageRow.error).is_not(None)
-        is_too_long = due_at > now + self._cached_for + retried  # clocks of two machines differ a little
+        is_too_long = due_at > now + self._cached_for + retried  # tolerates clock skew between machines
         return or_(due_at <= now, is_too_long, is_failing & (due_at > now + 2 * retried))
 
     async def claim(self, url: str, *, is_forced: bool = False) -> bool:
-        """Take it upon oneself to fetch a page: nobody else does so for as long as a failure would rest.
+        """Claim a page for fetching: it is not due again before the retry interval ends.
 
-        ``is_forced``: also one that failed and is not due yet.
+        ``is_forced``: also claim one that failed and is not due yet.
         """
         now = utc_now()
         is_due = self._is_due(now)
@@ -205,7 +205,7 @@ class WebPageStore:
             return isinstance(done, CursorResult) and bool(done.rowcount)
 
     async def keep_text(self, url: str, text: WebText, validators: Mapping[str, str]) -> bool:
-        """Let a page answer with what was read of it; returns whether that is another text than before."""
+        """Store a page's text as its live one; return True if it changed."""
         sha256, now = text.sha256, utc_now()
         async with self._database.transaction(exclusive=False) as session:
             new = {
@@ -218,7 +218,7 @@ class WebPageStore:
             }
             await session.execute(insert(WebTextRow).values(new).on_conflict_do_nothing())
             row = await session.get(WebPageRow, url)
-            if row is None:  # it was taken off the list meanwhile
+            if row is None:  # it was unapproved during the fetch
                 return False
             has_changed = row.sha256 != sha256
             if has_changed:
@@ -231,22 +231,22 @@ class WebPageStore:
             return has_changed
 
     async def keep_unchanged(self, url: str) -> None:
-        """The server says that a page is as it was."""
+        """Renew a page that the server reports as not modified."""
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebPageRow, url):
                 self._renewed(row, utc_now(), row.validators)
 
     async def keep_listing(self, url: str, listed: Sequence[str], validators: Mapping[str, str]) -> None:
-        """What a sitemap lists."""
+        """Store the pages listed by a sitemap."""
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebPageRow, url):
                 row.listed = list(listed)
                 self._renewed(row, utc_now(), validators)
 
     async def keep_failure(self, url: str, error: str, channel_id: int | None = None) -> None:
-        """A page could not be fetched or read; its last text goes on answering.
+        """Record that a page could not be fetched or read; its last text stays live.
 
-        ``channel_id``: the channel in whose name admins are notified when it has failed for a week.
+        ``channel_id``: channel that the notice to admins refers to after a week of failures.
         """
         now = utc_now()
         async with self._database.transaction(exclusive=False) as session:
@@ -263,11 +263,11 @@ class WebPageStore:
         row.error = row.failing_since = None
 
     async def text(self, sha256: str) -> WebText | None:
-        """Return a text that answers, or that was cited."""
+        """Return a live or cited text."""
         return (await self.texts([sha256])).get(sha256)
 
     async def texts(self, hashes: Collection[str]) -> dict[str, WebText]:
-        """Return the texts of these hashes, as far as they are kept."""
+        """Return the stored ones of these texts by hash."""
         if not hashes:
             return {}
         columns = (WebTextRow.sha256, WebTextRow.title, WebTextRow.day, WebTextRow.chunks)
@@ -277,7 +277,7 @@ class WebPageStore:
             return {sha256: WebText(title, day, chunks_of(chunks)) for sha256, title, day, chunks in rows}
 
     async def vectors(self, hashes: Collection[str], space: str) -> dict[str, Vectors]:
-        """The vectors of these texts' chunks, one after the other, as far as they were made in this space."""
+        """Return the vectors of these texts in this space, concatenated per text; missing if not computed."""
         if not hashes:
             return {}
         found = select(col(WebTextRow.sha256), col(WebTextRow.vectors)).where(
@@ -288,7 +288,7 @@ class WebPageStore:
             return {sha256: np.frombuffer(made, "<f4") for sha256, made in rows if made}
 
     async def without_vectors(self, space: str) -> list[str]:
-        """Return the texts that pages answer with, and that have no vectors in this space."""
+        """Return the hashes of live texts without vectors in this space."""
         is_other = col(WebTextRow.space).is_(None) | (col(WebTextRow.space) != space)
         query = (
             select(col(WebTextRow.sha256))
@@ -300,15 +300,15 @@ class WebPageStore:
             return list(await session.scalars(query))
 
     async def keep_vectors(self, sha256: str, space: str, vectors: Vectors) -> None:
-        """Vectors of a text's chunks, in place of those of another space."""
+        """Store the vectors of a text's chunks, replacing those of another space."""
         async with self._database.transaction(exclusive=False) as session:
             if row := await session.get(WebTextRow, sha256):
                 row.space, row.vectors = space, vectors.astype("<f4").tobytes()
 
     async def lost_quotes(self, channel_id: int | None = None) -> list[tuple[str, str]]:
-        """(address, quote) of each quote that was shown and that stands on its page no more.
+        """Return (address, quote) of each shown quote that its page no longer contains.
 
-        ``channel_id``: of those that this channel was shown.
+        ``channel_id``: only quotes that were shown in this channel.
         """
         changed = (
             select(col(WebCitationRow.url), col(WebCitationRow.quote), col(WebPageRow.sha256))
@@ -325,13 +325,13 @@ class WebPageStore:
         return [(url, quote) for url, quote, sha256 in rows if not _holds(texts.get(sha256 or "", ()), quote)]
 
     async def prune(self) -> int:
-        """Erase the texts that no page answers with and no citation came from; how many those were."""
+        """Delete texts that are neither live nor cited; return their number."""
         used = select(col(WebPageRow.sha256)).where(col(WebPageRow.sha256).is_not(None))
         cited = select(col(WebCitationRow.sha256))
         unused = col(WebTextRow.sha256).not_in(used) & col(WebTextRow.sha256).not_in(cited)
         async with self._database.snapshot() as session:
             if await session.scalar(select(col(WebTextRow.sha256)).where(unused).limit(1)) is None:
-                return 0  # as nearly always: no writer has to wait for that
+                return 0  # the usual case, without a write transaction
         async with self._database.transaction() as session:
             done = await session.execute(delete(WebTextRow).where(unused))
             return done.rowcount if isinstance(done, CursorResult) else 0
@@ -344,7 +344,7 @@ def _text_of(row: WebTextRow) -> WebText:
 async def _record_lost_quotes(
     session: AsyncSession, page: WebPageRow, before: WebText, after: WebText
 ) -> None:
-    """Notify admins, once for each channel, of quotes that were shown and that a page has just lost."""
+    """Notify admins, once per channel, of shown quotes that a page no longer contains."""
     shown = (
         select(col(WebCitationRow.channel_id), col(WebCitationRow.quote))
         .where(col(WebCitationRow.url) == page.url)
@@ -358,17 +358,17 @@ async def _record_lost_quotes(
 
 
 def _plain_chunks(text: WebText | None) -> list[str]:
-    """Return the chunks of a text as quotes are written, in which cells of a row stand without bars."""
+    """Return a text's chunks in the form of quotes, in which the cells of a row have no bars."""
     return [" ".join(chunk.text.replace("|", " ").split()) for chunk in text.chunks] if text else []
 
 
 def _holds(chunks: Sequence[str], quote: str) -> bool:
-    """True if plain chunks say a quote."""
+    """True if a chunk contains the quote."""
     return any(quote in chunk for chunk in chunks)
 
 
 async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[str]:
-    """Return the pages of some domains, each once: those named, then those that their sitemaps list."""
+    """Return the pages of some domains without duplicates: named ones, then those listed by sitemaps."""
     sitemaps = [one for domain in domains for one in domain.sitemaps]
     listed = await store.pages([one.url for one in sitemaps])
     named = [url for domain in domains for url in domain.urls]
@@ -378,13 +378,13 @@ async def approved_pages(domains: Collection[WebDomain], store: WebPageStore) ->
 
 
 async def listed_pages(domains: Collection[WebDomain], store: WebPageStore) -> list[WebPage]:
-    """Return the sitemaps and the pages of some domains, as they stand."""
+    """Return the states of the sitemaps and pages of some domains."""
     sitemaps = [one.url for domain in domains for one in domain.sitemaps]
     return await store.pages(list(dict.fromkeys((*sitemaps, *(await approved_pages(domains, store))))))
 
 
 def count_pages(pages: Collection[WebPage], changed_since: datetime) -> dict[str, int]:
-    """How many of some pages are in each state, how many fail, also for long, and have changed since then."""
+    """Return counts of pages: per state, failing, failing for long, and changed since then."""
     states = [page.state for page in pages]
     return {
         "pages": len(pages),

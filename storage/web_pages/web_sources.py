@@ -1,7 +1,7 @@
-"""Reads ``web_sources.toml``, in which admins say which web pages may be cited, and for which questions.
+"""``web_sources.toml``: which web pages may be cited, and for which questions.
 
-The file is followed while it changes; one with a mistake changes nothing until it is put right. Where it
-names channels, the name of a library of ``folders.toml`` stands for all channels of that library.
+The file is reloaded on change; one with mistakes changes nothing until it is corrected. Where it names
+channels, the name of a library in ``folders.toml`` stands for all channels of that library.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SOURCES_NAME = "web_sources.toml"
 NAMED_BY = "footnote sources check"
 MAX_DOMAINS = 200
 MAX_KEYWORDS = 200
-# Of one domain, those that its sitemaps may list included: a question that opens it compares all of them.
+# Pages per domain, including those that its sitemaps may list: a question compares all of them.
 MAX_DOMAIN_PAGES = 500
-# Of all domains, those that sitemaps may list included.
+# Pages of all domains, including those that sitemaps may list.
 MAX_PAGES = 10_000
 MAX_URL_CHARS = 2000
 PORTS = {"http": 80, "https": 443}
@@ -35,55 +35,55 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """Where a site lists its pages, and which of them are approved."""
+    """A sitemap and the path prefix that is approved."""
 
     url: str
-    # Path that an approved page's begins with.
+    # Path prefix of approved pages.
     under: str
-    # Pages taken, the first ones listed.
+    # Maximum number of pages, in the order listed.
     most: int
 
     def covers(self, url: str) -> bool:
-        """True if a page stands on the sitemap's own site, under the approved path."""
+        """True if a page is on the sitemap's own origin, under the approved path."""
         page, own = URL(url), URL(self.url)
         return page.origin() == own.origin() and page.path.startswith(self.under)
 
 
 @dataclass(frozen=True, slots=True)
 class WebDomain:
-    """A subject with the pages that may be cited on it."""
+    """A subject area with the pages that may be cited for it."""
 
     name: str
     keywords: tuple[str, ...]
-    # Single pages.
+    # Individually approved pages.
     urls: tuple[str, ...]
     sitemaps: tuple[Sitemap, ...] = ()
-    # Channels and libraries whose questions open it, as an admin writes them; none: all channels.
+    # Channels and libraries that may open it, as written by an admin; empty: all channels.
     channels: tuple[str, ...] = ()
 
     def allows(self, url: str) -> bool:
-        """True if a page may be fetched and cited: it is named, or lies where a sitemap is approved."""
+        """True if a page may be fetched and cited: it is listed, or covered by an approved sitemap."""
         return url in self.urls or any(one.covers(url) for one in self.sitemaps)
 
 
 @dataclass(frozen=True, slots=True)
 class WebSources:
-    """All domains of a file."""
+    """Parsed content of the file."""
 
     domains: tuple[WebDomain, ...] = ()
-    # Channels and libraries where a page comes before a document that answers as well.
+    # Channels and libraries that prefer a page over a document that answers equally well.
     web_first: tuple[str, ...] = ()
-    # Every channel or library that the file names, with its line.
+    # Every channel or library named in the file, with its line.
     named: tuple[tuple[str, int], ...] = ()
-    # Library -> its channels, as ``folders.toml`` says, and its own.
+    # Library -> its channels in ``folders.toml``, and the library's own.
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def allows(self, url: str) -> bool:
-        """True if some domain allows a page."""
+        """True if a domain allows a page."""
         return any(domain.allows(url) for domain in self.domains)
 
     def answers_for(self, url: str, target: str) -> bool:
-        """True if a page may be what another one's address leads to: every domain of that one allows both.
+        """True if an address may redirect to ``target``: every domain of the address must allow both.
 
         So no redirect brings a page to channels that it is not approved for.
         """
@@ -94,7 +94,7 @@ class WebSources:
         return tuple(one for one in self.domains if not one.channels or self._names(one.channels, channel))
 
     def is_web_first(self, channel: Channel) -> bool:
-        """True if a page comes before a document of the channel that answers as well."""
+        """True if the channel prefers a page over a document that answers equally well."""
         return self._names(self.web_first, channel)
 
     def _names(self, words: Iterable[str], channel: Channel) -> bool:
@@ -103,7 +103,7 @@ class WebSources:
         return any(named_tenant(name) == channel.tenant for name in channels)
 
     def unknown(self, channels: Iterable[Channel]) -> Iterator[Mistake]:
-        """Names that are neither a library nor one of these channels, as a misspelled one is."""
+        """Yield mistakes for names that are neither a library nor one of these channels."""
         tenants = {channel.tenant for channel in channels}
         for name, line in self.named:
             if name not in self.libraries and named_tenant(name) not in tenants:
@@ -115,10 +115,10 @@ class WebSources:
 
 
 class WebSourcesFile:
-    """The approved web sources as they are in force."""
+    """The web sources in force, from a watched file."""
 
     def __init__(self, home: Path) -> None:
-        """Follow the file in ``home``, which need not be there; one that is gone approves nothing."""
+        """Watch the file in ``home``; a missing file approves nothing."""
         self._file = AdminFile(
             home / SOURCES_NAME, read_web_sources, what="the list of web sources", named_by=NAMED_BY
         )
@@ -129,23 +129,23 @@ class WebSourcesFile:
 
     @property
     def mistakes(self) -> list[Mistake]:
-        """Why the files as they are now are not in force."""
+        """Mistakes of the current files, which are therefore not in force."""
         return [*self._file.mistakes, *self._libraries.mistakes]
 
     @property
     def is_known(self) -> bool:
-        """True if the list was valid once since the start; until then nobody knows what is approved."""
+        """True if the list was valid once since start-up; until then it is unknown what is approved."""
         return self._file.in_force is not None
 
     async def current(self) -> WebSources:
-        """What is approved now; while the file has a mistake, what it said before."""
+        """Reload the file if it changed and return the sources; with mistakes, its last valid content."""
         await asyncio.to_thread(self._follow)
         return self._in_force
 
     async def known(self) -> WebSources:
-        """What was approved when the file was last looked at; of its own it looks once.
+        """Return the sources as of the last reload, reloading only the first time.
 
-        A job of `serve` looks every few seconds, so that questions which open nothing need not.
+        `serve` reloads every few seconds, so that questions that open no domain need not.
         """
         return self._in_force if self._has_looked else await self.current()
 
@@ -160,10 +160,10 @@ class WebSourcesFile:
 
 
 def normal_url(text: str) -> str:
-    """The address of a page in its one spelling: no fragment, host in lower case, no port that is usual.
+    """Normalise an address: no fragment, lower-case host, no default port.
 
     Raises:
-        ValueError: it is no http or https address of a host, or holds a password.
+        ValueError: it is not an http or https address with a host, or contains a password.
     """
     url = URL(text.strip()).with_fragment(None)
     if url.scheme not in PORTS or not url.host or url.user is not None or url.password is not None:
@@ -197,7 +197,7 @@ def _channel(name: str) -> str:
 
 
 def _source(value: Any) -> Any:
-    """Return a text stands for a table of that address alone."""
+    """Convert a bare address to a table."""
     return {"url": value} if isinstance(value, str) else value
 
 
@@ -237,7 +237,7 @@ class _Domain(BaseModel):
 
     @property
     def pages(self) -> int:
-        """Those that it names, and the most that its sitemaps may list."""
+        """Maximum number of pages: the named ones, and those that sitemaps may list."""
         return sum(one.most if one.sitemap else 1 for one in self.urls)
 
     @model_validator(mode="after")
@@ -278,10 +278,10 @@ class _File(BaseModel):
 
 
 def read_web_sources(data: bytes) -> WebSources:
-    """What a file says.
+    """Parse the file.
 
     Raises:
-        InvalidFile: with every mistake that could be found.
+        InvalidFile: the file has mistakes; all that could be found are listed.
     """
     said, lines = read_file(SOURCES_NAME, data, _File, _sentence)
     named = [(name, lines.of(("web_first",))) for name in said.web_first]
@@ -301,7 +301,7 @@ def _domain(said: _Domain) -> WebDomain:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """What is wrong, with the number of the list's entry where the line alone does not say which one."""
+    """Return the error as a sentence, with the list entry's number where the line is ambiguous."""
     own = {"url", "keyword", "channel", "source", "name", "pages"}
     sentence = error["msg"] if error["type"] in own else default_sentence(error)
     places = [part + 1 for part in error["loc"][2:] if isinstance(part, int)]
@@ -315,7 +315,7 @@ class _Library(BaseModel):
 
 
 class _Libraries(BaseModel):
-    """Of ``folders.toml`` what is read here; ``ingestion/folder_map`` checks the whole of it."""
+    """The part of ``folders.toml`` that is needed here; ``ingestion/folder_map`` validates all of it."""
 
     library: dict[str, _Library] = {}
 
