@@ -36,7 +36,7 @@ class _Indexed:
     """A text, prepared for searching."""
 
     text: WebText
-    # Terms of each chunk, each between two blanks of its own, so that they can be counted without splitting.
+    # Terms of each chunk, each between two blanks, so that they can be counted without splitting.
     terms: Sequence[str]
     # Number of terms per chunk.
     lengths: Sequence[int]

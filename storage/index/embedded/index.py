@@ -37,9 +37,9 @@ T = TypeVar("T")
 class EmbeddedIndex:
     """Index engine in the service's own process."""
 
-    # Unlike a server, it lies in the home and cannot be exchanged, so a constant identifies it.
+    # Unlike a server, it is part of the home and cannot be replaced, so a constant identifies it.
     identity = "embedded"
-    # The files lie in the home.
+    # The files are in the home.
     can_scrub = is_ours_alone = True
     # Writes are durable when they return, so only a lost file counts as an outage.
     outages = 0

@@ -69,7 +69,7 @@ class WeaviateIndex:
     """
 
     def __init__(self, client: WeaviateAsyncClient, identity: str, timeout: float) -> None:
-        # Distinguishes this collection from every other one, and from itself before it was emptied.
+        # Differs from that of every other collection, and of this one before it was emptied.
         self.identity = identity
         # Removed data stays on disk until the server merges segments, which cannot be requested.
         self.can_scrub = False
@@ -92,7 +92,7 @@ class WeaviateIndex:
         url: str,
         api_key: str | None,
         grpc_port: int,
-        timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of every later call, not of this one alone
+        timeout: float = 10.0,  # noqa: ASYNC109 - also the deadline of all later calls
         *,
         replicas: int | None = None,
     ) -> WeaviateIndex:
@@ -281,7 +281,7 @@ class WeaviateIndex:
         await self._call(self._collection.tenants.remove(_checked(tenant)))
 
     async def scrub(self, tenant: TenantName) -> None:
-        """Do nothing: the server cannot be told to."""
+        """Do nothing: the server has no such operation."""
 
     async def examine(self, tenant: TenantName) -> None:
         """Do nothing: the files are the server's."""

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
     """Replace this process by the server."""
     parent, *command = arguments
     terminate_with_parent(int(parent))
-    os.execv(command[0], command)  # noqa: S606 - no shell, and the whole point
+    os.execv(command[0], command)  # noqa: S606 - no shell
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ def process_start_time(pid: int) -> str | None:
 
 
 def _start_time_by_ps(pid: int) -> str | None:
-    with os.popen(f"ps -o lstart= -p {int(pid)}") as listed:  # noqa: S605 - a number and nothing else
+    with os.popen(f"ps -o lstart= -p {int(pid)}") as listed:  # noqa: S605 - an integer only
         return listed.read().strip() or None
 
 
@@ -227,7 +227,7 @@ async def end(identity: ServerIdentity, timeout_seconds: float) -> None:
 async def _wait_for_end(identity: ServerIdentity, timeout_seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_seconds):
-            while identity.is_alive():  # noqa: ASYNC110 - nobody tells us when a foreign process ends
+            while identity.is_alive():  # noqa: ASYNC110 - no event reports its end
                 await asyncio.sleep(0.05)
 
 

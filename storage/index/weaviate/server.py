@@ -188,7 +188,7 @@ class WeaviateServer:
     async def _wait_until_gone(self) -> None:
         if self._process:
             await self._process.wait()
-        while self.identity.is_alive():  # noqa: ASYNC110 - nobody tells us when another's child ends
+        while self.identity.is_alive():  # noqa: ASYNC110 - no event reports its end
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _begin_again(self) -> None:

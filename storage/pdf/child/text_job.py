@@ -28,7 +28,7 @@ MAX_SIDE = 3000
 # Size in bytes from which JPEG is tried: the page is probably a scan or a photograph.
 LARGE_PNG = 400_000
 
-# Maximum words of a stamp or running title: a scan may have that much text of its own.
+# Maximum words of a stamp or running title: a scan may have that much real text.
 FEW_WORDS = 12
 
 # Fewer lines and fills are a frame; a smaller image (in square points) is a logo or a bullet.
