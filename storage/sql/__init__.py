@@ -1,1 +1,1 @@
-"""The tables and the two engines that can keep them; ``database`` opens one, chosen by the URL."""
+"""SQL tables and the two engines that store them; ``database`` opens one, chosen by the URL."""

@@ -1,8 +1,8 @@
-"""The audit: what was done that only some may do, or for good, what was refused, which links were opened.
+"""Audit log of privileged or irreversible actions, of refusals, and of opened links.
 
-It holds ids only. It outlives what it tells of, and goes after FOOTNOTE_AUDIT_DAYS. Each entry holds the
-SHA-256 of itself and of the entry before it. So an entry that was changed, taken out or put in between shows,
-and a digest that was written down elsewhere proves all entries up to it.
+It holds ids only, outlives the objects that it names, and is purged after FOOTNOTE_AUDIT_DAYS. The entries
+form a hash chain: each holds the SHA-256 of itself and of the previous entry. So a changed, removed or
+inserted entry is detected, and a digest recorded elsewhere proves all entries up to it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from storage.sql.database import Database
 from storage.sql.tables import AuditRow, FactRow
 
 MAX_LISTED = 500
-# Entries that are read at a time.
+# Entries per query.
 BATCH = 2000
 OPEN_LINK = "open link"
-# The fact that has the last entry's digest: entries that were taken off the end are missed by it.
+# Name of the fact that stores the last entry's digest: it reveals a truncated chain.
 HEAD = "audit head"
-# Another process may begin the chain at the same moment.
+# DO NOTHING: another process may start the chain at the same moment.
 _BEGIN = text("INSERT INTO fact (name, value) VALUES (:head, '') ON CONFLICT DO NOTHING")
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of it."""
+    """Entry of the audit log."""
 
     id: int
     at: datetime
@@ -42,40 +42,41 @@ class AuditEntry:
     channel: str
     subject: str
     is_done: bool
-    # The digest of the entry before it; of the first one ever, nothing.
+    # Digest of the previous entry; "" in the first one.
     previous: str
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedAction:
-    """What somebody does, before it is kept."""
+    """Action to be recorded."""
 
-    # As FOOTNOTE_ADMINS names people.
+    # Person, in the format of FOOTNOTE_ADMINS.
     actor: str
     action: str
-    # The tenant name of where it is said.
+    # Tenant name of the channel in which the action was requested.
     channel: str
-    # An id of what it is done to.
+    # Id of the object acted on.
     subject: str = ""
     is_done: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """Whether the entries that are kept follow from each other."""
+    """Result of verifying the hash chain."""
 
     entries: int
-    # The digest of the last one.
+    # Digest of the last entry.
     head: str
-    # What does not hold, as a sentence; nothing when all does.
+    # First inconsistency, as a sentence; "" if there is none.
     fault: str = ""
-    # Whether a digest that was asked about is among them; None: none was.
+    # True if the given digest is in the chain; None if none was given.
     is_known: bool | None = None
 
 
 async def record_action(session: AsyncSession, action: AuditedAction) -> None:
-    """Keep an action in the transaction that does it; others that keep one wait for its end."""
+    """Record an action in the transaction that performs it."""
+    # Each entry hashes the previous one, so the row lock serializes concurrent recorders.
     head = await session.get(FactRow, HEAD, with_for_update=True)
     if head is None:
         await session.execute(_BEGIN, {"head": HEAD})
@@ -94,10 +95,10 @@ async def record_action(session: AsyncSession, action: AuditedAction) -> None:
 
 
 def digest_of(row: AuditRow | AuditEntry) -> str:
-    """SHA-256 of an entry and of the digest before it, in hexadecimal digits.
+    """Return the SHA-256 of an entry and of the previous digest, in hexadecimal digits.
 
-    Of the UTF-8 of a JSON list: previous digest, time (UTC, ISO 8601 with microseconds), actor, action,
-    channel, subject, whether it was done. So anybody can compute it from an export.
+    The input is the UTF-8 of a JSON list: previous digest, time (UTC, ISO 8601 with microseconds), actor,
+    action, channel, subject, is_done. So anyone can recompute it from an export.
     """
     at = row.at.astimezone(UTC).isoformat(timespec="microseconds")
     said = [row.previous, at, row.actor, row.action, row.channel, row.subject, bool(row.is_done)]
@@ -105,22 +106,22 @@ def digest_of(row: AuditRow | AuditEntry) -> str:
 
 
 class AuditLog:
-    """Keeps actions, lists them, and says whether all of them are as they were kept."""
+    """Records, lists and verifies audit entries."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def keep(self, action: AuditedAction) -> None:
-        """Keep one that changes nothing in SQL, or was refused.
+        """Record an action that changes nothing in SQL, or that was refused.
 
         Raises:
-            storage.errors.DatabaseUnavailable: it could not be kept, so it must not be done.
+            storage.errors.DatabaseUnavailable: it was not recorded, so it must not be performed.
         """
         async with self._database.transaction(exclusive=False) as session:
             await record_action(session, action)
 
     async def latest(self, *, with_links: bool = False) -> list[AuditEntry]:
-        """Return the last ones, oldest first, without links that were opened unless they are asked for."""
+        """Return at most MAX_LISTED of the latest entries, oldest first; opened links only ``with_links``."""
         query = select(AuditRow).order_by(col(AuditRow.id).desc()).limit(MAX_LISTED)
         if not with_links:
             query = query.where(col(AuditRow.action) != OPEN_LINK)
@@ -129,7 +130,7 @@ class AuditLog:
         return [_entry(row) for row in reversed(rows)]
 
     async def batches(self) -> AsyncIterator[Sequence[AuditEntry]]:
-        """Yield all of them, oldest first."""
+        """Yield all entries in batches, oldest first."""
         after = 0
         while True:
             query = select(AuditRow).where(col(AuditRow.id) > after).order_by(col(AuditRow.id)).limit(BATCH)
@@ -141,12 +142,12 @@ class AuditLog:
             after = rows[-1].id
 
     async def verify(self, known: str | None = None) -> AuditCheck:
-        """True if each entry follows from the one before it, up to the last one that was ever kept.
+        """Verify the hash chain up to the last recorded entry.
 
-        What is older than FOOTNOTE_AUDIT_DAYS is gone, so the first one that is kept is believed.
+        Entries older than FOOTNOTE_AUDIT_DAYS are purged, so the first stored entry is trusted.
 
         Args:
-            known: a digest that was written down earlier.
+            known: a digest that was recorded earlier.
         """
         async with self._database.snapshot() as session:
             fact = await session.get(FactRow, HEAD)
@@ -164,7 +165,7 @@ class AuditLog:
         return AuditCheck(entries, last or "", is_known=is_known)
 
     async def _is_kept(self, head: str, last: str | None) -> bool:
-        """True if the head was read; of an audit that is wholly too old, nothing is kept."""
+        """True if the head's entry is stored; also true of a log that has expired entirely."""
         if last is None or head == last:
             return True
         async with self._database.snapshot() as session:

@@ -1,6 +1,6 @@
-"""Spares idle lanes their queries: what this process committed, by table, and when resting rows become due.
+"""Change counters by table, so that idle worker lanes query only when there may be work.
 
-Commits of other processes go unseen here: each lane queries every few seconds in any case.
+Only commits of this process are counted, so each lane also polls every few seconds.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from sqlmodel import SQLModel
 
 from storage.clock import steady_seconds, utc_now
 
-# Shorter than the leases of questions: who saw one begins to answer at its end.
+# Poll interval for commits of other processes. Shorter than a question's lease, so that a process that saw
+# the lease takes over when it ends.
 FOREIGN_SECONDS = 15.0
 _CHANGED = "changed tables"
 
 
 class Changes:
-    """Commits of this process by table, and the next time at which a resting row of a table is due."""
+    """Counts this process's commits by table, and tracks when a waiting row of a table becomes due."""
 
     def __init__(self) -> None:
         self._commits: Counter[str] = Counter()
@@ -35,17 +36,17 @@ class Changes:
         self._commits.update(tables)
 
     def note_outage(self) -> None:
-        """Have every lane query again: its last query, or a commit that it waits for, may have failed."""
+        """Make every lane query again: its last query, or a commit that it waits for, may have failed."""
         self._outages += 1
 
     def expect(self, table: type[SQLModel], at: datetime) -> None:
-        """Count a change of the table at this time: a lease ends then, or a retry is due."""
+        """Schedule a change of the table for this time, at which a lease ends or a retry is due."""
         seconds = (at - utc_now()).total_seconds()
         name = str(table.__tablename__)
         self._due_at[name] = min(steady_seconds() + seconds, self._due_at.get(name, math.inf))
 
     def count(self, tables: Iterable[str]) -> int:
-        """Return the changes of these tables so far."""
+        """Return the number of changes of these tables since the process started."""
         for name in tables:
             if self._due_at.get(name, math.inf) <= steady_seconds():
                 del self._due_at[name]
@@ -54,10 +55,10 @@ class Changes:
 
 
 class PollGate:
-    """Decides whether a lane has to query."""
+    """Decides whether a lane has to query its tables."""
 
     def __init__(self, changes: Changes, *tables: type[SQLModel], seconds: float = FOREIGN_SECONDS) -> None:
-        """Let a lane query after each change of these tables, and every ``seconds`` seconds in any case."""
+        """Open after each change of these tables, and every ``seconds`` seconds in any case."""
         self._changes = changes
         self._tables = [str(table.__tablename__) for table in tables]
         self._seconds = seconds
@@ -65,7 +66,7 @@ class PollGate:
         self._shut_until = -math.inf
 
     def opens(self) -> bool:
-        """Return True if something changed, or enough time went by, since this was True last."""
+        """Return True, and reset, after a change or when the poll interval has passed."""
         seen, now = self._changes.count(self._tables), steady_seconds()
         if seen == self._seen and now < self._shut_until:
             return False
@@ -74,13 +75,14 @@ class PollGate:
 
 
 def changed_tables(session: AsyncSession) -> set[str]:
-    """Names of the tables that statements and flushes of a session wrote to."""
+    """Return the names of the tables that statements and flushes of a session wrote to."""
     tables: set[str] = session.info.get(_CHANGED, set())
     return tables
 
 
 @event.listens_for(Session, "do_orm_execute")
 def _note_statement(state: ORMExecuteState) -> None:
+    # Bulk statements bypass the unit of work, so ``after_flush`` does not see them.
     statement = state.statement
     if isinstance(statement, UpdateBase) and isinstance(statement.table, TableClause):
         state.session.info.setdefault(_CHANGED, set()).add(statement.table.name)

@@ -1,4 +1,4 @@
-"""What the tables are made of: names of constraints, moments in UTC, ids, and the columns of leased work."""
+"""Column types and conventions: constraint names, UTC timestamps, ids, lease columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-# Every constraint has a name of its own, so that a later migration can change it on any engine.
+# Every constraint is named, so that a later migration can change it on any engine.
 SQLModel.metadata.naming_convention = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -20,48 +20,50 @@ SQLModel.metadata.naming_convention = {
 }
 
 
-# For ids that stand in links: what is gone keeps its id, or an old link would open something else.
+# For ids that occur in links: SQLite must not reuse the id of a deleted row, or an old link would open
+# something else.
 AUTOINCREMENT = {"sqlite_autoincrement": True}
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC: SQLite forgets zones, so they are put back on the way out."""
+    """Timestamp in UTC; SQLite drops the time zone, so it is restored on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a moment without a zone."""
+        """Convert a timestamp to UTC; raise ValueError if it has no time zone."""
         if value is not None and value.tzinfo is None:
             raise ValueError("a moment without a time zone")
         return value.astimezone(UTC) if value else None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give the moment its zone back."""
+        """Restore the time zone."""
         return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
 
 
 def moment(**options: Any) -> Any:
-    """Return a column for a moment in UTC."""
+    """Return a column for a UTC timestamp."""
     return Field(sa_type=UtcDateTime, **options)
 
 
 def random_id() -> int:
-    """Return an id that nobody can count on, exact even in a JSON number."""
+    """Return an unpredictable id, exact even as a JSON number."""
     return secrets.randbelow(2**53)
 
 
 class LeaseColumns(SQLModel):
-    """Columns of work that one worker at a time may do.
+    """Lease columns of work that one worker at a time may do.
 
-    A worker takes a row by raising ``fence``; whoever holds an older fence can change nothing.
+    A worker claims a row by raising ``fence``, a fencing token; the holder of an older fence can change
+    nothing.
     """
 
     lease_owner: str | None = None
     lease_until: datetime | None = moment(default=None)
     fence: int = 0
-    # Tries that a document fault ended; infrastructure faults do not count.
+    # Attempts that ended in a document error; infrastructure errors do not count.
     attempts: int = 0
     next_attempt_at: datetime | None = moment(default=None)
-    # Why it waits or failed: a sentence for an admin.
+    # Why it waits or failed: a message for an admin.
     reason: str | None = None

@@ -1,6 +1,6 @@
-"""The SQL database: SQLite or PostgreSQL behind one interface, with a schema that is always current.
+"""SQL database: SQLite or PostgreSQL behind one interface, with a schema that is always current.
 
-Only ``storage.sql`` below it knows the two engines; here their faults get one name.
+Only ``storage.sql`` knows the two engines; their errors become DatabaseUnavailable here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from storage.sql.dialect import Dialect, SqlStatus
 from storage.sql.postgres import PostgresDialect
 from storage.sql.sqlite import SqliteDialect
 
-# How long a writer waits for another process's transaction.
+# Time that a writer waits for another process's transaction.
 BUSY_SECONDS = 10
 
 _DIALECTS: dict[str, Callable[[URL, float], Dialect]] = {
@@ -34,7 +34,7 @@ class Database:
     """Transactions and snapshots on the tables of ``storage.sql.tables``."""
 
     def __init__(self, dialect: Dialect) -> None:
-        """Use a dialect; ``open`` is the way in, because the schema must be current first."""
+        """Use a dialect; call ``open`` instead, which brings the schema up to date first."""
         self._dialect = dialect
         self.changes = Changes()
 
@@ -42,17 +42,17 @@ class Database:
     async def open(cls, url: str, *, busy_seconds: float = BUSY_SECONDS, revision: str | None = None) -> Self:
         """Open a database and bring its schema up to date.
 
-        Several processes may open a fresh database at once: one of them makes the tables.
+        Several processes may open a fresh database at once: one of them creates the tables.
 
         Args:
             url: ``sqlite:////path/of/file.db`` or ``postgresql://user:password@host/database``.
-            busy_seconds: how long a writer waits for another process's transaction.
-            revision: stop at this one, for an empty database that takes the rows of an older release.
+            busy_seconds: time that a writer waits for another process's transaction.
+            revision: stop at this one, for an empty database that receives the rows of an older release.
 
         Raises:
-            SettingsError: the URL is of neither form, or the file lies on a network share.
+            SettingsError: the URL has neither form, or the file lies on a network share.
             NewerDatabase: a newer release has changed the tables.
-            DatabaseUnavailable: the file or server is locked, full, damaged or cannot be reached.
+            DatabaseUnavailable: the file or server is locked, full, corrupt or unreachable.
         """
         database = cls(_dialect_of(url, busy_seconds))
         with database._translated_errors():
@@ -61,7 +61,7 @@ class Database:
 
     @classmethod
     async def attach(cls, url: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
-        """Open a database whose schema is current; where it is not, nothing is changed.
+        """Open a database whose schema must be current; change nothing.
 
         Raises:
             OlderDatabase: this release has never been started on it.
@@ -77,7 +77,7 @@ class Database:
         return database
 
     async def status(self) -> SqlStatus:
-        """What the engine says of itself.
+        """Return the engine's version, replication and clock.
 
         Raises:
             DatabaseUnavailable: the database is gone.
@@ -89,17 +89,17 @@ class Database:
     async def transaction(
         self, *, exclusive: bool = True, brief: bool = False
     ) -> AsyncIterator[AsyncSession]:
-        """Yield a session that may write: it waits for its turn, commits at the end, or rolls back.
+        """Yield a session for writing; commit at the end, or roll back on an error.
 
-        Its first line already runs alone: what it reads stays true, and what it does beside SQL is
-        done while nobody else writes. Never open one inside another, and never wait for a network
-        in one: all writers wait.
+        An exclusive transaction is alone from its first line: what it reads stays true, and its side effects
+        outside SQL happen while nobody else writes. Never nest transactions, and never wait for a network in
+        one: all writers wait.
 
         Args:
-            exclusive: False for a step that needs only the rows it locks (``with_for_update``), by key
-                or passing over those that others hold. On SQLite such steps are alone as well; on
-                PostgreSQL they run beside each other and beside one that is alone.
-            brief: True for a few statements that find a few rows by keys. SQLite then executes them on
+            exclusive: False for a step that needs only the rows that it locks (``with_for_update``), by key
+                or skipping those that others hold. On SQLite such steps are exclusive as well; on
+                PostgreSQL they run concurrently with each other and with an exclusive one.
+            brief: True for a few statements that find a few rows by key. SQLite then executes them on
                 the event loop, where they take microseconds.
 
         Raises:
@@ -112,7 +112,7 @@ class Database:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
-        """Yield a session that only reads, all of it from one moment; writers do not wait for it.
+        """Yield a read-only session that sees one snapshot; writers do not wait for it.
 
         Raises:
             DatabaseUnavailable: the database is gone.
@@ -124,10 +124,10 @@ class Database:
     async def rows(
         self, query: Executable, values: Mapping[str, Any] | None = None, *, brief: bool = False
     ) -> Sequence[Row[Any]]:
-        """Return the rows of one SELECT of columns; a statement sees one moment by itself.
+        """Return the rows of one SELECT of columns; a single statement sees one snapshot.
 
-        Cheaper than a snapshot with one statement in it: no transaction, no objects of tables. ``brief``:
-        it finds a few rows by keys, as in ``transaction``.
+        Cheaper than ``snapshot`` with one statement: no transaction, no ORM objects. ``brief``: it finds a
+        few rows by key, as in ``transaction``.
 
         Raises:
             DatabaseUnavailable: the database is gone.
@@ -137,7 +137,7 @@ class Database:
                 return (await connection.execute(query, values)).all()
 
     async def ping(self) -> None:
-        """Return when a transaction can begin; nothing is written.
+        """Verify that a transaction can begin; write nothing.
 
         Raises:
             DatabaseUnavailable: none can.
@@ -147,7 +147,7 @@ class Database:
 
     @asynccontextmanager
     async def content_lock(self, alone: bool) -> AsyncIterator[None]:
-        """Held by who adds files that SQL names, together, or by who removes some, alone; on all machines.
+        """Hold the lock on blob files across machines: shared to add some, ``alone`` to remove some.
 
         Enter it before a transaction, never inside one.
 
@@ -159,7 +159,7 @@ class Database:
                 yield
 
     async def scrub(self) -> None:
-        """Overwrite what was deleted: no byte of it stays in the database's own files.
+        """Overwrite deleted rows, so that no byte of them stays in the database's files.
 
         Raises:
             DatabaseUnavailable: locked for longer than a writer waits, full or gone.
@@ -168,7 +168,7 @@ class Database:
             await self._dialect.scrub()
 
     async def drop_tables(self) -> None:
-        """Take every table away, with all that is in it; ``open`` makes them anew.
+        """Drop every table with its rows; ``open`` creates them again.
 
         Raises:
             DatabaseUnavailable: locked for longer than a writer waits, full or gone.
@@ -179,12 +179,12 @@ class Database:
             await session.execute(text("DROP TABLE IF EXISTS alembic_version"))
 
     async def aclose(self) -> None:
-        """Let go of the file or the server."""
+        """Close all connections."""
         await self._dialect.aclose()
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Turn the driver's infrastructure faults into DatabaseUnavailable and let all others pass."""
+        """Translate the driver's infrastructure errors into DatabaseUnavailable; pass on all others."""
         try:
             yield
         except PoolTimeoutError as error:
@@ -201,7 +201,7 @@ class Database:
 
 
 def _dialect_of(url: str, busy_seconds: float) -> Dialect:
-    """Return the engine that a URL chooses; no message repeats the URL, which may hold a password."""
+    """Return the dialect that a URL chooses; no error repeats the URL, which may hold a password."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

@@ -1,4 +1,4 @@
-"""What ``storage.sql.database`` needs from an SQL engine, whichever it is."""
+"""Interface of a database engine."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 from storage.errors import DatabaseUnavailable
 from storage.sql.migrations.revisions import is_current, require_current
 
-# How long a task waits for its turn in this process.
+# Time that a task waits for its turn in this process.
 QUEUE_SECONDS = 30
-# Snapshots that one process reads at the same time.
+# Snapshots that a process reads concurrently.
 READERS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SqlStatus:
-    """What an engine says of itself."""
+    """Version, replication and clock of an engine."""
 
-    # Its name and version.
+    # Name and version.
     engine: str
-    # It only follows another server, and nothing can be written.
+    # A read-only replica of another server.
     is_replica: bool = False
-    # Servers that follow it; None: it has none by its nature, or does not say.
+    # Number of replicas; None if the engine has no replication or does not tell.
     followers: int | None = None
-    # Its time, where its machine may be another one.
+    # The server's time, if it may run on another machine.
     clock: datetime | None = None
 
 
 class Dialect(Protocol):
-    """One SQL engine, opened; it raises SQLAlchemy's errors, and says what they mean."""
+    """SQL engine; raises SQLAlchemy's errors and explains their causes."""
 
     async def migrate(self, revision: str | None) -> None:
-        """Bring the schema up to date, or to a revision, while no other process does."""
+        """Migrate the schema to a revision (None: the latest) while no other process does."""
 
     async def require_current(self) -> None:
-        """Make sure that the schema is up to date, and change nothing; raises as ``require_current``."""
+        """Verify that the schema is up to date and change nothing; raise as ``require_current``."""
 
     async def status(self) -> SqlStatus:
-        """What the engine says of itself."""
+        """Return the engine's version, replication and clock."""
 
     def transaction(self, *, exclusive: bool, brief: bool) -> AbstractAsyncContextManager[AsyncSession]:
-        """Return a session whose work is durable when the context has ended without an error."""
+        """Return a context of a session whose writes are durable when it has ended without an error."""
 
     def snapshot(self) -> AbstractAsyncContextManager[AsyncSession]:
-        """Return a session that cannot write and sees one moment."""
+        """Return a context of a read-only session that sees one snapshot."""
 
     def content_lock(self, alone: bool) -> AbstractAsyncContextManager[None]:
-        """As ``Database.content_lock``."""
+        """Hold the content lock, as ``Database.content_lock``."""
 
     async def scrub(self) -> None:
-        """Overwrite what was deleted: no byte of it stays in the database's own files."""
+        """Overwrite deleted rows, so that no byte of them stays in the database's files."""
 
     def reader(self, *, brief: bool) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Return a connection for one statement that cannot write."""
+        """Return a context of a read-only connection for one statement."""
 
     def cause(self, error: DBAPIError) -> str | None:
-        """What an admin should check, as a sentence without secrets; None for a mistake of ours."""
+        """Return what an admin should check, without secrets; None for a programming error."""
 
     async def aclose(self) -> None:
-        """Finish what is being committed and let go of every connection."""
+        """Finish pending commits and close every connection."""
 
 
 class WriterQueue:
-    """One task at a time, in the order they came."""
+    """FIFO lock for writers: one task at a time."""
 
     def __init__(self, timeout_seconds: float = QUEUE_SECONDS) -> None:
         """Wait for a turn for at most ``timeout_seconds`` seconds."""
@@ -79,10 +79,10 @@ class WriterQueue:
 
     @asynccontextmanager
     async def turn(self, *, must_come: bool = False) -> AsyncIterator[None]:
-        """Wait for the turn and keep it; for as long as it takes when it ``must_come``.
+        """Wait for the turn and hold it; without a timeout if ``must_come``.
 
         Raises:
-            DatabaseUnavailable: others took too long.
+            DatabaseUnavailable: timed out.
         """
         try:
             async with asyncio.timeout(None if must_come else self._timeout_seconds):
@@ -96,7 +96,7 @@ class WriterQueue:
 
 
 async def migrate(engine: AsyncEngine, revision: str | None) -> None:
-    """Bring the schema to a revision, None: the newest, in a transaction alone from its first line."""
+    """Migrate the schema to a revision (None: the latest) in one exclusive transaction."""
     try:
         async with engine.begin() as connection:
             if revision or not await connection.run_sync(is_current):
@@ -108,6 +108,6 @@ async def migrate(engine: AsyncEngine, revision: str | None) -> None:
 
 
 async def refuse_other_schema(engine: AsyncEngine) -> None:
-    """Raise as ``require_current`` unless the schema is this release's."""
+    """Verify that the schema is this release's; raise as ``require_current``."""
     async with engine.connect() as connection:
         await connection.run_sync(require_current)

@@ -1,7 +1,7 @@
-"""The state of a document: its newest version, what of it answers, and how far its readings have come.
+"""State of a document: its newest version, its live publication, and the progress of its readings.
 
-Overview, progress and ingestion add their columns to the one select ``document_state``. Whatever is asked of
-the newest version is a correlated query, because SQLite scans a derived table once per document.
+Overview, progress and ingestion add their columns to the one select ``document_state``. Queries about the
+newest version are correlated subqueries, because SQLite scans a derived table once per document.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow,
 
 _ANY = true()
 
-# The version with the highest number, whether or not anything of it answers.
+# The version with the highest number, live or not.
 newest = aliased(VersionRow, name="newest")
-# What answers: at most one publication of all versions, for a flip retires the others.
+# The publication that answers: at most one among all versions, because going live retires the others.
 live = aliased(PublicationRow, name="live")
 live_version = aliased(VersionRow, name="live_version")
 live_reading = aliased(ReadingRow, name="live_reading")
 
-# Whether a worker is at a reading right now.
+# True while a worker holds the reading.
 is_held = col(ReadingRow.lease_until) > bindparam("now", callable_=utc_now, type_=UtcDateTime())
-# Whether it is the newest version that answers.
+# True if the newest version is the live one.
 is_newest_live = func.coalesce(col(live.version_id) == newest.id, False)
 
 
-@cache  # an alias of a table takes longer to make than its question to be answered
+@cache  # creating an alias takes longer than running the query
 def newest_number(of: type[DocumentRow] | type[VersionRow] = DocumentRow) -> ScalarSelect[int | None]:
-    """Return the number of the newest version of a document, or of the document that a version belongs to."""
+    """Return the number of the newest version of a document, or of a version's document."""
     other = aliased(VersionRow)
     document = col(DocumentRow.id) if of is DocumentRow else col(VersionRow.document_id)
     numbers = select(func.max(other.number)).where(col(other.document_id) == document)
@@ -66,7 +66,7 @@ def _live_id() -> ScalarSelect[UUID]:
     )
 
 
-# One row per document, deleted ones included, and no columns yet.
+# One row per document, including deleted ones; no columns yet.
 document_state: Select[Any] = (
     select()
     .select_from(DocumentRow)
@@ -78,14 +78,14 @@ document_state: Select[Any] = (
 
 
 def has_reading(*states: str, also: ColumnElement[bool] = _ANY) -> ColumnElement[bool]:
-    """True if the newest version has a reading in one of these states of which ``also`` is true as well."""
+    """True if the newest version has a reading in one of these states that satisfies ``also``."""
     return exists().where(_is_of_newest(states), also)
 
 
 def of_newest(
     column: SQLColumnExpression[Any], *states: str, also: ColumnElement[bool] = _ANY
 ) -> ScalarSelect[Any]:
-    """Return a column of the latest of those readings that have a value there."""
+    """Return a column from the latest of those readings in which it is not null."""
     return (
         select(column)
         .where(_is_of_newest(states), also, column.is_not(null()))
@@ -101,13 +101,13 @@ def _is_of_newest(states: tuple[str, ...]) -> ColumnElement[bool]:
 
 
 def newest_size() -> ScalarSelect[int]:
-    """Bytes of the newest version."""
+    """Return the size of the newest version in bytes."""
     size = select(col(BlobRow.size)).where(col(BlobRow.sha256) == newest.sha256)
     return size.correlate(newest).scalar_subquery()
 
 
 def details_of(version: Any) -> ScalarSelect[Any]:
-    """Return the details of the newest reading of a version: of ``VersionRow`` or an alias of it."""
+    """Return the details of the newest reading of a version: ``VersionRow`` or an alias of it."""
     reading = aliased(ReadingRow)
     return (
         select(col(reading.details))

@@ -1,7 +1,7 @@
-"""Group commit: SQLite transactions that wait at the same time become durable by one commit.
+"""Group commit: concurrent SQLite transactions become durable by one commit.
 
 Each runs in a savepoint, one after another, and is acknowledged when the commit of its group is on disk. They
-share one aiosqlite connection, on which no task that is cancelled can break off another one's statement.
+share one aiosqlite connection, on which a cancelled task cannot abort another task's statement.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from storage.sql.dialect import QUEUE_SECONDS, WriterQueue
 
 T = TypeVar("T")
 
-# What is called for a statement and its rows; BEGIN IMMEDIATE and COMMIT wait for others and the disk.
+# Driver methods that run a statement or fetch its rows. BEGIN IMMEDIATE and COMMIT wait for other writers and
+# the disk, so they never run in a brief context.
 _STATEMENT = {"execute", "executemany", "fetchone", "fetchmany", "fetchall"}
 MAX_MEMBERS = 64
-# How old a group may be when another transaction joins it: the first one waits for all of them.
+# Maximum age of a group that a transaction may join: the first member waits for all of them.
 MAX_SECONDS = 0.05
 
 
 class UncancelledConnection(aiosqlite.Connection):
-    """Every statement runs to its end, even when its task is cancelled meanwhile.
+    """Connection whose statements run to completion, even if their task is cancelled.
 
-    SQLAlchemy throws a connection away when a statement is broken off, and with it the work of all
-    tasks that share its transaction.
+    SQLAlchemy discards a connection when a statement is aborted, and with it the work of all tasks that share
+    its transaction.
     """
 
-    # Whether statements run in the caller's thread; never one that waits for a lock or the disk.
-    #
-    # A way to the connection's thread and back waits twice for the interpreter's lock, for 5 ms each time
-    # that another thread computes: a hundred times as long as SQLite needs for a row that it finds by a key.
+    # True to run statements in the caller's thread; never one that waits for a lock or the disk.
+    # A round trip to the connection's thread waits twice for the interpreter's lock, for 5 ms each time that
+    # another thread computes: a hundred times as long as SQLite needs to find a row by its key.
     is_brief = False
 
     async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
@@ -50,9 +50,9 @@ class UncancelledConnection(aiosqlite.Connection):
         return await run_to_completion(super()._execute(fn, *args, **kwargs))  # type: ignore[no-untyped-call]
 
     def _is_quick(self, fn: Any, args: Sequence[Any]) -> bool:
-        """True if it is over at once, and so not worth a way to the connection's thread and back.
+        """True if the call returns at once, so that a round trip to the connection's thread is not worth it.
 
-        A plain BEGIN locks nothing yet; inside a transaction, savepoints are kept in memory.
+        A plain BEGIN takes no lock yet; inside a transaction, savepoints stay in memory.
         """
         name, is_open = getattr(fn, "__name__", ""), self._conn.in_transaction
         if self.is_brief and name in _STATEMENT:
@@ -66,17 +66,17 @@ class UncancelledConnection(aiosqlite.Connection):
 
 
 async def connect(file: Path, busy_seconds: float) -> aiosqlite.Connection:
-    """Return a connection in driver-level autocommit: whoever uses it writes BEGIN."""
+    """Return a connection in driver-level autocommit: its user sends BEGIN explicitly."""
     opened = partial(
         sqlite3.connect, file, isolation_level=None, timeout=busy_seconds, check_same_thread=False
     )
     connection = UncancelledConnection(opened, iter_chunk_size=64)
-    connection._thread.daemon = True  # as SQLAlchemy has it: a forgotten connection must not hold the exit up
+    connection._thread.daemon = True  # as SQLAlchemy does: a forgotten connection must not block the exit
     return await connection
 
 
 async def run_to_completion(step: Coroutine[Any, Any, T]) -> T:
-    """What a step returns; a cancellation that comes meanwhile is felt where the task waits next."""
+    """Return a step's result; cancellation is deferred to the next await."""
     running = asyncio.ensure_future(step)
     is_cancelled = False
     while not running.done():
@@ -86,14 +86,14 @@ async def run_to_completion(step: Coroutine[Any, Any, T]) -> T:
             is_cancelled = True
     task = asyncio.current_task()
     if is_cancelled and task is not None:
-        task.uncancel()  # asked for once more in the next line, and not twice: timeouts count requests
+        task.uncancel()  # the next line requests it again: once in all, because timeouts count requests
         task.cancel()
     return running.result()
 
 
 @contextmanager
 def brief_statements(connection: AsyncConnection) -> Iterator[None]:
-    """Yield the statements of this context change no thread."""
+    """Run the statements of this context in the caller's thread."""
     driver = _driver(connection)
     if driver is not None:
         driver.is_brief = True
@@ -105,7 +105,7 @@ def brief_statements(connection: AsyncConnection) -> Iterator[None]:
 
 
 def _driver(connection: AsyncConnection) -> UncancelledConnection | None:
-    """Return a connection as ``connect`` made it; None when it is gone."""
+    """Return the driver's connection, as made by ``connect``; None if it is gone."""
     if connection.closed or connection.invalidated:
         return None
     driver = connection.sync_connection.connection.driver_connection  # type: ignore[union-attr]
@@ -113,20 +113,20 @@ def _driver(connection: AsyncConnection) -> UncancelledConnection | None:
 
 
 class CommitGroup:
-    """Transactions on one connection that will be committed together."""
+    """Transactions on one connection that are committed together."""
 
     def __init__(self, connection: AsyncConnection) -> None:
-        """Begin with the connection's transaction already open."""
+        """Start with the connection's transaction already open."""
         self.connection = connection
         self.members = 0
         self.settled = asyncio.Event()
-        # Why nothing of it was kept.
+        # Why the whole group was rolled back.
         self.failure: BaseException | None = None
         self._full_at = time.monotonic() + MAX_SECONDS
 
     @property
     def is_full(self) -> bool:
-        """True if the next transaction has to begin another group."""
+        """True if the next transaction has to start another group."""
         return self.members >= MAX_MEMBERS or time.monotonic() > self._full_at
 
     @property
@@ -136,12 +136,12 @@ class CommitGroup:
 
 
 class GroupCommit:
-    """The only writer of a process."""
+    """Single writer of a process."""
 
     def __init__(self, engine: AsyncEngine, timeout_seconds: float = QUEUE_SECONDS) -> None:
-        """Write through an engine of steady connections whose transactions begin with BEGIN IMMEDIATE.
+        """Write through an engine of pooled connections whose transactions begin with BEGIN IMMEDIATE.
 
-        Whoever waits longer than ``timeout_seconds`` seconds for a turn gives up.
+        A task that waits longer than ``timeout_seconds`` seconds for its turn fails.
         """
         self._engine = engine
         self._turns = WriterQueue(timeout_seconds)
@@ -151,9 +151,9 @@ class GroupCommit:
 
     @asynccontextmanager
     async def transaction(self, *, brief: bool = False) -> AsyncIterator[AsyncSession]:
-        """Yield a session that is alone; when the context has ended, what it wrote is on disk.
+        """Yield an exclusive session; when the context has ended, its writes are on disk.
 
-        ``brief``: it reads and writes a few rows that it finds by keys.
+        ``brief``: it reads and writes a few rows that it finds by key.
         """
         async with self._turns.turn():
             group = await self._join()
@@ -172,7 +172,7 @@ class GroupCommit:
         ) as session:
             try:
                 yield session
-                await asyncio.sleep(0)  # a cancellation during the last statement is felt here
+                await asyncio.sleep(0)  # raises a cancellation that arrived during the last statement
                 await session.commit()
             except BaseException as error:
                 await self._undo(session, group)
@@ -181,14 +181,14 @@ class GroupCommit:
                 raise
 
     async def aclose(self) -> None:
-        """Commit what is open, then let go of the file."""
+        """Commit the open group, then close the file."""
         async with self._turns.turn():
             await self._commit()
         await asyncio.gather(*self._closers, return_exceptions=True)
         await self._engine.dispose()
 
     async def _join(self) -> CommitGroup:
-        """Return the group to write into; a new one is closed after all those who are waiting by now."""
+        """Return the group to join; a new one is committed after all tasks that are waiting now."""
         if self._group is not None and self._group.is_full:
             await self._commit()
         if self._group is None:
@@ -209,10 +209,8 @@ class GroupCommit:
         return connection
 
     async def _close(self, group: CommitGroup) -> None:
-        """Turns go by arrival, so this one comes after everybody who waited when the group began.
-
-        However long one of them takes: without the commit its members would wait for ever.
-        """
+        """Commit the group after every task that waited when it began, because turns are FIFO."""
+        # No timeout: without this commit the members would wait for ever.
         async with self._turns.turn(must_come=True):
             if self._group is group:
                 await self._commit()
@@ -223,7 +221,7 @@ class GroupCommit:
             await run_to_completion(_settle(group))
 
     async def _undo(self, session: AsyncSession, group: CommitGroup) -> None:
-        """Take back what one transaction wrote; a group that cannot be kept without it is lost."""
+        """Roll back one transaction; if its savepoint cannot be undone, fail the whole group."""
         try:
             await session.rollback()
         except SQLAlchemyError as error:
@@ -232,13 +230,13 @@ class GroupCommit:
             await self._commit()
 
     def _note(self, context: ExceptionContext) -> None:
-        """After some faults, such as a full disk, SQLite has rolled back the whole group."""
+        """Fail the group if SQLite has rolled it back entirely, as it does on a full disk."""
         if self._group is not None and self._group.failure is None and not self._group.is_whole:
             self._group.failure = context.sqlalchemy_exception
 
 
 async def _settle(group: CommitGroup) -> None:
-    """Commit a group and wake its members; one that failed is rolled back by closing its connection."""
+    """Commit a group and wake its members; a failed one is rolled back by closing its connection."""
     try:
         if group.failure is None:
             await group.connection.commit()

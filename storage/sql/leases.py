@@ -1,9 +1,10 @@
-"""Leases on rows of work: who may do a step, until when, and how a dead worker's step is taken over.
+"""Leases on work rows: claim, renewal, expiry, and takeover from dead workers.
 
-Taking a row raises its fence; every later write compares the fence and the state first, so whoever lost the
-lease can change nothing. A lease's owner is named by machine and process, so that another process of the
-machine can see whether it is dead. All leases of the program end by the rules of ``has_no_lease``,
-``is_running`` and ``is_due``: an end further ahead than any lease comes from a wrong clock and is past.
+Claiming a row raises its fence, a fencing token; every later write compares fence and state first, so a
+worker that lost its lease can change nothing. The owner's name holds machine and process, so that another
+process on the machine can tell whether it is dead. All leases of the program expire by the rules of
+``has_no_lease``, ``is_running`` and ``is_due``: an end further ahead than any lease comes from a wrong clock
+and counts as past.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from storage.sql.database import Database
 from storage.sql.tables import InboxRow, PublicationRow, ReadingRow
 
 MAX_PAUSE_SECONDS = 30.0
-# No engine may ask for a longer one: a wait that ends later was written by a clock that was wrong.
+# No engine may request a longer wait: a later time was written by a wrong clock.
 MAX_WAIT = timedelta(minutes=15)
 _CHANCE = random.SystemRandom()
 
@@ -34,16 +35,17 @@ WorkRow = TypeVar("WorkRow", ReadingRow, PublicationRow, InboxRow)
 
 
 def own_name() -> str:
-    """Return a name that no other process ever has: machine, process, and a part by chance."""
+    """Return a unique owner name: machine, process and a random part."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
 def is_surely_dead(owner: str) -> bool:
-    """True if the process of this name ran on this machine and does not any more."""
+    """True if the owner's process ran on this machine and has ended."""
     machine, _, process = owner.rpartition(":")[0].rpartition(":")
     if machine != socket.gethostname() or not process.isdecimal():
         return False
     try:
+        # Signal 0 only checks that the process exists.
         os.kill(int(process), 0)
     except ProcessLookupError:
         return True
@@ -53,30 +55,30 @@ def is_surely_dead(owner: str) -> bool:
 
 
 def has_no_lease(until: Any, now: datetime, longest: timedelta) -> ColumnElement[bool]:
-    """True if a column ``lease_until`` says that nobody holds the row.
+    """True if nobody holds the row, by its column ``lease_until``.
 
     Args:
         until: the column.
-        now: this moment.
-        longest: no lease ends later than so long after ``now``, unless a clock was wrong.
+        now: the current time.
+        longest: maximum length of a lease; an end further ahead comes from a wrong clock.
     """
     return or_(col(until).is_(None), col(until) <= now, col(until) > now + longest)
 
 
 def is_running(until: datetime, now: datetime, longest: timedelta) -> bool:
-    """True if a lease that was read is held still; ``longest`` as in ``has_no_lease``."""
+    """True if a lease that was read is still held; ``longest`` as in ``has_no_lease``."""
     return now < until <= now + longest
 
 
 def is_due(next_attempt_at: Any, now: datetime) -> ColumnElement[bool]:
-    """True if a column ``next_attempt_at`` says that the row does not rest."""
+    """True if the row needs no more backoff, by its column ``next_attempt_at``."""
     at = col(next_attempt_at)
     return or_(at.is_(None), at <= now, at > now + MAX_WAIT)
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to do one step on one row while its state and fence stay as they are."""
+    """Right to perform one step on a row while its state and fence are unchanged."""
 
     table: type[ReadingRow] | type[PublicationRow]
     id: UUID
@@ -85,13 +87,13 @@ class Lease:
 
 
 def pause(tries: int, max_seconds: float = MAX_PAUSE_SECONDS) -> timedelta:
-    """Time to wait after ``tries`` tries: 1 s, then doubling up to ``max_seconds``, spread by chance."""
+    """Return the backoff after ``tries`` attempts: from 1 s, doubling up to ``max_seconds``, with jitter."""
     seconds = min(max_seconds, 2.0 ** min(max(tries - 1, 0), 10))
     return timedelta(seconds=_CHANCE.uniform(seconds / 2, seconds))
 
 
 class Leases:
-    """Takes, renews and checks leases for one owner."""
+    """Claims, renews and checks leases for one owner."""
 
     def __init__(
         self,
@@ -101,23 +103,22 @@ class Leases:
         *,
         max_pause_seconds: float = MAX_PAUSE_SECONDS,
     ) -> None:
-        """Lease rows to ``owner``, a name no other process uses, for ``seconds`` at a time."""
+        """Lease rows to ``owner``, a name that no other process uses, for ``seconds`` at a time."""
         self._database = database
         self._max_pause_seconds = max_pause_seconds
-        # A name that no other process uses.
         self.owner = owner
         self.seconds = seconds
 
     def pause(self, tries: int) -> timedelta:
-        """Time to wait after ``tries`` tries of a step."""
+        """Return the backoff after ``tries`` attempts of a step."""
         return pause(tries, self._max_pause_seconds)
 
     async def take(
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any]
     ) -> tuple[WorkRow, bool] | None:
-        """Lease the first free row of ``query``: (row, whether a dead worker held it), or None.
+        """Claim the first free row of ``query``: (row, True if a dead worker held it), or None.
 
-        Without one, lanes that wait for the table query again when the next lease ends or retry is due.
+        If there is none, lanes that wait for the table query again when the next lease ends or retry is due.
         """
         for row in await self.free(session, table, query, 1):
             was_abandoned = row.lease_owner is not None
@@ -131,24 +132,25 @@ class Leases:
     async def free(
         self, session: AsyncSession, table: type[WorkRow], query: Select[Any], limit: int
     ) -> Sequence[WorkRow]:
-        """The first free rows of ``query``, locked for this transaction; ``lease`` makes one of them ours."""
+        """Return the first free rows of ``query``, locked for this transaction; ``lease`` claims one."""
         now = utc_now()
-        # another process's leases may be twice as long as ours
+        # leases of other processes may be twice as long as ours
         is_free = has_no_lease(table.lease_until, now, timedelta(seconds=2 * self.seconds))
         due = query.where(is_free & is_due(table.next_attempt_at, now))
+        # SKIP LOCKED: never wait for a row that another worker is claiming.
         locked = due.limit(limit).with_for_update(skip_locked=True, of=table)
         rows: Sequence[WorkRow] = (await session.execute(locked)).scalars().all()
         return rows
 
     def lease(self, row: WorkRow) -> None:
-        """Make a row that this transaction holds ours."""
+        """Claim a row that this transaction has locked."""
         row.fence += 1
         row.lease_owner = self.owner
         row.lease_until = utc_now() + timedelta(seconds=self.seconds)
         row.next_attempt_at = None
 
     async def renew(self, lease: Lease) -> bool:
-        """Hold the row for longer; False when it is not ours any more and the step must end."""
+        """Extend the lease; return False if it was lost and the step must end."""
         async with self._database.transaction(exclusive=False) as session:
             table: Any = lease.table
             row = await held(session, lease, table)
@@ -158,14 +160,14 @@ class Leases:
 
 
 async def held(session: AsyncSession, lease: Lease, table: type[WorkRow]) -> WorkRow | None:
-    """Return the leased row, locked for this transaction; None when another worker or state took it."""
+    """Return the leased row, locked for this transaction; None if the lease was lost."""
     query = select(table).filter_by(id=lease.id, fence=lease.fence, state=lease.state)
     row: WorkRow | None = (await session.execute(query.with_for_update())).scalars().first()
     return row
 
 
 def release(row: WorkRow, reason: str | None = None, wait: timedelta | None = None) -> None:
-    """Give a row back, to be taken again after ``wait``."""
+    """Release a row, to be claimed again after ``wait``."""
     row.lease_owner = row.lease_until = None
     row.reason = reason
     row.next_attempt_at = utc_now() + wait if wait else None

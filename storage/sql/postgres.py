@@ -1,7 +1,7 @@
-"""PostgreSQL: one server for several processes, whose steps are kept apart by row locks.
+"""PostgreSQL: one server for several processes, isolated by row locks.
 
-What must run alone takes one advisory lock first. Whatever the server says of its troubles becomes
-one of the sentences here; none repeats the URL.
+Exclusive transactions take one advisory lock first. Server errors become one of the messages here; none
+repeats the URL.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from storage.task_group import cancel_and_wait
 if TYPE_CHECKING:
     from psycopg import AsyncConnection as PsycopgConnection
 
-# The advisory lock of whoever is alone among writers: "footnote" in ASCII.
+# Advisory lock of exclusive transactions: "footnote" in ASCII.
 ALONE = 0x666F6F746E6F7465
-# That of whoever adds or removes files which SQL names.
+# Advisory lock for adding or removing files that SQL names.
 CONTENTS = ALONE + 1
 WRITERS = 6
-# Connections that hold such a lock at the same time.
+# Connections that hold a content lock at the same time.
 LOCKS = 2
-# A transaction of a worker that fell silent is ended by the server after so long.
+# The server ends the transaction of a worker that has been silent for this time.
 IDLE_SECONDS = 60
 
-# A step that takes longer has the server asked, by a connection of its own, whether it still answers.
+# A step that takes longer than SUSPECT_SECONDS has a separate connection probe the server.
 SUSPECT_SECONDS, TICK_SECONDS = 1.0, 0.25
-# A server that does not let that connection in within this time is silent.
+# The server counts as silent if it does not accept the probe within this time.
 SILENT_SECONDS = 2.5
 ASK_AGAIN_SECONDS = 0.5
-# After it was found silent, for so long nobody else waits to find out again.
+# Once the server was found silent, connecting fails fast for this time.
 REST_SECONDS = 2.0
 
 _UNREACHABLE = "the database server does not answer: is it running, and is its address in DATABASE_URL right?"
@@ -61,7 +61,7 @@ _STOPPING = "the database server is starting or stopping"
 _LOCKED = "another program keeps the database locked"
 _OVERTAKEN = "another transaction was in the way"
 
-# By SQLSTATE or its beginning, the longest that fits; all else is a mistake of ours.
+# By SQLSTATE or its prefix, the longest that matches; any other error is a bug of ours.
 _CAUSES = {
     "08": "the connection to the database is gone",
     "25006": "the database is read-only: DATABASE_URL must name the primary server",
@@ -82,7 +82,7 @@ _CAUSES = {
     "XX002": "an index of the database is damaged: REINDEX it",
 }
 
-# By what the server says to a connection that it does not accept: there is no SQLSTATE then.
+# By the message of a refused connection, which comes without an SQLSTATE.
 _REFUSALS = {
     "too many": _BUSY,
     "connection slots": _BUSY,
@@ -100,11 +100,11 @@ _LOCK = select(func.pg_advisory_xact_lock(ALONE))
 
 
 class ServerWatch:
-    """The connections of one process to one server; once the server is silent, it breaks them off.
+    """Watches a process's connections to one server, and aborts them once the server is silent.
 
-    libpq waits for an answer for as long as its connection stands. One behind a partition, through a proxy,
-    or to a server that hangs stands for long: a proxy or a kernel answers keepalives. Nor does it help to end
-    the task that waits: psycopg then asks the server to break the statement off, and gives it ten seconds.
+    libpq waits for an answer for as long as its connection exists. Through a network partition, a proxy, or
+    to a hanging server that may be long: a proxy or a kernel answers keepalives. Cancelling the waiting task
+    does not help either: psycopg then asks the server to cancel the statement, and gives it ten seconds.
     """
 
     def __init__(self) -> None:
@@ -112,19 +112,19 @@ class ServerWatch:
         self._connecting: set[asyncio.Task[PsycopgConnection[Any]]] = set()
         self._target: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
         self._steps: dict[int, float] = {}
-        # Steps that went well.
+        # Number of completed steps.
         self._ended = 0
         self._numbers = itertools.count()
         self._watching: asyncio.Task[None] | None = None
         self._silent_until = 0.0
 
     async def connect(self, *target: Any, **options: Any) -> PsycopgConnection[Any]:
-        """Return a connection that is broken off once the server is silent; arguments as psycopg has them.
+        """Return a connection that is aborted once the server is silent; arguments as of psycopg.
 
         Raises:
             psycopg.OperationalError: the server is silent, or refuses.
         """
-        import psycopg  # noqa: PLC0415 - only for who uses PostgreSQL
+        import psycopg  # noqa: PLC0415 - imported only where PostgreSQL is used
 
         if self._is_silent():
             raise psycopg.OperationalError("the server did not answer a moment ago")
@@ -138,7 +138,7 @@ class ServerWatch:
             if connecting.cancelled() and self._is_silent():
                 raise psycopg.OperationalError("the server does not answer") from None
             if connecting.done() and not connecting.cancelled() and not connecting.exception():
-                await connecting.result().close()  # made in the very moment in which nobody wants it any more
+                await connecting.result().close()  # it was established at the very moment of the cancellation
             connecting.cancel()
             raise
         self._connections.add(connection)
@@ -146,7 +146,7 @@ class ServerWatch:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """While the server is waited for."""
+        """Count the context as a step that waits for the server."""
         number = next(self._numbers)
         self._steps[number] = steady_seconds()
         if self._watching is None or self._watching.done():
@@ -158,12 +158,12 @@ class ServerWatch:
             del self._steps[number]
 
     async def aclose(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         if self._watching:
             await cancel_and_wait(self._watching)
 
     async def _watch(self) -> None:
-        """While anybody waits; one that waits for long has the server asked."""
+        """Probe the server when a step waits for long; end when none waits."""
         while self._steps:
             await asyncio.sleep(TICK_SECONDS)
             since = min(self._steps.values(), default=steady_seconds())
@@ -175,9 +175,9 @@ class ServerWatch:
             await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     async def _answers(self) -> bool:
-        """True if the server lets a connection in, refuses it, or ends somebody's step meanwhile."""
+        """True if the server accepts or refuses a connection, or completes any step."""
         asking, before = asyncio.create_task(self._ask()), self._ended
-        # Each wait is a turn of the loop: time in which the loop itself stood still is none of the server's.
+        # Wait in turns of the event loop: time in which the loop itself was blocked does not count.
         for _ in range(round(SILENT_SECONDS / TICK_SECONDS)):
             done, _ = await asyncio.wait({asking}, timeout=TICK_SECONDS)
             if done or self._ended != before:
@@ -187,7 +187,7 @@ class ServerWatch:
         return answers
 
     async def _ask(self) -> None:
-        import psycopg  # noqa: PLC0415 - only for who uses PostgreSQL
+        import psycopg  # noqa: PLC0415 - imported only where PostgreSQL is used
 
         target, options = self._target
         with suppress(psycopg.Error):
@@ -195,10 +195,11 @@ class ServerWatch:
             await connection.close()
 
     def _break_off(self) -> None:
-        """End every connection below libpq: whoever waits for one hears at once that it is gone."""
+        """Shut down every socket below libpq, so that waiting tasks fail at once."""
         for task in list(self._connecting):
             task.cancel()
         for connection in [one for one in self._connections if not one.closed]:
+            # A duplicate of the descriptor: closing it leaves libpq's own open.
             with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
                 duplicate.shutdown(socket.SHUT_RDWR)
 
@@ -207,14 +208,14 @@ class ServerWatch:
 
 
 class PostgresDialect:
-    """One database on a server."""
+    """PostgreSQL database on a server."""
 
     def __init__(self, url: URL, busy_seconds: float) -> None:
-        """Prepare the connections of ``postgresql://user:password@host/database``; none is made yet.
+        """Prepare the connections to ``postgresql://user:password@host/database``; connect later.
 
         Args:
-            url: where the server is; its query may hold libpq's options, such as ``sslmode``.
-            busy_seconds: how long a writer waits for another process's lock.
+            url: address of the server; its query may hold libpq's options, such as ``sslmode``.
+            busy_seconds: time that a writer waits for another process's lock.
 
         Raises:
             SettingsError: the URL names another driver, or no database.
@@ -234,25 +235,25 @@ class PostgresDialect:
         )
 
     async def migrate(self, revision: str | None) -> None:
-        """In one transaction that holds the lock: PostgreSQL takes changes of tables back as well."""
+        """Migrate in one transaction that holds the lock: PostgreSQL rolls back DDL as well."""
         engine = self._engine(1)
         event.listen(engine.sync_engine, "begin", _take_lock)
         await migrate(engine, revision)
 
     async def require_current(self) -> None:
-        """By a reader."""
+        """Verify the schema over a reader's connection."""
         await refuse_other_schema(self._readers)
 
     async def status(self) -> SqlStatus:
-        """Who may not see who follows the server is told of none."""
+        """Return version, replication and clock; a user who may not see replicas gets a count of 0."""
         async with self.reader() as connection:
             row = (await connection.execute(_STATUS)).one()
         return SqlStatus(f"PostgreSQL {row.version.split()[0]}", row.is_replica, row.followers, row.clock)
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool, brief: bool) -> AsyncIterator[AsyncSession]:
-        """Yield every statement sees what was committed before it, which for one that is alone stays true."""
-        # The turn comes first: tasks of this process that wait for the lock must not use up its connections.
+        """Yield a session whose statements see what was committed before; if exclusive, that stays true."""
+        # The turn comes first: tasks of this process that wait for the lock must not exhaust its pool.
         async with self._turns.turn() if exclusive else nullcontext():
             with self._watch.step():
                 async with AsyncSession(self._writers, expire_on_commit=False) as session, session.begin():
@@ -262,14 +263,14 @@ class PostgresDialect:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
-        """What was committed before its first statement."""
+        """Yield a read-only session that sees what was committed before its first statement."""
         with self._watch.step():
             async with AsyncSession(self._readers, expire_on_commit=False) as session:
                 yield session
 
     @asynccontextmanager
     async def content_lock(self, alone: bool) -> AsyncIterator[None]:
-        """A lock of a session, as files may take longer than a transaction may be idle; it ends with it."""
+        """Hold a session-level advisory lock: files may take longer than a transaction may be idle."""
         suffix = "" if alone else "_shared"
         with self._watch.step():
             async with self._locks.connect() as connection:
@@ -280,7 +281,7 @@ class PostgresDialect:
                     await connection.execute(text(f"SELECT pg_advisory_unlock{suffix}({CONTENTS})"))
 
     async def scrub(self) -> None:
-        """Rewrite every table; the server's write-ahead log and its backups are its administrator's."""
+        """Rewrite every table; the server's write-ahead log and backups are up to its administrator."""
         async with self._writers.connect() as opened:
             connection = await opened.execution_options(isolation_level="AUTOCOMMIT")
             for table in SQLModel.metadata.tables:
@@ -288,13 +289,13 @@ class PostgresDialect:
 
     @asynccontextmanager
     async def reader(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
-        """In a transaction: only there the server refuses to write."""
+        """Yield a connection in a transaction: only there does the server refuse to write."""
         with self._watch.step():
             async with self._readers.connect() as connection:
                 yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
-        """By the SQLSTATE, or by the words of a server that did not let us in."""
+        """Return the cause by the SQLSTATE, or by the message of a refused connection."""
         state = getattr(error.orig, "sqlstate", None)
         if state:
             return next((_CAUSES[state[:n]] for n in (5, 3, 2) if state[:n] in _CAUSES), None)
@@ -311,7 +312,7 @@ class PostgresDialect:
         await self._writers.dispose()
 
     def _engine(self, pool_size: int, **options: Any) -> AsyncEngine:
-        """Return an engine that notices a restarted or vanished server and connects again."""
+        """Return an engine that detects a restarted or vanished server and reconnects."""
         asked = self._url.query.get("options", "")
         limits = f"-c lock_timeout={self._busy_seconds * 1000:.0f}"
         limits += " -c jit=off"  # compiling takes longer than any query of ours: 0.6 s against 0.1 s
@@ -324,7 +325,7 @@ class PostgresDialect:
             max_overflow=0,
             pool_timeout=QUEUE_SECONDS,
             pool_pre_ping=True,
-            hide_parameters=True,  # errors are logged, and parameters are people's words
+            hide_parameters=True,  # errors are logged, and parameters hold users' words
             connect_args={
                 "application_name": "footnote",
                 "options": limits,

@@ -1,9 +1,9 @@
-"""Turns of waiting questions: channels are served one after another, however many questions one of them has.
+"""Fair queueing of waiting questions: channels take turns, however many questions one of them has.
 
-A question's turn is given when it is kept: one after the last of its channel, but never before the turn that
-is served by now (start-time fair queuing, Goyal et al. 1996: channels are its flows). So the only question of
-a channel has the very next turn, and the four hundredth of another one waits for 399 rounds. Whoever takes
-questions up goes by turn, then by id, along one index.
+A question gets its turn when it is stored: one after the last of its channel, but never before the turn that
+is being served (start-time fair queuing, Goyal et al. 1996: channels are its flows). So the only question of
+a channel has the very next turn, and the four hundredth of another one waits for 399 rounds. Questions are
+claimed by turn, then by id, along one index.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from sqlmodel import col
 
 from storage.sql.tables import InboxRow, OutboxRow
 
-# Rounds that a late question lets pass at least: so long may others of its channel still come before it.
+# Rounds that a late question waits at least, in which others of its channel may overtake it.
 LATE_ROUNDS = 10
-# What waiting questions are ordered by.
+# Order in which waiting questions are served.
 IN_TURN = (col(InboxRow.turn), col(InboxRow.id))
 
 
 def next_turn(channel_id: int | BindParameter[int], *, is_late: bool) -> ScalarSelect[int]:
-    """Return the turn of a question that is kept now: a late one goes behind all of its channel.
+    """Return the turn of a question stored now; a late one comes after all of its channel.
 
-    What rests after a fault does not count as served: for a day at most, its turn is long past.
+    Questions in backoff do not count as served: their turns are past, by up to a day.
     """
     waiting = aliased(InboxRow)
     is_waiting = col(waiting.state) == "waiting"
@@ -40,7 +40,7 @@ def next_turn(channel_id: int | BindParameter[int], *, is_late: bool) -> ScalarS
 
 
 def waiting_on(platforms: Collection[str], closed_channels: Collection[int] = ()) -> Select[InboxRow]:
-    """Questions that wait, in turn; of closed channels those alone that nothing is to be posted for."""
+    """Return the waiting questions in turn; of closed channels only those that have a placeholder."""
     waiting = select(InboxRow).where(col(InboxRow.state) == "waiting", col(InboxRow.platform).in_(platforms))
     if closed_channels:
         has_place = exists().where(col(OutboxRow.inbox_id) == InboxRow.id, col(OutboxRow.state) != "posting")
@@ -49,16 +49,16 @@ def waiting_on(platforms: Collection[str], closed_channels: Collection[int] = ()
 
 
 def only_unseen(waiting: Select[InboxRow]) -> Select[InboxRow]:
-    """Those with words for which nobody has tried to post a placeholder.
+    """Restrict to questions with text for which no placeholder was attempted.
 
-    A note on a page, which has no words, is seen only when there is something to say.
+    A note on a page, which has no text, becomes visible only when there is something to say.
     """
     has_reply = exists().where(col(OutboxRow.inbox_id) == InboxRow.id)
     return waiting.where(~has_reply, col(InboxRow.text) != "")
 
 
 def counts_before(questions: Collection[int]) -> Select[int, int]:
-    """(id, number of those that wait and are served before it) of each that is not the first."""
+    """Return (id, number of waiting questions served before it) for each question that is not first."""
     other = aliased(InboxRow)
     is_before = or_(
         col(other.turn) < InboxRow.turn,

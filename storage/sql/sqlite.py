@@ -1,7 +1,7 @@
-"""SQLite: one file on a local disk, one writer at a time, readers beside it.
+"""SQLite: one file on a local disk, one writer at a time, concurrent readers.
 
-Transactions start with BEGIN IMMEDIATE, because SQLite loses updates silently when a transaction
-reads first and writes later.
+Transactions start with BEGIN IMMEDIATE, because SQLite loses updates silently when a transaction reads first
+and writes later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.mounts import is_network_share
 from storage.sql.dialect import QUEUE_SECONDS, READERS, SqlStatus, migrate, refuse_other_schema
 from storage.sql.group_commit import GroupCommit, brief_statements, connect
 
-# What an admin should check, by SQLite's primary result code; all else is a mistake of ours.
+# What an admin should check, by SQLite's primary result code; any other error is a bug of ours.
 _CAUSES = {
     sqlite3.SQLITE_BUSY: "another program keeps the database locked",
     sqlite3.SQLITE_LOCKED: "another program keeps the database locked",
@@ -40,23 +40,23 @@ _CAUSES = {
 
 JOURNAL_POLL_SECONDS = 0.05
 
-# Marks an engine whose statements each see a moment of their own.
+# Execution option of an engine that opens no transactions: each statement sees its own snapshot.
 _WITHOUT_BEGIN = "without_begin"
 
 
 class SqliteDialect:
-    """One file and its connections."""
+    """SQLite file and its connections."""
 
     def __init__(self, url: URL, busy_seconds: float) -> None:
-        """Prepare the connections of ``sqlite:////path/of/file.db``; none is made yet.
+        """Prepare the connections to ``sqlite:////path/of/file.db``; connect later.
 
         Args:
             url: names the file.
-            busy_seconds: how long a writer waits for another process's transaction.
+            busy_seconds: time that a writer waits for another process's transaction.
 
         Raises:
             SettingsError: the URL names no file, or one on a network share.
-            DatabaseUnavailable: the file's folder cannot be made.
+            DatabaseUnavailable: the file's folder cannot be created.
         """
         self._file, self._busy_seconds = _file_of(url), busy_seconds
         self._writer = GroupCommit(self._engine())
@@ -64,41 +64,44 @@ class SqliteDialect:
         self._statements = self._readers.execution_options(**{_WITHOUT_BEGIN: True})
 
     async def migrate(self, revision: str | None) -> None:
-        """With foreign keys off, as SQLite's own recipe for changing tables says."""
+        """Migrate with foreign keys off, as SQLite's recipe for changing tables says."""
         await migrate(self._engine(foreign_keys="OFF"), revision)
 
     async def require_current(self) -> None:
-        """By a reader; a file that is not there is not made."""
+        """Verify the schema over a reader's connection; never create a missing file."""
         if not self._file.exists():
             raise DatabaseUnavailable(f"there is no database at {self._file}")
         await refuse_other_schema(self._statements)
 
     async def status(self) -> SqlStatus:
-        """Its version; its machine is ours."""
+        """Return SQLite's version; its clock is ours."""
         return SqlStatus(f"SQLite {sqlite3.sqlite_version}")
 
     @asynccontextmanager
     async def transaction(self, *, exclusive: bool, brief: bool) -> AsyncIterator[AsyncSession]:
-        """Alone in any case: SQLite knows no row locks."""
+        """Yield an exclusive session in any case: SQLite has no row locks."""
         async with self._writer.transaction(brief=brief) as session:
             yield session
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
-        """What was committed before its first statement; writers do not wait for it."""
+        """Yield a read-only session that sees what was committed before its first statement.
+
+        Writers do not wait for it.
+        """
         async with AsyncSession(self._readers, expire_on_commit=False) as session:
             yield session
 
     @asynccontextmanager
     async def content_lock(self, alone: bool) -> AsyncIterator[None]:
-        """One machine has its files under locks of its own."""
+        """Do nothing: a single machine protects its files with file locks."""
         yield
 
     async def scrub(self) -> None:
-        """Write the file anew, then empty its journal; others wait meanwhile, about a second for 100 MB.
+        """Rewrite the file, then empty its journal; blocks all others, about a second for 100 MB.
 
         Raises:
-            DatabaseUnavailable: another program keeps the file, or there is no room for a second one.
+            DatabaseUnavailable: another program holds the file, or there is no room for a second one.
         """
         try:
             await asyncio.to_thread(vacuum, self._file, self._busy_seconds)
@@ -108,29 +111,29 @@ class SqliteDialect:
 
     @asynccontextmanager
     async def reader(self, *, brief: bool) -> AsyncIterator[AsyncConnection]:
-        """Without a transaction: its BEGIN and the rollback at its end take longer than a small query."""
+        """Yield a connection without a transaction: BEGIN and rollback take longer than a small query."""
         async with self._statements.connect() as connection:
             with brief_statements(connection) if brief else nullcontext():
                 yield connection
 
     def cause(self, error: DBAPIError) -> str | None:
-        """By the result code."""
+        """Return the cause by SQLite's result code."""
         return _CAUSES.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
 
     async def aclose(self) -> None:
-        """Commit, then close."""
+        """Commit, then close all connections."""
         await self._readers.dispose()
         await self._writer.aclose()
 
     def _engine(self, begin: str = "BEGIN IMMEDIATE", *, pool_size: int = 1, **pragmas: str) -> AsyncEngine:
-        """An engine whose driver never begins by itself: ``begin`` is what a transaction starts with."""
+        """Return an engine whose driver never begins implicitly: transactions start with ``begin``."""
         engine = create_async_engine(
             URL.create("sqlite+aiosqlite", database=str(self._file)),
             async_creator=partial(connect, self._file, self._busy_seconds),
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=QUEUE_SECONDS,
-            hide_parameters=True,  # errors are logged, and parameters are people's words
+            hide_parameters=True,  # errors are logged, and parameters hold users' words
         )
         settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", "secure_delete": "ON"}
         settings |= pragmas
@@ -152,7 +155,7 @@ class SqliteDialect:
 
 
 def _file_of(url: URL) -> Path:
-    """Return the database's file, once its folder exists and is fit for it."""
+    """Return the database's file; create its folder, and refuse a network share."""
     if not url.database:
         raise SettingsError(
             "DATABASE_URL must name an SQLite file, as in sqlite:////srv/footnote/footnote.db"
@@ -168,13 +171,13 @@ def _file_of(url: URL) -> Path:
 
 
 def vacuum(file: Path, busy_seconds: float) -> None:
-    """VACUUM, then empty the write-ahead log: until a reader of the old pages ends, it keeps them.
+    """VACUUM, then empty the write-ahead log, which keeps old pages until their readers end.
 
-    ``secure_delete`` alone does not do: rows that moved to another page leave a copy on the old one.
+    ``secure_delete`` alone is not enough: rows that moved to another page leave a copy on the old one.
 
     Args:
-        file: of a database in WAL mode; other processes may use it.
-        busy_seconds: how long to wait for a writer, and then for the readers.
+        file: a database in WAL mode; other processes may use it.
+        busy_seconds: time to wait for a writer, and then for the readers.
 
     Raises:
         sqlite3.Error: the file is locked for longer, the disk is full, or a reader does not end.

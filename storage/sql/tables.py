@@ -1,4 +1,4 @@
-"""The SQL tables: the truth that blobs and index are derived from.
+"""SQL tables: the source of truth from which blobs and index are derived.
 
 ::
 
@@ -10,7 +10,7 @@
     web_page -> web_text <- web_citation -> channel <- channel_move
 
 Only this package sees these classes; callers get the dataclasses of ``models.py``.
-Every step of the journey is a compare-and-set on ``state`` together with ``fence``.
+Every state change is a compare-and-set on ``state`` together with ``fence``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from storage.clock import utc_now
 from storage.models import Rung
 from storage.sql.columns import AUTOINCREMENT, LeaseColumns, moment, random_id
 
-# Only one document at a time has a file, but any number of deleted ones may have had it.
+# A file path is unique among present documents; any number of deleted ones may share it.
 IS_PRESENT = "state != 'deleted'"
 
 
 class QuestionRecordRow(SQLModel, table=True):
-    """How one question was answered; it goes with its channel, and after the time it is kept."""
+    """Trace of how one question was answered; deleted with its channel, or when its retention ends."""
 
     __tablename__ = "question_record"
     __table_args__ = (UniqueConstraint("channel_id", "key"), Index(None, "channel_id", "asked_at"))
     id: int = Field(default=None, primary_key=True)
-    # Id of the question: one that is answered again has one record.
+    # Id of the question: answering it again overwrites the record.
     key: str
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
     asked_at: datetime = moment(index=True)
@@ -45,16 +45,16 @@ class QuestionRecordRow(SQLModel, table=True):
 
 
 class FeedbackRow(SQLModel, table=True):
-    """What one person said of one answer; it goes with the record of its question."""
+    """One person's feedback on one answer; deleted with the record of its question."""
 
     __tablename__ = "feedback"
     __table_args__ = (UniqueConstraint("record_id", "person"),)
     id: int = Field(default=None, primary_key=True)
     record_id: int = Field(foreign_key="question_record.id", ondelete="CASCADE")
-    # A hash: two of them are told apart, and nobody is named.
+    # A hash that distinguishes people without naming them.
     person: str
     verdict: str
-    # With ``page``: where the answer stands, as the person says; '' and 0 where none was named.
+    # With ``page``: where the person says the answer is; '' and 0 if not given.
     file: str = ""
     page: int = 0
     comment: str = ""
@@ -62,26 +62,26 @@ class FeedbackRow(SQLModel, table=True):
 
 
 class TurnRow(SQLModel, table=True):
-    """One question of a thread with its answer; it goes with its channel, and after the time it is kept."""
+    """One question of a thread with its answer; deleted with its channel, or when its retention ends."""
 
     __tablename__ = "turn"
     __table_args__ = (Index(None, "channel_id", "thread", "asked_at"),)
     id: int = Field(default=None, primary_key=True)
-    # Id of the question: one that is answered again is remembered once.
+    # Id of the question: answering it again adds no second turn.
     key: str = Field(unique=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
-    # Within the channel; '' is its running conversation.
+    # Within the channel; '' is its main conversation.
     thread: str
     question: str
     standalone: str
     answer: str
-    # Those that the answer cited, for their documents.
+    # Versions that the answer cited, for their documents.
     versions: list[int] = Field(sa_type=JSON)
     asked_at: datetime = moment(index=True)
 
 
 class ChannelRow(SQLModel, table=True):
-    """One conversation scope; installation and conversation are unknown until it first speaks."""
+    """Conversation scope; installation and conversation are unknown until its first message."""
 
     __tablename__ = "channel"
     __table_args__ = AUTOINCREMENT
@@ -91,22 +91,23 @@ class ChannelRow(SQLModel, table=True):
     installation: str | None = None
     conversation: str | None = None
     name: str
-    # ``admin`` (the folder map) or ``platform``; an admin's name stays. None: nobody that we know of.
+    # ``admin`` (the folder map) or ``platform``; an admin's name is never overwritten. None: unnamed.
     named_by: str | None = None
     epoch: int = 1
-    # Its newest message came from a chat between one person and the bot.
+    # Its latest message came from a chat between one person and the bot.
     is_direct: bool = False
-    # Where it is reached, as its platform said when we joined it; a question's own address comes first.
+    # Reply address, as reported by the platform when the bot joined; a question's address takes precedence.
     address: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    # When its platform said that it is gone, or that we are no more in it; it is erased after a while.
+    # When its platform reported that it is gone, or that the bot left it; it is erased after a grace period.
     left_at: datetime | None = moment(default=None)
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class ChannelMoveRow(SQLModel, table=True):
-    """Another tenant name of a channel, since its platform gave the conversation another id.
+    """Another tenant name of a channel, because its platform gave the conversation a new id.
 
-    The newest holds. The channel keeps the name that it was made with, and with it folder, index and links.
+    The newest one holds. The channel keeps the name that it was created with, and with it folder, index and
+    links.
     """
 
     __tablename__ = "channel_move"
@@ -118,7 +119,7 @@ class ChannelMoveRow(SQLModel, table=True):
 
 
 class FolderRow(SQLModel, table=True):
-    """A place that feeds one channel: watched (scans add, replace and delete) or ingested by hand."""
+    """Source folder of one channel: watched (scans add, replace and delete) or ingested by hand."""
 
     __tablename__ = "folder"
     __table_args__ = (UniqueConstraint("channel_id", "location"),)
@@ -127,17 +128,17 @@ class FolderRow(SQLModel, table=True):
     # Absolute path or URL.
     location: str
     watched: bool
-    # Who wants it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``).
+    # Who configured it: ``inbox`` (a folder of the inbox), ``map`` (folders.toml) or ``hand`` (``ingest``).
     origin: str = "hand"
-    # Why the last scan could not trust what it saw; None when all was well.
+    # Why the last scan was not trusted; None if all was well.
     problem: str | None = None
-    # Ids of the documents whose files vanished at once and whose deletion waits for an admin's word.
+    # Ids of documents whose files vanished at once; an admin must approve their deletion.
     asked: list[str] | None = Field(default=None, sa_type=JSON)
-    # Those of ``asked`` that an admin allowed to go; the next scan deletes what is still missing.
+    # Those of ``asked`` whose deletion an admin approved; the next scan deletes what is still missing.
     approved: list[str] | None = Field(default=None, sa_type=JSON)
-    # References to the passwords of its PDFs, as the folder map names them; never a password itself.
+    # References to the passwords of its PDFs, as in the folder map; never a password.
     passwords: list[str] | None = Field(default=None, sa_type=JSON)
-    # An admin said in a chat that it is not to be scanned now.
+    # An admin paused its scans in a chat.
     paused: bool = False
     lease_owner: str | None = None
     # Only the process that holds the lease scans the folder.
@@ -146,7 +147,7 @@ class FolderRow(SQLModel, table=True):
 
 
 class DocumentRow(SQLModel, table=True):
-    """One logical file of a channel; ``state``: present, quarantined or deleted."""
+    """Logical file of a channel; ``state``: present, quarantined or deleted."""
 
     __tablename__ = "document"
     __table_args__ = (
@@ -164,21 +165,21 @@ class DocumentRow(SQLModel, table=True):
     id: UUID = Field(default_factory=uuid4, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id")
     folder_id: int = Field(foreign_key="folder.id")
-    # Path inside the folder, with ``/``; a deleted document leaves its name to whoever comes next.
+    # Path inside the folder, with ``/``; free for a new document once this one is deleted.
     file: str
     state: str = Field(default="present", index=True)
-    # Why the newest bytes of the file could not even be stored: a sentence for an admin.
+    # Why the newest bytes of the file could not be stored: a message for an admin.
     reason: str | None = None
-    # Size, times and inode when the file was last stored: a file of the same stat is not opened again.
+    # Size, times and inode when the file was last stored: a file with the same stat is not opened again.
     stat: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     deleted_at: datetime | None = moment(default=None)
-    # When a purge began on what only it had: from then on nothing brings it back.
+    # When the purge of its exclusive data began: from then on it cannot be restored.
     purged_at: datetime | None = moment(default=None)
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class BlobRow(SQLModel, table=True):
-    """A content that the blob store holds."""
+    """Content in the blob store."""
 
     __tablename__ = "blob"
     sha256: str = Field(primary_key=True)
@@ -187,7 +188,7 @@ class BlobRow(SQLModel, table=True):
 
 
 class VersionRow(SQLModel, table=True):
-    """One content of a document; the highest ``number`` is the newest."""
+    """Content of a document; the highest ``number`` is the newest."""
 
     __tablename__ = "version"
     __table_args__ = (UniqueConstraint("document_id", "number"), AUTOINCREMENT)
@@ -195,15 +196,15 @@ class VersionRow(SQLModel, table=True):
     document_id: UUID = Field(foreign_key="document.id", index=True)
     number: int
     sha256: str = Field(foreign_key="blob.sha256", index=True)
-    # Metadata as an admin says it is, by field; "" where nothing should be said.
+    # Metadata corrected by an admin, by field; "" hides a field.
     corrected: dict[str, str] | None = Field(default=None, sa_type=JSON)
-    # The content was read with another folder's password, and the document's own folder has none for it.
+    # The content was read with another folder's password, and the document's folder has none for it.
     locked: bool = False
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class ReadingRow(LeaseColumns, table=True):
-    """What one generation made of one content; ``state``: waiting, done or failed."""
+    """Reading of one content by one generation; ``state``: waiting, done or failed."""
 
     __tablename__ = "reading"
     __table_args__ = (
@@ -216,20 +217,20 @@ class ReadingRow(LeaseColumns, table=True):
     generation: str
     rung: str
     state: str = Field(default="waiting")
-    # Another generation's reading of the content answers meanwhile: it waits behind what is new.
+    # A reading of another generation answers until this one is done, so it waits behind new content.
     again: bool = False
-    # It failed because no password that is known opens the file: another one may.
+    # It failed because no known password opens the file: a new one may.
     locked: bool = False
     title: str = ""
     pages: int = 0
-    # While it is on its way, those that are done so far: a lost reading that is made again still answers.
+    # Pages done while in progress: a lost reading that is made again still answers.
     pages_begun: int = 0
     chunks: int = 0
-    # Pictures and charts, which the index holds behind the chunks.
+    # Pictures and charts, which the index holds after the chunks.
     figures: int = 0
-    # The vector space of a full reading: vectors of two spaces are never compared.
+    # Vector space of a full reading: vectors of two spaces are never compared.
     space: str | None = None
-    # What an admin may want to know: pages without text, hidden words dropped, milliseconds.
+    # For admins: pages without text, hidden words dropped, milliseconds.
     details: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
     done_at: datetime | None = moment(default=None)
@@ -238,8 +239,8 @@ class ReadingRow(LeaseColumns, table=True):
 class PublicationRow(LeaseColumns, table=True):
     """One reading of one version in one tenant; ``state``: pending, live, retired or removed.
 
-    Its id is what the objects in the index carry. A write whose outcome is unknown retires the row
-    and a new one is made, because an engine may skip a repeated write.
+    The objects in the index carry its id. A write of unknown outcome retires the row and a new one is made,
+    because an engine may skip a repeated write.
     """
 
     __tablename__ = "publication"
@@ -252,7 +253,7 @@ class PublicationRow(LeaseColumns, table=True):
     channel_id: int = Field(foreign_key="channel.id")
     version_id: int = Field(foreign_key="version.id")
     reading_id: UUID = Field(foreign_key="reading.id", index=True)
-    # The reading's: the next one of a rung is found without reading those of the other.
+    # Copied from the reading, so that the queue index serves each rung separately.
     rung: str = Rung.QUICK.value
     state: str = Field(default="pending")
     created_at: datetime = moment(default_factory=utc_now)
@@ -261,7 +262,7 @@ class PublicationRow(LeaseColumns, table=True):
 
 
 class InboxRow(LeaseColumns, table=True):
-    """A verified event, committed before it is acknowledged; ``state``: waiting, done or failed."""
+    """Verified event, committed before it is acknowledged; ``state``: waiting, done or failed."""
 
     __tablename__ = "inbox"
     __table_args__ = (
@@ -273,45 +274,45 @@ class InboxRow(LeaseColumns, table=True):
     )
     id: int = Field(default=None, primary_key=True)
     platform: str
-    # The platform's event id, with its installation.
+    # Event id of the platform, with its installation.
     event_key: str
-    # The message itself: one message may arrive as several events.
+    # Id of the message: one message may arrive as several events.
     message_key: str
     channel_id: int = Field(foreign_key="channel.id", index=True)
     thread: str
     text: str
-    # Where to reply, as the platform's adapter wants it.
+    # Reply address, in the format of the platform's adapter.
     address: dict[str, Any] = Field(sa_type=JSON)
     state: str = "waiting"
-    # Waiting questions are taken up by turn; those of one channel have one after another.
+    # Waiting questions are claimed by turn; those of one channel have consecutive ones.
     turn: int = 0
-    # Its asker asked too much: later ones of its channel may have earlier turns.
+    # Its asker exceeded the rate limit: later questions of its channel may have earlier turns.
     is_late: bool = False
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class OutboxRow(SQLModel, table=True):
-    """The one reply to an inbox row; ``state``: posting, placed or delivered."""
+    """Reply to an inbox row; ``state``: posting, placed or delivered."""
 
     __tablename__ = "outbox"
     inbox_id: int = Field(foreign_key="inbox.id", primary_key=True)
     state: str = Field(default="posting", index=True)
-    # The placeholder as the platform names it, once it is known.
+    # The placeholder's id on the platform, once it is known.
     message: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     answer: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
     delivered_at: datetime | None = moment(default=None)
-    # When a document that the answer cites was last replaced, withdrawn or brought back; while its message is
-    # updated, when that is tried again. None: the message says how things are.
+    # When a document that the answer cites was last replaced, withdrawn or restored; during an update of its
+    # message, the time of the retry. None: the message is up to date.
     changed_at: datetime | None = moment(default=None, index=True)
-    # What the message says of its sources: cited version -> the newer one, 0 of a withdrawn document.
+    # Source changes shown in the message: cited version -> the newer one, 0 for a withdrawn document.
     shown_changes: dict[str, int] | None = Field(default=None, sa_type=JSON)
-    # The answer was erased: the language in which its message is to say so. None: it was not.
+    # Language in which the message of an erased answer is to say so; None: not erased.
     removed_in: str | None = None
 
 
 class AnswerSourceRow(SQLModel, table=True):
-    """A version that the answer to a question cites."""
+    """Version that the answer to a question cites."""
 
     __tablename__ = "answer_source"
     inbox_id: int = Field(foreign_key="inbox.id", ondelete="CASCADE", primary_key=True)
@@ -319,28 +320,28 @@ class AnswerSourceRow(SQLModel, table=True):
 
 
 class SubscriptionRow(SQLModel, table=True):
-    """A thread that is told when a page changes; it goes with its channel, or the version's document."""
+    """Thread that is notified when a page changes; deleted with its channel, or the version's document."""
 
     __tablename__ = "subscription"
     __table_args__ = (UniqueConstraint("channel_id", "thread", "version_id", "page"), AUTOINCREMENT)
     id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
     thread: str
-    # The last one that the thread was told of.
+    # The last version that the thread was notified of.
     version_id: int = Field(foreign_key="version.id", ondelete="CASCADE", index=True)
     page: int
-    # What was quoted of the page, by which it is found in the next version.
+    # Quote from the page, by which it is found in the next version.
     quote: str
     language: str
-    # Of the message that asked for it; its notes are named after it.
+    # Event key of the message that subscribed; notifications derive their keys from it.
     event_key: str
-    # Where the thread is, as its platform's adapter wants it.
+    # Address of the thread, in the format of its platform's adapter.
     address: dict[str, Any] = Field(sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class UploadRow(SQLModel, table=True):
-    """A PDF that somebody uploaded in a chat and that lies in its channel's folder; it goes with both."""
+    """PDF that somebody uploaded in a chat, stored in its channel's folder; deleted with both."""
 
     __tablename__ = "upload"
     __table_args__ = (
@@ -350,26 +351,26 @@ class UploadRow(SQLModel, table=True):
     )
     id: int = Field(default=None, primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE")
-    # Of the message and the file in it, as its platform names them.
+    # Id of the message and the file in it, as given by its platform.
     key: str
-    # As FOOTNOTE_ADMINS names people.
+    # Person, in the format of FOOTNOTE_ADMINS.
     uploader: str
-    # Of the file in the folder of uploads.
+    # Name of the file in the folder of uploads.
     name: str
     sha256: str
-    # In bytes.
+    # Bytes.
     size: int = Field(sa_type=BigInteger)
-    # Where its receipt is posted, as its platform's adapter wants it.
+    # Where to post its receipt, in the format of its platform's adapter.
     address: dict[str, Any] = Field(sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class CitationRow(SQLModel, table=True):
-    """What a source button opens."""
+    """Target of a source button."""
 
     __tablename__ = "citation"
     __table_args__ = AUTOINCREMENT
-    # By chance, not counted: a database restored from a backup must not give an old link's id again.
+    # Random, not counted: a database restored from a backup must not reuse the id of an old link.
     id: int = Field(
         default_factory=random_id, sa_type=BigInteger().with_variant(Integer, "sqlite"), primary_key=True
     )
@@ -379,22 +380,22 @@ class CitationRow(SQLModel, table=True):
     quote: str
     boxes: list[list[float]] = Field(sa_type=JSON)
     created_at: datetime = moment(default_factory=utc_now)
-    # What the quotes of one answer have in common; none of a figure, nor of a page without a quote.
+    # Shared by the quotes of one answer; None for a figure, and for a page without a quote.
     answer_id: int | None = Field(
         default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
     )
-    # The [n] of the quote in its answer.
+    # [n] of the quote in its answer.
     number: int | None = None
-    # The citation of another version that it was made from: it is revoked with that one.
+    # The citation of another version from which it was made; revoked together with it.
     origin_id: int | None = Field(
         default=None, sa_type=BigInteger().with_variant(Integer, "sqlite"), index=True
     )
-    # Since then no link to it opens anything.
+    # Since then, no link to it opens anything.
     revoked_at: datetime | None = moment(default=None)
 
 
 class SourceOpeningRow(SQLModel, table=True):
-    """How often people opened a source on one day: no word of who they are. It goes with its citation."""
+    """Number of times a source was opened on one day, without personal data; deleted with its citation."""
 
     __tablename__ = "source_opening"
     citation_id: int = Field(
@@ -403,14 +404,14 @@ class SourceOpeningRow(SQLModel, table=True):
         sa_type=BigInteger().with_variant(Integer, "sqlite"),
         primary_key=True,
     )
-    # In UTC.
+    # UTC.
     day: date = Field(primary_key=True)
     channel_id: int = Field(foreign_key="channel.id", ondelete="CASCADE", index=True)
     count: int
 
 
 class NoticeRow(SQLModel, table=True):
-    """An event to be posted once; ``state``: waiting, posting, posted, kept or dropped.
+    """Event to be posted once; ``state``: waiting, posting, posted, kept or dropped.
 
     A kept one is shown in the console only, a dropped one nowhere.
     """
@@ -418,81 +419,80 @@ class NoticeRow(SQLModel, table=True):
     __tablename__ = "notice"
     __table_args__ = (Index(None, "state", "channel_id", "created_at"),)
     id: int = Field(default=None, primary_key=True)
-    # ``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (a
-    # file is no document), ``folder``; ``source failed`` (a web page has failed for a week), ``source
-    # changed`` (what was quoted of a web page stands there no more); ``welcome`` (we joined the channel);
-    # ``digest`` (a week of its questions is over); ``outage`` (a part of the service does not work, or works
-    # again).
+    # ``live`` (a version answers for the first time), ``failed`` (a file cannot be read), ``stranger`` (an
+    # unsupported file), ``folder``; ``source failed`` (a web page has failed for a week), ``source changed``
+    # (a web page no longer contains what was quoted); ``welcome`` (the bot joined the channel); ``digest`` (a
+    # week of its questions is over); ``outage`` (a part of the service fails, or works again).
     kind: str
-    # What makes it unique, for an event that is posted only once.
+    # Idempotency key, for an event that is posted only once.
     key: str | None = Field(default=None, unique=True)
-    # Whose documents it is about.
+    # Channel of the documents.
     channel_id: int = Field(foreign_key="channel.id", index=True)
     folder_id: int | None = Field(default=None, foreign_key="folder.id")
     document_id: UUID | None = Field(default=None, foreign_key="document.id")
     version_id: int | None = Field(default=None, foreign_key="version.id")
-    # What happened, when the tables do not say: a sentence for an admin, or a quote that is gone.
+    # What happened, if the tables do not say: a message for an admin, or the quote that is gone.
     text: str | None = None
-    # Of the web page.
+    # Address of the web page.
     url: str | None = None
-    # Questions that were tried and that the version answers.
+    # Sample questions that the version answers.
     questions: list[str] | None = Field(default=None, sa_type=JSON)
     state: str = Field(default="waiting")
-    # The message that posts it together with others.
+    # Id of the message that posts it together with others.
     batch: str | None = Field(default=None, index=True)
-    # The channel of that message.
+    # Channel of that message.
     told_in: int | None = Field(default=None, foreign_key="channel.id")
-    # Of the upload that brought the file: told below it. One that was removed since leaves its number.
+    # Upload that brought the file: posted as a reply to it. No foreign key: it may be deleted first.
     upload_id: int | None = None
-    # Until then the process that made the batch posts it.
+    # Until then, only the process that made the batch posts it.
     lease_until: datetime | None = moment(default=None)
     created_at: datetime = moment(default_factory=utc_now)
     posted_at: datetime | None = moment(default=None)
 
 
 class WebTextRow(SQLModel, table=True):
-    """What was read of a web page at one time; it stays for as long as the page or a citation needs it."""
+    """Text of a web page as of one fetch; stored while the page or a citation needs it."""
 
     __tablename__ = "web_text"
     # Of title and chunks.
     sha256: str = Field(primary_key=True)
     title: str
-    # When the page says it was changed, as in 2024-03-01; '' where it does not.
+    # Last modification according to the page, as in 2024-03-01; '' if unknown.
     day: str
     words: int
     # [text, tokens, heading path, anchor, page] each.
     chunks: list[list[Any]] = Field(sa_type=JSON)
-    # Of the vectors; None while they were not made yet.
+    # Vector space; None until the vectors are made.
     space: str | None = None
-    # Of the chunks, one after the other: float32, little-endian.
+    # Vectors of the chunks, concatenated: float32, little-endian.
     vectors: bytes | None = None
     created_at: datetime = moment(default_factory=utc_now)
 
 
 class WebPageRow(SQLModel, table=True):
-    """An approved address: what was fetched of it, and when it is fetched again."""
+    """Approved address: its last fetch and the time of the next."""
 
     __tablename__ = "web_page"
     url: str = Field(primary_key=True)
-    # The text that answers; None of a sitemap, and of a page that was never read.
+    # The text that answers; None for a sitemap, and for a page that was never read.
     sha256: str | None = Field(default=None, foreign_key="web_text.sha256", index=True)
-    # Of a sitemap: the pages that it lists.
+    # Pages listed by a sitemap.
     listed: list[str] | None = Field(default=None, sa_type=JSON)
-    # Headers that ask for the page only if it has changed.
+    # Headers of a conditional request.
     validators: dict[str, str] = Field(default_factory=dict, sa_type=JSON)
-    # When the server last said that this is its text.
+    # When the server last confirmed this text.
     fetched_at: datetime | None = moment(default=None)
-    # When the text last became another one.
+    # When the text last changed.
     changed_at: datetime | None = moment(default=None)
-    # When it is fetched again; whoever fetches it puts this forward first.
+    # Time of the next fetch; the fetching process moves it forward first.
     due_at: datetime = moment(default_factory=utc_now, index=True)
-    # Why the last fetch failed: a sentence for an admin.
+    # Why the last fetch failed: a message for an admin.
     error: str | None = None
     failing_since: datetime | None = moment(default=None)
 
 
 class WebCitationRow(SQLModel, table=True):
-    """A quote of a web page that was shown; it keeps the text it came from."""
+    """Quote of a web page that was shown; keeps the text that it came from."""
 
     __tablename__ = "web_citation"
     id: int = Field(default=None, primary_key=True)
@@ -504,7 +504,7 @@ class WebCitationRow(SQLModel, table=True):
 
 
 class CachedVectorRow(SQLModel, table=True):
-    """A vector that was already paid for: the same text is never embedded twice in one space."""
+    """Cached embedding: the same text is never embedded twice in one vector space."""
 
     __tablename__ = "cached_vector"
     space: str = Field(primary_key=True)
@@ -516,29 +516,29 @@ class CachedVectorRow(SQLModel, table=True):
 
 
 class AuditRow(SQLModel, table=True):
-    """What was done that only some may do, or that cannot be undone: ids, and no words of people."""
+    """Audit entry of a privileged or irreversible action: ids, no words of people."""
 
     __tablename__ = "audit"
     __table_args__ = AUTOINCREMENT
     id: int = Field(default=None, primary_key=True)
     at: datetime = moment(default_factory=utc_now, index=True)
-    # As FOOTNOTE_ADMINS names people.
+    # Person, in the format of FOOTNOTE_ADMINS.
     actor: str
     action: str
-    # The tenant name of where it was said: it outlives the channel.
+    # Tenant name of the channel in which it was requested; it outlives the channel.
     channel: str
-    # A folder's or an upload's number, a document's id, a thread, another tenant name.
+    # Number of a folder or an upload, id of a document, a thread, another tenant name.
     subject: str = ""
-    # False: it was refused.
+    # False: refused.
     is_done: bool = True
-    # Digest of the entry before it.
+    # Digest of the previous entry.
     previous: str = ""
-    # Of itself and that one, as ``storage.sql.audit.digest_of`` computes it.
+    # Digest of this entry and the previous one, as computed by ``storage.sql.audit.digest_of``.
     digest: str = ""
 
 
 class FactRow(SQLModel, table=True):
-    """A fact about this home that must not change unnoticed, such as its embedder."""
+    """Property of this home that must not change unnoticed, such as its embedder."""
 
     __tablename__ = "fact"
     name: str = Field(primary_key=True)
@@ -546,19 +546,19 @@ class FactRow(SQLModel, table=True):
 
 
 class LinkKeyRow(SQLModel, table=True):
-    """A key that signs links, or signed them until the last one came; the one before is gone."""
+    """Key that signs links, or the previous one, which still verifies them; older ones are deleted."""
 
     __tablename__ = "link_key"
     __table_args__ = AUTOINCREMENT
     id: int = Field(default=None, primary_key=True)
-    # 0 to 255, as the links carry it that it signed.
+    # 0 to 255, as carried by the links that it signed.
     number: int
     secret: bytes
     made_at: datetime = moment(default_factory=utc_now)
 
 
 class SlackInstallationRow(SQLModel, table=True):
-    """A Slack workspace, or a whole organisation, that installed the app; it goes when they remove it."""
+    """Slack workspace or organisation that installed the app; deleted when the app is removed."""
 
     __tablename__ = "slack_installation"
     # As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's.
@@ -567,10 +567,10 @@ class SlackInstallationRow(SQLModel, table=True):
     bot_user: str
     # The tokens, encrypted.
     sealed: bytes
-    # When the token ends; None: never.
+    # When the token expires; None: never.
     expires_at: datetime | None = moment(default=None)
-    # Until then one process renews the token, or rests after it could not.
+    # Until then, one process renews the token, or backs off after a failure.
     renewing_until: datetime | None = moment(default=None)
-    # Why the token could not be renewed: a sentence for an admin.
+    # Why the token could not be renewed: a message for an admin.
     problem: str | None = None
     installed_at: datetime = moment(default_factory=utc_now)

@@ -1,1 +1,1 @@
-"""The history of the tables: Alembic revisions and what applies them."""
+"""Schema migrations: Alembic revisions and the code that applies them."""

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-import storage.sql.tables  # noqa: F401 - the same
+import storage.sql.tables  # noqa: F401 - registers the tables in the metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

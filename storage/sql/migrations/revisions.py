@@ -1,4 +1,4 @@
-"""Checks whether a database has every revision, without Alembic: importing that takes half a second."""
+"""Checks a database's revision without Alembic, whose import takes half a second."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ VERSIONS = Path(__file__).with_name("versions")
 
 
 def newest_revision() -> str:
-    """Return the last revision of this release; files begin with their revisions, which count up."""
+    """Return the last revision of this release; file names begin with revisions, which count up."""
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*.py"))
 
 
 def is_known(revision: str) -> bool:
-    """True if this release has a revision of that name."""
+    """True if this release knows the revision."""
     return any(path.name.partition("_")[0] == revision for path in VERSIONS.glob("[0-9]*.py"))
 
 
 def held_revision(connection: Connection) -> str | None:
-    """Return the revision that a database has; None before the first."""
+    """Return the revision of a database; None before the first."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     held: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -30,12 +30,12 @@ def held_revision(connection: Connection) -> str | None:
 
 
 def is_current(connection: Connection) -> bool:
-    """True if nothing is left to apply; a database of a newer release is not current either."""
+    """True if no revision is missing; a database of a newer release is not current either."""
     return held_revision(connection) == newest_revision()
 
 
 def require_current(connection: Connection) -> None:
-    """Make sure that the tables are this release's, and change none.
+    """Verify that the tables are this release's; change nothing.
 
     Raises:
         OlderDatabase: revisions are missing.

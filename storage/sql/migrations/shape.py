@@ -1,8 +1,9 @@
-"""Gives SQLite's planner the statistics of a grown home.
+"""Planner statistics for SQLite, as of a grown home.
 
-Without statistics it takes every index for equally good and may visit all readings of a state for each
-document (10,000 documents: 24 s instead of 0.2). ``ANALYZE`` on a young home would be as misleading, so
-the numbers are written by hand, as https://sqlite.org/optoverview.html allows. PostgreSQL counts by itself.
+Without statistics the planner rates every index equally and may visit all readings of a state for each
+document (10,000 documents: 24 s instead of 0.2). ``ANALYZE`` on a young home would be as misleading, so the
+numbers are set by hand, as https://sqlite.org/optoverview.html allows. PostgreSQL gathers its statistics
+automatically.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SHAPE = {
 
 
 def write_planner_statistics(connection: Connection) -> None:
-    """Write the statistics; run again by every migration that changes one of these indexes."""
+    """Write the statistics; every migration that changes one of these indexes calls this again."""
     if connection.dialect.name != "sqlite":
         return
     connection.exec_driver_sql("ANALYZE")

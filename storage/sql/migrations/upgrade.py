@@ -1,4 +1,4 @@
-"""Applies the revisions that a database does not have yet."""
+"""Applies the missing Alembic revisions to a database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.errors import NewerDatabase
 
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
-    """Apply the missing revisions up to one inside the connection's own transaction.
+    """Apply the missing revisions up to ``revision`` inside the connection's transaction.
 
     Raises:
         NewerDatabase: the database has a revision that this release does not know.

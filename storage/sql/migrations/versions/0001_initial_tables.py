@@ -18,7 +18,7 @@ PRESENT = sa.text("state != 'deleted'")
 
 
 def upgrade() -> None:
-    """Create every table; names of constraints follow the convention in ``storage.sql.columns``."""
+    """Create every table; constraint names follow the convention in ``storage.sql.columns``."""
     _create_channels()
     _create_uploads()
     _create_readings()
