@@ -1,1 +1,1 @@
-"""Work to be done: planner, reading and publication queues, purge, repair."""
+"""Background work: planner, reading and publication queues, purge, reconciliation, repair."""

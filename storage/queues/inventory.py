@@ -1,6 +1,6 @@
-"""What SQL says the index, the blobs and the readings should hold, and how a loss is written down.
+"""Reconciliation, SQL side: what index, blobs and readings should hold, and how a loss is recorded.
 
-Everything is asked in slices: a tenant at a time, or so many folders of the disk as hold some thousand files.
+Queries come in slices: one tenant, or a range of shards with a few thousand files.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from storage.sql.tables import (
 from storage.threads import run_in_thread
 
 T = TypeVar("T")
-# Neighbouring shards of blobs and readings, by the two digits that names on them begin with.
+# Adjacent shards of blobs and readings, by the two digits that their names begin with.
 Shards = Sequence[str]
-# Contents compared at once, and names in one statement.
+# Contents per comparison, and names per statement.
 SLICE_CONTENTS = 2000
 RECONCILE_FACT = "reconcile"
-# Nobody rests for longer between two comparisons, unless a clock was wrong.
+# Maximum time between two comparisons: a later due time was written by a wrong clock.
 MAX_REST = timedelta(hours=2)
 _MISSING = (
     "Its stored copy was lost: it is copied again from its folder; if it is not there, ingest it again."
@@ -55,7 +55,7 @@ _MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class ExpectedReading:
-    """A finished reading and what its files have to hold."""
+    """Finished reading and the expected content of its files."""
 
     id: UUID
     pages: int
@@ -66,14 +66,17 @@ class ExpectedReading:
 
 
 class Inventory:
-    """The SQL side of the comparison."""
+    """SQL side of the reconciliation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.rebuilds = IndexRebuilds(database)
 
     async def acquire_lease(self, lease: timedelta, *, is_wanted_now: bool) -> bool:
-        """True if this process may reconcile now: nobody else does, and it is due or wanted at once."""
+        """Acquire the lease to reconcile; False if another process holds it or the next run is not due.
+
+        ``is_wanted_now``: run even if it is not due.
+        """
         now = utc_now()
         async with self._database.transaction() as session:
             fact = await session.get(FactRow, RECONCILE_FACT) or FactRow(name=RECONCILE_FACT, value="{}")
@@ -87,11 +90,11 @@ class Inventory:
             return True
 
     async def renew_lease(self, lease: timedelta) -> None:
-        """Go on for longer."""
+        """Extend the lease."""
         await self._write_lease("until", lease)
 
     async def release_lease(self, rest: timedelta) -> None:
-        """Done; it is due again after ``rest``."""
+        """Release the lease; the next run is due after ``rest``."""
         await self._write_lease("due", rest)
 
     async def _write_lease(self, name: str, wait: timedelta) -> None:
@@ -102,17 +105,17 @@ class Inventory:
             )
 
     async def tenants(self) -> dict[TenantName, int]:
-        """Return every channel's tenant, with the channel's id."""
+        """Return every channel's tenant with the channel's id."""
         async with self._database.snapshot() as session:
             rows = await session.execute(select(col(ChannelRow.tenant), col(ChannelRow.id)))
             return {TenantName(tenant): channel for tenant, channel in rows}
 
     async def live(self, channel_id: int) -> list[ExpectedPublication]:
-        """Return everything that answers in a channel, and what the index has to hold of it."""
+        """Return a channel's live publications and what the index has to hold of each."""
         return await read_expected(self._database, LIVE.where(col(PublicationRow.channel_id) == channel_id))
 
     async def sizes(self) -> dict[TenantName, tuple[int, int]]:
-        """(publications, chunks and figures) that answer, of every tenant in which anything does."""
+        """Return tenant -> (live publications, their chunks and figures), for tenants with any."""
         objects = func.sum(col(ReadingRow.chunks) + col(ReadingRow.figures))
         query = (
             select(col(ChannelRow.tenant), func.count(), objects)
@@ -127,9 +130,9 @@ class Inventory:
         return {TenantName(tenant): (publications, int(held)) for tenant, publications, held in rows}
 
     async def orphans(self, held: Collection[UUID]) -> set[UUID]:
-        """Those of ``held`` that SQL does not know, or knows as removed; ask after the index was listed.
+        """Return those of ``held`` that SQL lacks or lists as removed; call it after listing the index.
 
-        A publication is written down before its first chunk, so none that is being written is one.
+        A publication is recorded before its first chunk is written, so one in progress is never an orphan.
         """
         known = select(col(PublicationRow.id)).where(col(PublicationRow.state) != "removed")
         strays = set(held)
@@ -139,15 +142,16 @@ class Inventory:
         return strays
 
     async def slices(self) -> list[Shards]:
-        """Return all shards, in runs of neighbours that hold about ``SLICE_CONTENTS`` contents each."""
+        """Return all shards in runs of neighbours with about ``SLICE_CONTENTS`` contents each."""
         async with self._database.snapshot() as session:
             contents = await session.scalar(select(func.count()).select_from(BlobRow)) or 0
         run = max(1, len(SHARDS) * SLICE_CONTENTS // max(contents, SLICE_CONTENTS))
         return [SHARDS[start : start + run] for start in range(0, len(SHARDS), run)]
 
     async def wanted_blobs(self, shards: Shards) -> dict[str, int]:
-        """Size of every content in these shards that a document wants, or that is still to be purged."""
+        """Return the size of every content in these shards that a document needs or that awaits its purge."""
         query = select(col(BlobRow.sha256), col(BlobRow.size)).where(
+            # The upper bound: "g" sorts after every hexadecimal digit.
             col(BlobRow.sha256).between(shards[0], f"{shards[-1]}g"),
             or_(is_wanted(BlobRow), has_reading()),
         )
@@ -155,7 +159,7 @@ class Inventory:
             return {sha256: size for sha256, size in await session.execute(query)}
 
     async def drop_orphans(self, candidates: Collection[str], blobs: Blobs) -> int:
-        """Remove those of the blobs that nobody wants; none can arrive meanwhile. Returns how many."""
+        """Remove the blobs that nobody needs, while none can be added; return their number."""
         wanted, dropped = select(col(BlobRow.sha256)).where(or_(is_wanted(BlobRow), has_reading())), 0
         for some in portions(candidates):
             async with blobs.removing():
@@ -166,10 +170,10 @@ class Inventory:
         return dropped
 
     async def lose_blob(self, sha256: str, blobs: Blobs) -> int:
-        """Return a blob is gone or damaged: have it copied again from wherever its file still lies.
+        """Remove a lost or corrupt blob and have it copied again from its source file.
 
         Returns:
-            The documents that wait for it; 0 when only older versions, or deleted documents, had it.
+            The number of documents that wait for it; 0 if only older versions or deleted documents had it.
         """
         owners = select(col(VersionRow.document_id)).where(
             col(VersionRow.sha256) == sha256, col(VersionRow.number) == newest_number(VersionRow)
@@ -184,11 +188,11 @@ class Inventory:
                 )
                 documents = list(rows)
                 for document in documents:
-                    document.reason = _MISSING  # its stat stays: a rename is seen by it
+                    document.reason = _MISSING  # its stat stays, so that a rename is still detected
                 return len(documents)
 
     async def lost_copies(self) -> list[tuple[Folder, frozenset[str]]]:
-        """Return the folders with documents that ``lose_blob`` wrote down, and those documents' files."""
+        """Return the folders with documents that ``lose_blob`` recorded, and those documents' files."""
         query = (
             select(FolderRow, col(DocumentRow.file))
             .join(DocumentRow, col(DocumentRow.folder_id) == FolderRow.id)
@@ -202,7 +206,7 @@ class Inventory:
         return [(folder, frozenset(names)) for folder, names in files.items()]
 
     async def readings(self, shards: Shards) -> tuple[set[UUID], list[ExpectedReading]]:
-        """(every reading of these shards that has files or will, those of them that are done)."""
+        """Return (all readings of these shards that have or will have files, those that are done)."""
         query = select(ReadingRow).where(
             col(ReadingRow.id).between(UUID(f"{shards[0]}{30 * '0'}"), UUID(f"{shards[-1]}{30 * 'f'}"))
         )
@@ -223,18 +227,18 @@ class Inventory:
         return {row.id for row in rows}, done
 
     async def read_again(self, reading: UUID) -> bool:
-        """Return the files of a reading are lost: it waits to be made once more, under the same id."""
+        """Queue a reading whose files are lost for another run, under the same id."""
         async with self._database.transaction() as session:
             return await lose_reading(session, reading)
 
 
 def portions(names: Collection[T]) -> Iterator[list[T]]:
-    """As many as one statement names: engines bound their number, and an index may hold any."""
+    """Yield the names in batches of one statement: engines limit the number of parameters."""
     ordered = list(names)
     for start in range(0, len(ordered), SLICE_CONTENTS):
         yield ordered[start : start + SLICE_CONTENTS]
 
 
 def has_reading() -> ColumnElement[bool]:
-    """True if SQL still knows a reading of the content."""
+    """True if SQL still has a reading of the content."""
     return exists().where(col(ReadingRow.sha256) == BlobRow.sha256)

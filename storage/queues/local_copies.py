@@ -1,4 +1,4 @@
-"""What a machine keeps of contents whose home is a store elsewhere, and when it has to go."""
+"""Evicts local copies of blobs and readings that live in object storage."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from storage.queues.purge import is_wanted
 from storage.sql.database import Database
 from storage.sql.tables import BlobRow, ReadingRow
 
-# How often each machine asks what it has to forget.
+# Eviction interval of each machine.
 TICK_SECONDS = 60.0
 
 
 class LocalCopies:
-    """Copies of PDFs and readings, and pictures of pages, on this machine."""
+    """Copies of PDFs and readings, and images of pages, on this machine."""
 
     def __init__(self, database: Database, blobs: Blobs, files: ReadingFiles) -> None:
         self._database = database
@@ -29,11 +29,11 @@ class LocalCopies:
         self._files = files
 
     async def drop_unknown(self) -> None:
-        """Remove what was purged or erased since, by any machine; nothing where the home has all itself.
+        """Evict copies of what any machine has purged or erased; do nothing if files are stored locally only.
 
         Raises:
-            DatabaseUnavailable: the database does not work; the next tick goes on.
-            BlobsUnavailable: the disk does not.
+            DatabaseUnavailable: the database does not work; the next tick continues.
+            BlobsUnavailable: the disk does not work.
         """
         if self._files.archive is None:
             return

@@ -1,7 +1,7 @@
-"""PDFs that open only with a password: who may see what was read of them, and when they are tried again.
+"""Password-protected PDFs: access per folder, and retries with new passwords.
 
-A content is read once, with the passwords of all folders that it lies in. It answers for the documents of
-those folders alone whose own passwords open it.
+A content is read once, with the passwords of all folders that contain it. It answers only for the documents
+of folders whose own passwords open it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class LockedPdfs:
-    """The readings that failed for want of a password, and the versions that another folder's one opened."""
+    """Readings that failed for lack of a password, and versions opened only by another folder's one."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class LockedPdfs:
         blobs: Blobs,
         pdf: PdfProcess,
     ) -> None:
-        """Mind the readings of these generations only."""
+        """Handle the readings of these generations only."""
         self._database = database
         self._passwords = passwords
         self._generations = generations
@@ -48,10 +48,10 @@ class LockedPdfs:
         )
 
     async def refusal(self, claim: PublicationClaim) -> str | None:
-        """Why the folder of a document may not see what was read of it; None when it may.
+        """Return why a document's folder may not see its reading; None if it may.
 
         Raises:
-            DatabaseUnavailable, BlobsUnavailable, EngineStartError, OSError: nobody can tell now.
+            DatabaseUnavailable, BlobsUnavailable, EngineStartError, OSError: the check failed; retry later.
             DocumentError: the file cannot be opened any more.
         """
         if not claim.is_locked:
@@ -63,9 +63,9 @@ class LockedPdfs:
         return given.refusal
 
     async def tick(self) -> int:
-        """Let those be read, and those answer, for which there is a new password; returns how many.
+        """Requeue readings and unlock versions for which there is a new password; return their number.
 
-        After a start every password is new: whether it was tried before is remembered nowhere.
+        After a start every password counts as new, because attempts are not persisted.
 
         Raises:
             DatabaseUnavailable: the database does not work; the next tick tries again.
@@ -90,7 +90,7 @@ class LockedPdfs:
         return len(openable)
 
     async def _unlock_versions(self) -> int:
-        """Return each is opened here, so that a password that does not fit changes nothing."""
+        """Unlock the versions that their folder's passwords open; return their number."""
         query = (
             select(
                 col(VersionRow.id), col(VersionRow.sha256), col(DocumentRow.id), col(DocumentRow.folder_id)
@@ -101,6 +101,7 @@ class LockedPdfs:
         )
         async with self._database.snapshot() as session:
             locked = (await session.execute(query)).all()
+        # Each file is opened here first, so that a wrong password changes nothing.
         return sum([await self._unlock(row) for row in locked])
 
     async def _unlock(self, row: Row[int, str, object, int]) -> bool:

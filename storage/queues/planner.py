@@ -1,12 +1,11 @@
-"""Finds which readings and publications are missing, and adds their rows.
+"""Planner: finds missing readings and publications, and adds their rows.
 
-It compares what there is with what should be, so a crash between two steps loses nothing: the next plan finds
-the gap. A new generation reads every content again; what answers keeps answering until the new reading of the
-same rung, or a better one, takes its place.
+It compares the actual with the wanted state, so a crash between two steps loses nothing: the next plan finds
+the gap. A new generation reads every content again; a live publication keeps answering until the new reading
+of the same rung, or a better one, replaces it.
 
-Contents that may have a gap are found with whole sets first: visiting each document takes seconds in a home
-of ten thousand, and the answer is nearly always that nothing is missing. The sets may be too large, never too
-small.
+Contents that may have a gap are first found by set operations: visiting each document takes seconds in a home
+of ten thousand, and usually nothing is missing. The sets may be too large, never too small.
 """
 
 from __future__ import annotations
@@ -40,27 +39,29 @@ from storage.sql.tables import DocumentRow, FactRow, PublicationRow, ReadingRow,
 # (generation, rung) of a reading.
 Kind = tuple[str, str]
 
-# Name of the fact that says which generations the home is read in.
+# Name of the fact that stores the generations in which the home is read.
 IN_FORCE = "generations"
 
-# Contents that one statement names, and that one transaction plans.
+# Contents per statement and per transaction.
 PLAN_BATCH_SIZE = 500
 LONG_SECONDS = 0.5
-# A search for gaps that took longer is not repeated before so many times as long: a home may be large.
+# A search longer than LONG_SECONDS is repeated after this multiple of its duration at the earliest: a home
+# may be large.
 REST_AFTER_LONG = 20
 
-# On versions joined with their documents; built once each, for building takes longer than asking.
+# Conditions on versions joined with their documents; cached, because building them takes longer than the
+# query.
 Conditions = list[ColumnElement[bool]]
 
 
 async def contents_with_gaps(session: AsyncSession, wanted: list[Kind]) -> set[str]:
-    """The sha256 of every content with a gap; ``wanted`` are the kinds of readings, the best one last."""
+    """Return the sha256 of every content with a gap; ``wanted``: kinds of readings, the best one last."""
     return {sha256 for query in _gaps(tuple(wanted)) for sha256 in await session.scalars(query)}
 
 
 @cache
 def _gaps(wanted: tuple[Kind, ...]) -> Sequence[Any]:
-    """Return the queries whose rows are contents with a gap, a kind of gap each."""
+    """Return one query per kind of gap, whose rows are contents with that gap."""
     first, best = wanted[0], wanted[-1]
     contents = _candidates(col(VersionRow.sha256))
     queries: list[Any] = [except_(contents, _contents_of(first))]
@@ -71,7 +72,7 @@ def _gaps(wanted: tuple[Kind, ...]) -> Sequence[Any]:
 
 
 def _candidates(column: Any) -> Select[Any]:
-    """The newest version of each document, and the older ones where one could not be read or is locked."""
+    """Select each document's newest version, and older ones if any version failed or is locked."""
     newer, other, failed = aliased(VersionRow), aliased(VersionRow), aliased(ReadingRow)
     newest = select(func.max(newer.id)).group_by(col(newer.document_id))
     troubled = (
@@ -96,13 +97,13 @@ def _candidates(column: Any) -> Select[Any]:
 
 
 def _contents_of(kind: Kind, *, is_done: bool = False) -> Select[Any]:
-    """What readings of a kind were made of, or are to be."""
+    """Select the contents of the readings of a kind: of all, or of the finished ones."""
     query = select(col(ReadingRow.sha256)).where(tuple_(ReadingRow.generation, ReadingRow.rung) == kind)
     return query.where(col(ReadingRow.state) == "done") if is_done else query
 
 
 def _unserved(wanted: tuple[Kind, ...]) -> Select[Any]:
-    """Return the contents that were read, of versions whose best reading is neither live nor on its way."""
+    """Select the contents read, of versions whose best reading is neither live nor pending."""
     served = (
         select(col(PublicationRow.version_id))
         .join(ReadingRow, col(ReadingRow.id) == PublicationRow.reading_id)
@@ -122,12 +123,12 @@ def _unserved(wanted: tuple[Kind, ...]) -> Select[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """Which parser, chunker and embedder make the readings now."""
+    """Current generations: the parser, chunker and embedder with which readings are made."""
 
     quick: str
-    # None: reading stops at quick.
+    # None: readings stop at quick.
     full: str | None
-    # What the full generations with the same pages and chunks begin with, whatever their embedder.
+    # Common prefix of the full generations with the same pages and chunks, whatever the embedder.
     cut: str = ""
 
     def of(self, rung: Rung) -> str | None:
@@ -135,24 +136,24 @@ class Generations:
         return self.quick if rung is Rung.QUICK else self.full
 
     def pairs(self) -> list[tuple[str, str]]:
-        """(generation, rung) of every reading that is wanted."""
+        """Return (generation, rung) of every wanted reading."""
         return [(made, rung.value) for rung in Rung if (made := self.of(rung)) is not None]
 
     @property
     def key(self) -> str:
-        """Both in one text, to be compared."""
+        """Both generations in one string, for comparison."""
         return f"{self.quick} {self.full or ''}"
 
 
 async def plan(
     session: AsyncSession, generations: Generations, contents: Collection[str] | None = None
 ) -> int:
-    """Add the rows of missing readings and publications; returns how many were missing.
+    """Add the rows of missing readings and publications; return how many were missing.
 
     Args:
         session: an open transaction.
-        generations: the readings wanted.
-        contents: only versions with one of these sha256, or None for all of them.
+        generations: the wanted readings.
+        contents: only versions with one of these sha256; None for all.
     """
     if contents is not None:
         return await _plan_contents(session, generations, contents, is_news=True)
@@ -161,7 +162,7 @@ async def plan(
 
 
 async def plan_fallback(session: AsyncSession, generations: Generations, sha256: str) -> int:
-    """As ``plan``, for all versions of the documents that have a content which cannot be read."""
+    """Plan all versions of the documents that have a content which cannot be read."""
     owners = select(col(VersionRow.document_id)).where(col(VersionRow.sha256) == sha256)
     query = select(col(VersionRow.sha256)).where(col(VersionRow.document_id).in_(owners)).distinct()
     contents = list(await session.scalars(query))
@@ -169,7 +170,7 @@ async def plan_fallback(session: AsyncSession, generations: Generations, sha256:
 
 
 class GapFinder:
-    """Plans now and then whatever a crash or a new generation left unplanned."""
+    """Periodically plans what a crash or a new generation left unplanned."""
 
     def __init__(self, database: Database, generations: Generations) -> None:
         self._database = database
@@ -177,9 +178,9 @@ class GapFinder:
         self._due_at = steady_seconds()
 
     async def tick(self) -> int:
-        """Add what is missing, unless the last search was long and not long ago; returns how many rows.
+        """Add missing rows and return their number; skip if a long search ended recently.
 
-        No writer waits while it searches, nor longer than for a portion while it adds.
+        Writers never wait for the search, and only for one batch while rows are added.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -207,12 +208,13 @@ def _portions(contents: Collection[str]) -> list[list[str]]:
 async def _plan_contents(
     session: AsyncSession, generations: Generations, contents: Collection[str], *, is_news: bool = False
 ) -> int:
-    """Fill the gaps of these contents; ``is_news`` when something has just happened to them."""
+    """Fill the gaps of these contents; ``is_news`` if they have just changed."""
     wanted = [col(VersionRow.sha256).in_(contents), *_is_wanted(generations)]
     if not is_news and not await are_current_generations(session, generations):
         wanted.append(~_is_answered())
     added = await _plan_readings(session, generations, wanted)
-    if is_news:  # what was only to be read again came once more, as something that does not answer yet
+    if is_news:
+        # Content that was only to be reread has arrived again as new, and does not answer yet.
         fresh = _of_documents(select(col(VersionRow.sha256))).where(*wanted, ~_is_answered())
         again = update(ReadingRow).where(col(ReadingRow.again), col(ReadingRow.state) == "waiting")
         await session.execute(again.where(col(ReadingRow.sha256).in_(fresh)).values(again=False))
@@ -220,10 +222,10 @@ async def _plan_contents(
 
 
 async def set_current_generations(session: AsyncSession, generations: Generations) -> None:
-    """Say that the home is read in these generations from now on.
+    """Record that the home is read in these generations from now on.
 
-    Of two processes with different settings only the one that began last reads again what answers
-    already: else each would undo what the other has done, for ever.
+    If two processes have different settings, only the one that started last rereads what is already live:
+    otherwise each would undo the other's work for ever.
     """
     fact = await session.get(FactRow, IN_FORCE) or FactRow(name=IN_FORCE, value="")
     fact.value = generations.key
@@ -231,7 +233,7 @@ async def set_current_generations(session: AsyncSession, generations: Generation
 
 
 async def are_current_generations(session: AsyncSession, generations: Generations) -> bool:
-    """True if the home is read in these generations, as far as anybody has said."""
+    """True if the home is read in these generations, or if none are recorded."""
     fact = await session.get(FactRow, IN_FORCE, populate_existing=True)
     return fact is None or fact.value == generations.key
 
@@ -249,7 +251,7 @@ async def _plan_readings(session: AsyncSession, generations: Generations, wanted
 async def _missing(
     session: AsyncSession, wanted: Conditions, generation: str, rung: Rung
 ) -> list[ReadingRow]:
-    """Return the contents that no reading of this kind was made of; those that answer otherwise can wait."""
+    """Return readings to add for contents without one of this kind; those that already answer wait longer."""
     answers = _is_answered() if rung is Rung.QUICK else _is_answered(Rung.FULL)
     columns = select(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
     query = _of_documents(columns).where(~_has_reading(generation, rung), *wanted)
@@ -286,7 +288,7 @@ def _of_documents(columns: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]
 
 @cache
 def _is_wanted(generations: Generations) -> Conditions:
-    """Of a document that is not deleted, the newest version that answers or whose quick reading may."""
+    """Return conditions for the newest version that is live or may become so, of an existing document."""
     newer = aliased(VersionRow)
     overtaken = exists().where(
         col(newer.document_id) == VersionRow.document_id,
@@ -307,7 +309,7 @@ def _is_hopeless(version: Any, generations: Generations) -> ColumnElement[bool]:
 
 
 def _is_live(version: Any) -> ColumnElement[bool]:
-    """True if some generation's reading of a version answers."""
+    """True if a version has a live publication, of any generation."""
     return exists().where(col(PublicationRow.version_id) == version.id, col(PublicationRow.state) == "live")
 
 
@@ -338,7 +340,7 @@ def _has_reading(generation: str, rung: Rung, state: str | None = None) -> Colum
 
 @cache
 def _is_served() -> ColumnElement[bool]:
-    """True if this reading of this version is on its way or live, or any full one instead of a quick one."""
+    """True if this reading of the version, or a full one in place of a quick one, is pending or live."""
     served = aliased(ReadingRow)
     return (
         exists()

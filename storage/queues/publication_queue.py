@@ -1,6 +1,6 @@
-"""The steps of publishing, as compare-and-sets on the ``publication`` table: pending -> live -> retired.
+"""Queue of publications: compare-and-sets on the ``publication`` table, pending -> live -> retired.
 
-The flip is one transaction: readers see the old publication or the new one, never none or both.
+Going live is one transaction: readers see the old publication or the new one, never none or both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.sql.document_state import newest_number
 from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import ChannelRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 
-# Everything that answers, as ``read_expected`` reads it.
+# All live publications, with the columns for ``read_expected``.
 LIVE = (
     select(
         col(PublicationRow.id),
@@ -43,7 +43,7 @@ _RANKS = [Rung.QUICK, Rung.FULL]
 
 @dataclass(frozen=True, slots=True)
 class PublicationClaim:
-    """A publication that is ours to write into its tenant, or to remove from it."""
+    """Publication claimed for writing into its tenant, or for removal from it."""
 
     lease: Lease
     id: UUID
@@ -52,27 +52,27 @@ class PublicationClaim:
     folder_id: int
     version: int
     sha256: str
-    # The content opens only with a password.
+    # The content is password-protected.
     is_locked: bool
     reading_id: UUID
     rung: Rung
-    # The reading's title, '' where the content has none.
+    # Title of the reading; '' if it has none.
     title: str
     file: str
     pages: int
     chunks: int
     figures: int
-    # Where the reading's vectors lie; None when it has none.
+    # Vector space of the reading; None if it has no vectors.
     space: str | None
 
     @property
     def objects(self) -> int:
-        """What the index holds of it: its chunks, and behind them its figures."""
+        """Number of its objects in the index: chunks, followed by figures."""
         return self.chunks + self.figures
 
 
 class ExpectedPublication(NamedTuple):
-    """A live publication and what the index has to hold of it."""
+    """Live publication and what the index has to hold of it."""
 
     id: UUID
     tenant: TenantName
@@ -80,14 +80,14 @@ class ExpectedPublication(NamedTuple):
     objects: int
     vectors: int
     space: str | None
-    # Whether its reading is finished: one that was lost has to be made once more before that.
+    # True if its reading is finished; a lost one has to be made again first.
     is_read: bool
 
 
 async def read_expected(
     database: Database, live: Select[UUID, str, int, str | None, str]
 ) -> list[ExpectedPublication]:
-    """What the index has to hold of the publications that are chosen from ``LIVE``."""
+    """Return what the index has to hold of the publications selected from ``LIVE``."""
     async with database.snapshot() as session:
         rows = (await session.execute(live)).all()
     return [
@@ -97,16 +97,16 @@ async def read_expected(
 
 
 class PublicationQueue:
-    """Claims publications, flips them live and retires their predecessors."""
+    """Claims publications, makes them live and retires their predecessors."""
 
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
         self.leases = leases
 
     async def claim(self, rung: Rung) -> PublicationClaim | None:
-        """Take the oldest pending publication of a reading of this rung, or None.
+        """Claim the oldest pending publication of a reading of this rung, or return None.
 
-        One that a dead worker held gets a new id first: nobody knows what the index took of it.
+        One held by a dead worker gets a new id first, because it is unknown what the index received of it.
         """
         query = (
             select(PublicationRow)
@@ -127,7 +127,7 @@ class PublicationQueue:
             return await claim_of(session, row)
 
     async def go_live(self, claim: PublicationClaim) -> bool:
-        """The flip; False when it was overtaken (lease lost, document deleted, something better live)."""
+        """Make it live; return False if overtaken: lease lost, document deleted, something better live."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is None:
@@ -149,9 +149,9 @@ class PublicationQueue:
             return True
 
     async def refuse(self, claim: PublicationClaim, reason: str) -> None:
-        """The document's folder has no password for its content: this version answers there no more.
+        """Retire a version whose folder has no password for its content.
 
-        ``reason`` is a sentence for an admin. An older version goes on answering.
+        ``reason`` is a message for an admin. An older version keeps answering.
         """
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, PublicationRow)
@@ -176,7 +176,7 @@ class PublicationQueue:
             await mark_changed(session, [claim.document_id])
 
     async def publish_anew(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
-        """What the index holds of it is not known: retire this id and try again under a new one."""
+        """Retire this id, of which the index may hold anything, and retry under a new one."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
@@ -184,14 +184,14 @@ class PublicationQueue:
                 release(_replace(session, row), reason, wait)
 
     async def give_back(self, claim: PublicationClaim, reason: str | None, wait: timedelta | None) -> None:
-        """Nothing was written: the same row may be taken again after ``wait``."""
+        """Release the unwritten row; it may be claimed again after ``wait``."""
         async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
                 release(row, reason, wait)
 
     async def wait_for_reading(self, claim: PublicationClaim, reason: str) -> None:
-        """Nothing was written, for the reading's files are lost: they are made once more first."""
+        """Release the unwritten row and queue its reading, whose files are lost, for another run."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
@@ -199,12 +199,12 @@ class PublicationQueue:
                 await lose_reading(session, claim.reading_id)
 
     async def newest_live(self, limit: int) -> list[ExpectedPublication]:
-        """Return the publications that went live last, the newest first."""
+        """Return the publications that went live last, newest first."""
         newest = LIVE.order_by(col(PublicationRow.live_at).desc(), col(PublicationRow.id)).limit(limit)
         return await read_expected(self._database, newest)
 
     async def pending(self) -> int:
-        """How many finished readings wait to be published, or are being published."""
+        """Return the number of finished readings that are not published yet."""
         query = (
             select(func.count())
             .select_from(PublicationRow)
@@ -214,9 +214,9 @@ class PublicationQueue:
         return int((await self._database.rows(query))[0][0])
 
     async def replace_live(self, publication: UUID) -> bool:
-        """The index lost a part of it: publish it under a new id, while the old one answers until the flip.
+        """Publish it again under a new id, as the index lost a part of it; the old one answers until then.
 
-        False when it is not live any more, or its successor is on its way already.
+        Returns False if it is no longer live, or if its successor is pending.
         """
         async with self._database.transaction() as session:
             row = await session.get(PublicationRow, publication, with_for_update=True)
@@ -232,13 +232,13 @@ class PublicationQueue:
 
 
 async def republish(session: AsyncSession, document: UUID) -> None:
-    """Publish once more what is live of a document: its name, which is searched too, has changed."""
+    """Publish again what is live of a document, whose name has changed: names are searched, too."""
     for row, _ in await _live_of(session, document):
         session.add(_copy(row))
 
 
 def _replace(session: AsyncSession, row: PublicationRow) -> PublicationRow:
-    """Retire a pending row and add its successor, which remembers how often it was tried."""
+    """Retire a pending row and add its successor with the same fence."""
     successor = _copy(row)
     successor.fence = row.fence
     release(row)
@@ -262,7 +262,7 @@ def _retire(row: PublicationRow) -> None:
 
 
 async def _live_of(session: AsyncSession, document: UUID) -> list[tuple[PublicationRow, tuple[int, int]]]:
-    """What is live of a document, each with its rank: (number of the version, rung)."""
+    """Return a document's live publications, each with its rank: (version number, rung)."""
     query = (
         select(PublicationRow, col(VersionRow.number), col(ReadingRow.rung))
         .join(VersionRow, col(VersionRow.id) == PublicationRow.version_id)
@@ -274,7 +274,7 @@ async def _live_of(session: AsyncSession, document: UUID) -> list[tuple[Publicat
 
 
 async def claim_of(session: AsyncSession, row: PublicationRow) -> PublicationClaim:
-    """Return everything a worker needs to know about a publication it holds."""
+    """Return all that a worker needs to know about a publication that it holds."""
     query = (
         select(ChannelRow, DocumentRow, VersionRow, ReadingRow)
         .select_from(VersionRow)

@@ -1,4 +1,4 @@
-"""What may go for good: retired publications after a grace, and the contents of deleted documents."""
+"""Purge: retired publications after a grace period, and the contents of deleted documents."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from storage.sql.leases import Leases, has_no_lease, held, release
 from storage.sql.tables import BlobRow, DocumentRow, PublicationRow, ReadingRow, VersionRow
 from storage.threads import run_in_thread
 
-# Documents given up by one purge; the next one goes on.
+# Documents per purge; the next purge continues.
 GIVEN_UP_BATCH_SIZE = 100
-# A moment that lies further ahead was written by a clock that was wrong.
+# A time further ahead was written by a wrong clock.
 MAX_CLOCK_SKEW = timedelta(minutes=1)
 
 
 class PurgeQueue:
-    """Claims what may be removed and records that it was."""
+    """Claims publications to remove from the index, and purges contents."""
 
     def __init__(
         self, database: Database, leases: Leases, retire_grace_seconds: float, delete_grace_seconds: float
     ) -> None:
-        """Keep replaced publications and deleted documents for their grace."""
+        """Keep replaced publications and deleted documents for their grace periods."""
         self._database = database
         self._leases = leases
         self._retire_grace = timedelta(seconds=retire_grace_seconds)
         self._delete_grace = timedelta(seconds=delete_grace_seconds)
 
     async def claim(self) -> PublicationClaim | None:
-        """Take a retired publication that no question can still be reading and no undo brings back."""
+        """Claim a retired publication that no question can still read and no undo can restore."""
         now = utc_now()
         query = (
             select(PublicationRow)
@@ -63,7 +63,7 @@ class PurgeQueue:
             return await claim_of(session, taken[0]) if taken else None
 
     async def finish(self, claim: PublicationClaim) -> None:
-        """The index holds nothing of it any more."""
+        """Mark the publication as removed from the index."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, PublicationRow)
             if row is not None:
@@ -71,10 +71,10 @@ class PurgeQueue:
                 row.state = "removed"
 
     async def _restart_graces(self) -> None:
-        """Let a grace that began in the future, by a clock that was ahead, begin now.
+        """Restart grace periods that begin in the future, set by a clock that was ahead.
 
-        A publication that was retired with its document stays paired with it, so that the deletion can be
-        undone; any other one must not become so.
+        A publication retired with its document stays paired with it by an equal time, so that the deletion
+        can be undone; no other one may become paired.
         """
         now = utc_now()
         is_ahead = col(PublicationRow.retired_at) > now + MAX_CLOCK_SKEW
@@ -91,10 +91,10 @@ class PurgeQueue:
             await session.execute(deleted.values(deleted_at=now))
 
     async def drop_contents(self, blobs: Blobs) -> list[UUID]:
-        """Drop the readings and blobs that only documents deleted long ago had.
+        """Drop the readings and blobs that only long-deleted documents had.
 
-        The blobs go after SQL has forgotten their readings, and before anything arrives again; those that a
-        crash leaves are wanted by nobody, and swept by the reconciler.
+        Blobs are removed after SQL has dropped their readings, and before any can be added again; those left
+        by a crash are unreferenced, and the reconciler removes them.
 
         Returns:
             The readings whose files may be removed now.
@@ -109,7 +109,7 @@ class PurgeQueue:
         return readings
 
     async def _forget_contents(self) -> tuple[list[str], list[UUID]]:
-        """(contents that nobody wants any more, their readings, which SQL does not know from now on)."""
+        """Delete the rows of unreferenced contents; return (those contents, their readings)."""
         async with self._database.transaction() as session:
             gone = (
                 select(col(VersionRow.sha256))
@@ -126,9 +126,9 @@ class PurgeQueue:
         return dead, readings
 
     async def _give_up_documents(self) -> None:
-        """Nothing brings these back from now on: an interrupted purge may leave half of what they had.
+        """Mark documents as purged after their grace period, so that none is restored with half of its data.
 
-        What was quoted from them goes first, so that a purge which dies meanwhile begins again.
+        Their quotes are erased first, so that a purge that dies in between starts again.
         """
         is_over = (
             (col(DocumentRow.state) == "deleted")
@@ -146,11 +146,11 @@ class PurgeQueue:
             await session.execute(given_up.values(purged_at=utc_now()))
 
     async def drop_older_generations(self, generations: Generations) -> list[UUID]:
-        """Drop the readings of generations that are not wanted any more and that nothing needs.
+        """Drop unneeded readings of generations that are no longer current.
 
-        They are kept while anything that other generations made of the same content is in the index,
-        so that settings that are changed back find them again. An older version is not read again, so
-        the last reading of its content stays, too.
+        They are kept while the index holds anything that other generations made of the same content, so that
+        reverted settings find them again. The last reading of a content is kept, too, because an older
+        version is not read again.
 
         Returns:
             The readings whose files may be removed now.
@@ -171,7 +171,7 @@ class PurgeQueue:
 
 
 def is_wanted(content: type[BlobRow] | type[ReadingRow]) -> ColumnElement[bool]:
-    """True if a document has the content that is not given up."""
+    """True if a document that is not purged has the content."""
     return exists().where(
         col(VersionRow.sha256) == content.sha256,
         col(VersionRow.document_id) == DocumentRow.id,
@@ -187,20 +187,21 @@ def _is_published() -> ColumnElement[bool]:
 
 
 def _is_last(generations: Generations) -> ColumnElement[bool]:
-    """True if nothing newer, and nothing of these generations, was made of a content that a document has."""
+    """True if a document's content has no newer reading, and none of these generations."""
     other = aliased(ReadingRow)
     is_wanted_now = tuple_(col(other.generation), col(other.rung)).in_(generations.pairs())
     better = exists().where(
         col(other.sha256) == ReadingRow.sha256,
         col(other.state) == "done",
         or_(is_wanted_now, col(other.done_at) > ReadingRow.done_at),
-        or_(col(other.rung) == Rung.FULL.value, col(other.rung) == ReadingRow.rung),  # quick replaces no full
+        # A quick reading replaces no full one.
+        or_(col(other.rung) == Rung.FULL.value, col(other.rung) == ReadingRow.rung),
     )
     return (col(ReadingRow.state) == "done") & is_wanted(ReadingRow) & ~better
 
 
 def _is_indexed(wanted: Generations | None = None) -> ColumnElement[bool]:
-    """True if the index may hold anything of the content, made by other generations than the wanted ones."""
+    """True if the index may hold anything of the content, made by other generations than ``wanted``."""
     other = aliased(ReadingRow)
     found = exists().where(
         col(other.sha256) == ReadingRow.sha256,

@@ -1,10 +1,9 @@
-"""The steps of reading, as compare-and-sets on the ``reading`` table: waiting -> done or failed.
+"""Queue of readings: compare-and-sets on the ``reading`` table, waiting -> done or failed.
 
-A try is counted and committed before a PDF is opened, so that one which kills the whole process
-still runs out of tries; a fault of the infrastructure gives the try back. Tries that ended with an
-error are counted apart: a machine that went down twice must not leave a file a single one. Full
-readings start from a quick one, which the PDF has survived: a kill in the middle of one is never held
-against the file.
+An attempt is counted and committed before a PDF is opened, so that a PDF that kills the whole process still
+runs out of attempts; an infrastructure error returns the attempt. Attempts that ended with an error are
+counted separately: a machine that crashed twice must not leave a file only one. Full readings start from a
+quick one, which the PDF has survived: a crash during one is never attributed to the file.
 """
 
 from __future__ import annotations
@@ -26,52 +25,52 @@ from storage.sql.database import Database
 from storage.sql.leases import Lease, Leases, held, release
 from storage.sql.tables import IS_PRESENT, DocumentRow, ReadingRow, VersionRow
 
-# Tries that may end with an error of the file's own.
+# Attempts that may end with an error of the file.
 MAX_ATTEMPTS = 3
-# Tries that may end with the whole process: a machine that goes down thrice is no fault of the file.
+# Attempts that may end with a crash of the process: three crashes of the machine are not the file's fault.
 MAX_CRASHES = 10
-# Where the details of a full reading that is held say since when, and how many pages were done by then.
+# Keys in the details of a full reading in progress: its start time, and the pages done by then.
 BEGUN_AT, BEGUN_FROM = "begun_at", "begun_from"
-# Where the details of a reading that is not done count the tries which ended with an error.
+# Key in the details of an unfinished reading: number of attempts that ended with an error.
 _FAULTS = "faults"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingClaim:
-    """A reading that is ours to make."""
+    """Reading that this worker has claimed."""
 
     lease: Lease
     id: UUID
     sha256: str
     rung: Rung
-    # 1 for the first try; one above the limit when the last try ended with its whole process.
+    # 1 for the first attempt; above the limit if the last one crashed its process.
     attempt: int
-    # For a full reading: the quick one of the same content, which it starts from.
+    # For a full reading: the quick reading of the same content, from which it starts.
     quick: Reading | None
-    # For a full reading: one made of the same content for another embedder: its chunks are the same.
+    # For a full reading: one of the same content for another embedder, with identical chunks.
     alike: Reading | None = None
 
     @property
     def is_spent(self) -> bool:
-        """True if all tries are used up already."""
+        """True if all attempts are used up."""
         return self.attempt > MAX_CRASHES
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingResult:
-    """What a reading came to."""
+    """Result of a reading."""
 
     title: str
     pages: int
     chunks: int
     details: dict[str, Any]
     figures: int = 0
-    # Where its vectors lie; None when it has none.
+    # Space of its vectors; None if it has none.
     space: str | None = None
 
 
 class ReadingQueue:
-    """Claims readings and writes down how they ended."""
+    """Claims readings and records their outcomes."""
 
     def __init__(self, database: Database, leases: Leases, generations: Generations) -> None:
         """Work on the readings of these generations only."""
@@ -80,7 +79,7 @@ class ReadingQueue:
         self._generations = generations
 
     async def claim(self, rung: Rung) -> ReadingClaim | None:
-        """Take the oldest reading of this rung that waits, or None; what is only read again comes last."""
+        """Claim the oldest waiting reading of this rung, or return None; rereadings come last."""
         query = (
             select(ReadingRow)
             .where(col(ReadingRow.state) == "waiting", col(ReadingRow.rung) == rung.value)
@@ -92,6 +91,7 @@ class ReadingQueue:
             if taken is None:
                 return None
             row, _ = taken
+            # Only quick readings use up attempts: see the module.
             row.attempts += rung is Rung.QUICK
             if rung is Rung.FULL:
                 begun = {BEGUN_AT: utc_now().isoformat(), BEGUN_FROM: row.pages_begun}
@@ -128,17 +128,15 @@ class ReadingQueue:
         )
 
     async def note_pages(self, claim: ReadingClaim, pages: int) -> None:
-        """So many pages are done so far: people see that a long reading goes on.
-
-        One that is begun again after a kill stands where it stood until it comes further.
-        """
+        """Record how many pages are done, to show progress of a long reading."""
         async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
+                # A reading that starts again after a crash keeps its progress until it gets further.
                 row.pages_begun = max(row.pages_begun, pages)
 
     async def finish(self, claim: ReadingClaim, made: ReadingResult) -> bool:
-        """Mark it done and plan what follows from it; False when the lease was lost."""
+        """Mark it done and plan what follows; return False if the lease was lost."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is None:
@@ -152,9 +150,9 @@ class ReadingQueue:
             return True
 
     async def fail(self, claim: ReadingClaim, reason: str, *, is_locked: bool = False) -> bool:
-        """Return a document fault: try again later, or quarantine it; returns whether it is given up.
+        """Record a document error: retry later, or fail for good; return True if it has failed.
 
-        One that ``is_locked`` lacks a password; ``LockedReadings`` has it tried with another one.
+        ``is_locked``: it lacks a password; ``LockedPdfs`` has it tried with another one.
         """
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, ReadingRow)
@@ -183,14 +181,14 @@ class ReadingQueue:
             return list(await session.scalars(query.distinct()))
 
     async def _give_up(self, session: AsyncSession, quick: Reading, full: ReadingRow) -> None:
-        """A quick reading without text, that a full one was to find, failed with it."""
+        """Fail the quick reading without text that the full reading was to complete."""
         row = await session.get(ReadingRow, quick.id, with_for_update=True)
         if row is not None:
             row.state, row.attempts = "failed", MAX_ATTEMPTS
             row.reason, row.locked = full.reason, full.locked
 
     async def give_back(self, claim: ReadingClaim, reason: str | None, wait: timedelta | None) -> None:
-        """Not the document's fault: the try does not count."""
+        """Release a claim without counting the attempt: the error is not the document's."""
         async with self._database.transaction(exclusive=False) as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
@@ -198,7 +196,7 @@ class ReadingQueue:
                 row.attempts -= claim.rung is Rung.QUICK
 
     async def wait_for(self, claim: ReadingClaim, base: UUID, reason: str) -> None:
-        """The files of a reading that a full one starts from are lost: that one is made again first."""
+        """Release a full reading and requeue the reading from which it starts, whose files are lost."""
         async with self._database.transaction() as session:
             row = await held(session, claim.lease, ReadingRow)
             if row is not None:
@@ -207,14 +205,14 @@ class ReadingQueue:
 
 
 def _count_fault(row: ReadingRow) -> int:
-    """Note one more error of the file's own; returns how many there were since it waits."""
+    """Count an error of the file; return the number of errors since it began to wait."""
     faults: int = (row.details or {}).get(_FAULTS, 0) + 1
     row.details = {**(row.details or {}), _FAULTS: faults}
     return faults
 
 
 async def lose_reading(session: AsyncSession, reading: UUID) -> bool:
-    """The files of a finished reading are gone or damaged: it waits to be made once more, under its id."""
+    """Requeue a finished reading whose files are lost or corrupt, under its id; False if it is not done."""
     row = await session.get(ReadingRow, reading, with_for_update=True)
     if row is None or row.state != "done":
         return False

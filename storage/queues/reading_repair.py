@@ -1,4 +1,4 @@
-"""Chunks, pages, figures and sentence vectors of readings; one that is found damaged is made again."""
+"""Access to chunks, pages, figures and sentence vectors that requeues damaged readings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class RepairingReadings:
-    """Reads as ``ReadingFiles`` does, and has ``serve`` make again what turns out to be lost."""
+    """Reads as ``ReadingFiles`` does, and requeues lost readings for ``serve`` to make again."""
 
     def __init__(self, files: ReadingFiles, database: Database) -> None:
         self._files = files
@@ -37,7 +37,7 @@ class RepairingReadings:
 
         Raises:
             LookupError: a reading has no chunk of this number.
-            LostReading: its files are gone or damaged; the next question may find them made again.
+            LostReading: its files are gone or corrupt, and are made again for later questions.
             BlobsUnavailable: they cannot be reached.
         """
         try:
@@ -46,7 +46,7 @@ class RepairingReadings:
             return await self._chunks_one_by_one(places)
 
     async def _chunks_one_by_one(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
-        """Has each reading that is lost made again before the first loss is raised."""
+        """Requeue every lost reading, then raise the first loss."""
         chunks, losses = [], []
         for place in places:
             try:
@@ -58,27 +58,27 @@ class RepairingReadings:
         return chunks
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
-        """Return all chunks in order; raises as ``chunks_at``."""
+        """Return all chunks in order; raise as ``chunks_at``."""
         return await self._repair(reading_id, self._files.chunks(reading_id))
 
     async def page(self, reading_id: UUID, number: int) -> Page:
-        """One page, counted from 1; raises as ``chunks_at``."""
+        """Return a page, counted from 1; raise as ``chunks_at``."""
         return await self._repair(reading_id, self._files.page(reading_id, number))
 
     async def page_texts(self, reading_id: UUID) -> list[str]:
-        """Return the text of every page, in order; raises as ``chunks_at``."""
+        """Return the text of every page, in order; raise as ``chunks_at``."""
         return await self._repair(reading_id, self._files.page_texts(reading_id))
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
-        """(headings, page where it begins) of every section, in order; raises as ``chunks_at``."""
+        """Return (headings, first page) of every section, in order; raise as ``chunks_at``."""
         return await self._repair(reading_id, self._files.sections(reading_id))
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
-        """One figure, counted from 0; raises as ``chunks_at``."""
+        """Return a figure, counted from 0; raise as ``chunks_at``."""
         return await self._repair(reading_id, self._files.figure(reading_id, number))
 
     async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
-        """What may be quoted from each (reading, ordinal), with vectors; None for a reading without or lost.
+        """Return the quotable sentences and vectors of each (reading, ordinal); None if missing or lost.
 
         Raises:
             BlobsUnavailable: the files cannot be reached.
@@ -106,9 +106,9 @@ class RepairingReadings:
 
 
 async def retry_failed(database: Database, documents: Collection[UUID], action: AuditedAction) -> int:
-    """Have documents read anew that could not be; returns how many there are.
+    """Requeue failed documents; return their number.
 
-    Bytes that could not even be stored are taken from their folder again by its next scan.
+    Bytes that could not be stored are copied again by the next scan of their folder.
 
     Raises:
         DatabaseUnavailable: nothing was changed.
@@ -128,10 +128,11 @@ async def retry_failed(database: Database, documents: Collection[UUID], action: 
     async with database.transaction() as session:
         rows = (await session.execute(failed)).all()
         found = {document for _, document in rows}
-        # of each rung the last generation, which is ours: nobody makes readings of earlier ones any more
+        # the last generation of each rung is ours: no one makes readings of earlier ones any more
         for reading in {(row.sha256, row.rung): row for row, _ in rows}.values():
             reading.state, reading.locked, reading.attempts = "waiting", False, 0
             reading.reason = reading.details = reading.next_attempt_at = None
+        # Without a stat, the next scan opens the file again.
         for row in await session.scalars(refused):
             row.stat = None
             found.add(row.id)
@@ -141,18 +142,18 @@ async def retry_failed(database: Database, documents: Collection[UUID], action: 
 
 
 class SentenceVectorStore:
-    """Looks vectors up; whatever has none, or none that fits, is simply not there."""
+    """Looks up sentence vectors; missing or unsuitable ones are omitted."""
 
     def __init__(self, readings: RepairingReadings, space: str) -> None:
-        """``space`` is where the vectors of all questions lie."""
+        """Look up vectors of ``space``, in which all questions are embedded."""
         self._readings = readings
         self._space = space
 
     async def vectors(self, chunks: Sequence[tuple[UUID, int, str]]) -> list[Mapping[TextRange, Vector]]:
-        """(start, end) -> vector, of length one, of what may be quoted from each (reading, ordinal, text).
+        """Return (start, end) -> unit vector of each quotable text, per (reading, ordinal, text).
 
-        Empty for a reading without them (a quick one, or one made before there were any), for one made
-        by another embedder, for another text than the chunk's, and where the disk damaged them.
+        Empty for a reading without vectors (a quick one, or one older than they are), of another embedder, or
+        of a text other than the chunk's, and if the disk corrupted them.
 
         Raises:
             BlobsUnavailable: the files of readings cannot be reached.
