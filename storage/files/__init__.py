@@ -1,1 +1,1 @@
-"""Blobs and the files of readings."""
+"""Blob store, files of readings, page images, and the object storage behind them."""

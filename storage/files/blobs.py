@@ -1,7 +1,7 @@
-"""The blob store: every content once, under its sha256, in a local folder or in a store for many machines.
+"""Content-addressed blob store: each content once, under its sha256, in a local folder or object storage.
 
-A blob is written to a temporary file on the same file system and becomes visible whole and durable,
-or not at all. Where there is a store elsewhere, the folder holds copies of what was used last.
+A blob is written to a temporary file on the same file system and becomes visible complete and durable, or not
+at all. With object storage, the folder is a cache of recently used blobs.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = "temporary"
 _LOCK = "lock"
 _FOLDER = "blobs"
-# How long an arrival waits for a removal and the other way round, and how often it checks.
+# How long additions wait for a removal and vice versa, and the poll interval.
 LOCK_SECONDS, LOCK_POLL_SECONDS = 30.0, 0.01
 
-# Called with whether nobody else may hold it.
+# Called with True for an exclusive lock, False for a shared one.
 ContentLock = Callable[[bool], AbstractAsyncContextManager[None]]
 _log = logging.getLogger(__name__)
 
 
 class Blobs:
-    """Contents under ``root``; its calls wait for disk or network, so run them outside the event loop."""
+    """Blobs under ``root``; calls block on disk or network, so run them outside the event loop."""
 
     def __init__(
         self,
@@ -48,22 +48,22 @@ class Blobs:
         cache_bytes: int = 0,
         lock: ContentLock | None = None,
     ) -> None:
-        """Make the folders.
+        """Create the folders.
 
         Args:
-            root: where the blobs lie, or copies of them.
-            store: where all blobs lie, for several machines.
-            cache_bytes: most bytes of the copies.
-            lock: held by arrivals together and by removals alone, among the processes of all machines.
+            root: folder of the blobs, or of their local copies.
+            store: object storage of all blobs, shared by several machines.
+            cache_bytes: maximum size of the copies.
+            lock: held shared by additions and exclusively by removals, across machines.
 
         Raises:
-            BlobsUnavailable: they cannot be made.
+            BlobsUnavailable: they cannot be created.
         """
         self._root = root
         self._store = store
         self._cache = LocalCache(root, cache_bytes, self._secure)
         self._lock = lock
-        # A lock lives as long as somebody holds it or waits for it.
+        # One lock per content being fetched; dropped once no task holds it or waits for it.
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.images = ImageFiles(root.with_name("images"), store)
         self._temporary = root / _TEMPORARY
@@ -71,17 +71,18 @@ class Blobs:
             self._temporary.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def new_temporary(self) -> Path:
-        """Return a path that nobody else uses, on the file system of the blobs; the file is not made yet."""
+        """Return an unused path on the file system of the blobs; the file is not created."""
         return self._temporary / uuid4().hex
 
     def adopt(self, temporary: Path, sha256: str) -> Path:
-        """Make a temporary file the blob ``sha256``, durably; a blob that is already there stays.
+        """Durably turn a temporary file into the blob ``sha256``; keep an existing blob.
 
         Raises:
             BlobsUnavailable: the disk is full or failing; the temporary file is still there.
         """
         place = self.path(sha256)
         self.send(temporary, sha256)
+        # Order matters: fsync the data, rename, then fsync the folder that holds the new name.
         with _translated_errors():
             size = temporary.stat().st_size
             _synchronise(temporary)
@@ -98,31 +99,31 @@ class Blobs:
         return place
 
     def send(self, file: Path, sha256: str) -> None:
-        """Copy a content to the store, where there is one that lacks it.
+        """Copy a content to object storage, if there is one that lacks it.
 
         Raises:
-            BlobsUnavailable: the store is away.
+            BlobsUnavailable: the store is unreachable.
         """
         if self._store and self._store.size(_stored(sha256)) is None:
             self._store.put(file, _stored(sha256))
 
     def is_kept(self, sha256: str) -> bool:
-        """True if the content is there, in the store if there is one.
+        """True if the content exists: in object storage if there is one, else on disk.
 
         Raises:
-            BlobsUnavailable: the store is away.
+            BlobsUnavailable: the store is unreachable.
         """
         if self._store:
             return self._store.size(_stored(sha256)) is not None
         return self.path(sha256).exists()
 
     async def fetch(self, sha256: str) -> Path:
-        """Where a content can be opened now; a copy is made of one that lies in a store.
+        """Return a local path of a content; download it first if it is only in object storage.
 
-        It stays there for a minute at least: ask again before it is opened again.
+        The file stays for at least a minute: fetch it again before opening it later.
 
         Raises:
-            BlobsUnavailable: the store is away, or has lost or damaged it.
+            BlobsUnavailable: the store is unreachable, or has lost or corrupted it.
         """
         place = self.path(sha256)
         if self._store is None or await asyncio.to_thread(self._cache.touch, sha256):
@@ -133,11 +134,12 @@ class Blobs:
         return place
 
     def _copy_here(self, sha256: str) -> None:
-        """Every byte is compared with the hash; what a store damaged is worth nothing, and removed there."""
+        """Download a content and verify its hash; remove a corrupt one from the store."""
         if self._store is None:
             return
         temporary = self.new_temporary()
         try:
+            # Twice: the download may be at fault, not the stored object.
             for _ in range(2):
                 if self._store.copy_to(_stored(sha256), temporary) == sha256:
                     break
@@ -160,14 +162,14 @@ class Blobs:
         self._cache.make_room(size)
 
     def _secure(self, sha256: str) -> None:
-        """Make sure that the store has what lies here."""
+        """Make sure that object storage has the local content."""
         self.send(self.path(sha256), sha256)
 
     def send_again(self, sha256: str) -> bool:
-        """Give a content back to the store that lost it; False where no whole copy lies here.
+        """Upload a content that object storage lost; return False if there is no intact local copy.
 
         Raises:
-            BlobsUnavailable: the store is away, or the disk does not work.
+            BlobsUnavailable: the store is unreachable, or the disk does not work.
         """
         place = self.path(sha256)
         with _translated_errors():
@@ -177,7 +179,7 @@ class Blobs:
         return True
 
     def ping(self) -> None:
-        """Return when a file can be written.
+        """Verify that a file can be written.
 
         Raises:
             BlobsUnavailable: the folder is gone or read-only, or the disk is full.
@@ -190,7 +192,7 @@ class Blobs:
                 trial.unlink(missing_ok=True)
 
     def path(self, sha256: str) -> Path:
-        """Where a blob lies, or would lie.
+        """Return the path of a blob, existing or not.
 
         Raises:
             ValueError: not a lower-case hexadecimal sha256.
@@ -201,7 +203,7 @@ class Blobs:
 
     @asynccontextmanager
     async def arriving(self) -> AsyncIterator[None]:
-        """Nothing is removed until the context ends: for whoever adopts contents and writes them into SQL.
+        """Block removals in this context, in which contents are adopted and recorded in SQL.
 
         Enter it before a transaction, never inside one.
 
@@ -213,16 +215,16 @@ class Blobs:
 
     @asynccontextmanager
     async def removing(self) -> AsyncIterator[None]:
-        """Nothing arrives until the context ends: for whoever asks SQL what nobody wants, and removes it.
+        """Block additions in this context, in which unreferenced contents are found in SQL and removed.
 
-        As ``arriving``: of several processes, too.
+        As ``arriving``, it works across processes.
         """
         async with self._locked(fcntl.LOCK_EX):
             yield
 
     @asynccontextmanager
     async def _locked(self, kind: int) -> AsyncIterator[None]:
-        """First among the processes of this home, then among those of all machines."""
+        """Lock among the processes of this home first, then across machines."""
         async with (
             self._locked_here(kind),
             self._lock(kind == fcntl.LOCK_EX) if self._lock else nullcontext(),
@@ -235,7 +237,7 @@ class Blobs:
             lock = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             async with asyncio.timeout(LOCK_SECONDS):
-                while not _take_lock(lock, kind):  # noqa: ASYNC110 - another process has no event of ours
+                while not _take_lock(lock, kind):  # noqa: ASYNC110 - another process signals no event of ours
                     await asyncio.sleep(LOCK_POLL_SECONDS)
         except TimeoutError:
             os.close(lock)
@@ -246,13 +248,13 @@ class Blobs:
         try:
             yield
         finally:
-            os.close(lock)  # which gives it back
+            os.close(lock)  # releases the lock
 
     def remove_all(self, names: Collection[str]) -> None:
-        """Remove blobs, in this thread, from the store first; idempotent."""
+        """Remove blobs, from object storage first; blocking and idempotent."""
         if self._store and names:
             self._store.remove([_stored(sha256) for sha256 in names])
-            self.images.remove(names)  # after the contents: whoever sends one later finds its content gone
+            self.images.remove(names)  # after the contents: a later upload finds its content gone
             self.forget(names)
             return
         for sha256 in names:
@@ -260,7 +262,7 @@ class Blobs:
             reach("amid-purge")
 
     def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
-        """The blobs whose sha256 begin with these pairs of digits, as they lie on the disk or in the store.
+        """Return the blobs whose sha256 begin with these pairs of digits, from disk or object storage.
 
         Raises:
             BlobsUnavailable: it does not answer.
@@ -279,7 +281,7 @@ class Blobs:
             self.path(sha256).unlink(missing_ok=True)
 
     def copies(self) -> set[str]:
-        """Contents of which this machine holds copies or pictures, and whose home is elsewhere."""
+        """Return the contents with copies or images on this machine, if object storage has the originals."""
         if self._store is None:
             return set()
         with _translated_errors():
@@ -287,20 +289,20 @@ class Blobs:
             return copied | self.images.contents()
 
     def forget(self, names: Collection[str]) -> None:
-        """Remove the copies and pictures of these contents from this machine."""
+        """Evict this machine's copies and images of these contents."""
         with _translated_errors():
             for sha256 in names:
                 self.path(sha256).unlink(missing_ok=True)
             self.images.forget(names)
 
     async def copy_image(self, name: str) -> bool:
-        """Take a drawn page from the store where this machine has no copy of its content to draw it from.
+        """Download a page image if this machine has no copy of the PDF to render it from.
 
         Args:
             name: as ``ImageFiles`` names it, without a suffix.
 
         Raises:
-            BlobsUnavailable: the store is away.
+            BlobsUnavailable: the store is unreachable.
         """
         if self._store is None or self.path(name[:64]).exists():
             return False
@@ -311,10 +313,10 @@ class Blobs:
             return self.images.copy_here(name)
 
     def send_image(self, picture: Path) -> None:
-        """Let the other machines have a drawn page, unless its content is removed meanwhile.
+        """Upload a page image for the other machines, unless its content is removed in the meantime.
 
         Raises:
-            BlobsUnavailable: the store is away.
+            BlobsUnavailable: the store is unreachable.
         """
         if self._store is None:
             return
@@ -324,27 +326,26 @@ class Blobs:
             self.images.remove([sha256])
 
     def drop_stray_images(self, shards: Iterable[str], held: Collection[str]) -> None:
-        """Remove the pictures in these shards of the store whose contents are not among ``held``.
+        """Remove images from these shards of object storage whose contents are not among ``held``.
 
         Raises:
-            BlobsUnavailable: the store is away.
+            BlobsUnavailable: the store is unreachable.
         """
         self.images.remove(self.images.stored_contents(shards) - set(held))
 
     def images_of(self, names: Collection[str]) -> int:
-        """How many pictures of pages, and of parts of them, were drawn of these contents.
+        """Return the number of images of pages, and of regions of pages, of these contents.
 
         Raises:
-            BlobsUnavailable: the store is away.
+            BlobsUnavailable: the store is unreachable.
         """
         with _translated_errors():
             return self.images.count(names)
 
     def sweep(self, older_than: float = 86_400) -> int:
-        """Remove temporary files that no one has touched for ``older_than`` seconds; return how many.
+        """Remove temporary files older than ``older_than`` seconds, and orphaned images; return their number.
 
-        Drawn pages of contents that are gone are removed, too, and counted; where contents lie in a store,
-        ``forget`` does so.
+        Images are orphaned once their content is gone; with object storage, ``forget`` removes them instead.
         """
         limit = time.time() - older_than
         with _translated_errors():
@@ -378,7 +379,7 @@ def _take_lock(lock: int, kind: int) -> bool:
 
 
 def _synchronise(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    """Flush a file's bytes, or a folder's entries, to the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

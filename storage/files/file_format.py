@@ -1,8 +1,8 @@
-"""The files of a reading: JSON values behind checksums, an index of their lines, and vectors.
+"""File format of a reading: checksummed JSON lines, an index of the lines, and vectors.
 
-Pages, chunks and figures are one JSON list a line, word maps packed: one value is read without parsing the
-others, and a byte that the disk changed is never taken for text. Vectors are kept as NumPy keeps them, with
-their checksum behind them. A folder of files appears whole and durable, or not at all.
+Pages, chunks and figures are one JSON list per line, with packed word maps: a value is read without parsing
+the others, and a corrupt byte is never taken for text. Vectors are in NumPy's format, followed by their
+checksum. A folder of files appears complete and durable, or not at all.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ import numpy.typing as npt
 from storage.models import Box, Chunk, Figure, FigureKind, Page
 from storage.text.word_boxes import WordMap
 
-# Characters of a line's CRC-32 in hex; a space follows.
+# Length of a line's CRC-32 in hexadecimal digits; a space follows.
 CHECKSUM = 8
 
 Vectors = npt.NDArray[np.float32]
 
-# Behind the vectors: their CRC-32.
+# Length of the CRC-32 after the vectors.
 CHECKSUM_BYTES = 4
 
 
 def page_values(page: Page) -> list[Any]:
-    """Return a page as a line holds it."""
+    """Serialize a page for a line."""
     return [page.number, page.label, page.width, page.height, page.text, WordMap.of(page.words).to_text()]
 
 
 def page_of(values: list[Any]) -> Page:
-    """Return the page of a line."""
+    """Parse a page from a line."""
     number, label, width, height, text, words = values
     return Page(number, label, width, height, text, WordMap.from_text(words))
 
 
 def chunk_values(chunk: Chunk) -> list[Any]:
-    """Return a chunk as a line holds it."""
+    """Serialize a chunk for a line."""
     words = WordMap.of(chunk.words).to_text()
     kept = [chunk.ordinal, chunk.text, chunk.tokens, chunk.heading_path, words, chunk.page_starts]
     return kept if chunk.sections == ((0, chunk.heading_path),) else [*kept, chunk.sections]
 
 
 def chunk_of(values: list[Any]) -> Chunk:
-    """Return the chunk of a line."""
+    """Parse a chunk from a line."""
     ordinal, text, tokens, path, words, starts, *more = values
     page_starts = tuple((offset, page) for offset, page in starts)
     sections = tuple((offset, tuple(above)) for offset, above in (more[0] if more else ()))
@@ -62,46 +62,46 @@ def chunk_of(values: list[Any]) -> Chunk:
 
 
 def text_of(values: list[Any]) -> str:
-    """Return the text of a chunk's line."""
+    """Return the text in a chunk's line."""
     text: str = values[1]
     return text
 
 
 def page_text_of(values: list[Any]) -> str:
-    """Return the text of a page's line."""
+    """Return the text in a page's line."""
     text: str = values[4]
     return text
 
 
 def sections_of(values: list[Any]) -> list[tuple[tuple[str, ...], int]]:
-    """(headings, page where it begins) of each section of a chunk's line."""
+    """Return (headings, first page) of each section in a chunk's line."""
     chunk = wordless_chunk(values)
     return [(path, chunk.page_at(start)) for start, path in chunk.sections]
 
 
 def searched_text(values: list[Any]) -> str:
-    """Headings and text of a chunk's line."""
+    """Return headings and text of a chunk's line, joined."""
     return " ".join((*values[3], values[1]))
 
 
 def wordless_chunk(values: list[Any]) -> Chunk:
-    """Return the chunk of a line without its words."""
+    """Parse a chunk from a line, without its words."""
     return chunk_of([*values[:4], "", *values[5:]])
 
 
 def figure_values(figure: Figure) -> list[Any]:
-    """Return a figure as a line holds it."""
+    """Serialize a figure for a line."""
     return list(astuple(figure))
 
 
 def figure_of(values: list[Any]) -> Figure:
-    """Return the figure of a line."""
+    """Parse a figure from a line."""
     page, box, kind, holds_data, chunk, path, *texts = values
     return Figure(page, Box(*box), FigureKind(kind), holds_data, chunk, tuple(path), *texts)
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:
-    """Write ``path``.lines, and ``path``.index: where each line begins, and the last one ends."""
+    """Write ``path``.lines, and the offsets of all lines and of the end to ``path``.index."""
     starts = array("Q", [0])
     with path.with_suffix(".lines").open("wb") as lines:
         for value in values:
@@ -118,7 +118,7 @@ def read_lines(path: Path) -> Iterator[Any]:
     """Yield all values in order.
 
     Raises:
-        ValueError: a line is damaged or missing.
+        ValueError: a line is corrupt or missing.
     """
     if not has_lines(path, path.with_suffix(".index").stat().st_size // 8 - 1):
         raise ValueError("some lines are missing")
@@ -132,7 +132,7 @@ def read_some(path: Path, first: int, end: int) -> list[Any]:
 
     Raises:
         LookupError: there are fewer lines.
-        ValueError: one of them is damaged.
+        ValueError: one of them is corrupt.
     """
     with path.with_suffix(".index").open("rb") as starts:
         begin, stop = _bounds(starts, first)[0], _bounds(starts, end - 1)[1]
@@ -145,7 +145,7 @@ def read_some(path: Path, first: int, end: int) -> list[Any]:
 
 
 def has_lines(path: Path, number: int) -> bool:
-    """True if there are ``number`` lines that end where the index says the last one ends; none is read."""
+    """True if there are ``number`` lines and the file ends where the index says; reads no line."""
     with path.with_suffix(".index").open("rb") as starts:
         end = _bounds(starts, number - 1)[1] if number else 0
         is_as_long = path.with_suffix(".lines").stat().st_size == end
@@ -153,7 +153,7 @@ def has_lines(path: Path, number: int) -> bool:
 
 
 def sync(file: IO[bytes]) -> None:
-    """Have the disk keep what was written."""
+    """Flush the file to the disk (fsync)."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -166,7 +166,7 @@ def _value(line: bytes) -> Any:
 
 
 def _bounds(index: IO[bytes], number: int) -> tuple[int, int]:
-    """Where line ``number`` begins and ends."""
+    """Return the offsets at which line ``number`` begins and ends."""
     data = os.pread(index.fileno(), 16, number * 8) if number >= 0 else b""
     if len(data) < 16:
         raise LookupError(f"there is no line {number}")
@@ -175,7 +175,7 @@ def _bounds(index: IO[bytes], number: int) -> tuple[int, int]:
 
 
 def write_vectors(path: Path, vectors: Vectors) -> None:
-    """An array, and after it its checksum."""
+    """Write an array, followed by its checksum."""
     kept = io.BytesIO()
     np.save(kept, np.asarray(vectors, dtype=np.float32), allow_pickle=False)
     with path.open("wb") as file:
@@ -185,7 +185,7 @@ def write_vectors(path: Path, vectors: Vectors) -> None:
 
 
 def read_vectors(path: Path) -> Vectors:
-    """What ``write_vectors`` wrote.
+    """Read an array written by ``write_vectors``.
 
     Raises:
         ValueError: a byte of it has changed.
@@ -198,10 +198,10 @@ def read_vectors(path: Path) -> Vectors:
 
 
 def has_vectors(path: Path, number: int) -> bool:
-    """True if there are as many vectors, and a checksum behind them; neither is read."""
+    """True if there are ``number`` vectors followed by a checksum; reads neither."""
     try:
         kept = np.load(path, "r")
-    except tokenize.TokenError:  # from a header that is no header any more
+    except tokenize.TokenError:  # raised by NumPy for a corrupt header
         return False
     return len(kept) == number and path.stat().st_size == kept.offset + kept.nbytes + CHECKSUM_BYTES
 
@@ -211,9 +211,9 @@ def _checksum(data: bytes | memoryview) -> bytes:
 
 
 def keep_folder(final: Path, fill: Callable[[Path], None]) -> None:
-    """Have ``fill`` write a folder's files, each of them synchronised, and put it in its place.
+    """Atomically create or replace a folder whose files ``fill`` writes and fsyncs.
 
-    One that is there already is replaced; when ``fill`` fails, nothing has changed.
+    If ``fill`` fails, nothing changes.
     """
     temporary = final.with_name(f".{final.name}.{uuid4().hex}")
     temporary.mkdir(parents=True)
@@ -227,10 +227,13 @@ def keep_folder(final: Path, fill: Callable[[Path], None]) -> None:
 
 
 def share_file(file: Path, target: Path) -> None:
-    """One file under two names: neither is ever changed, and each may be removed. Else a copy."""
+    """Hard-link a file, or copy it where links are not supported.
+
+    Sharing is safe: files never change, and each name may be removed.
+    """
     try:
         os.link(file, target)
-    except OSError:  # this file system knows one name per file
+    except OSError:  # the file system has no hard links
         shutil.copyfile(file, target)
         with target.open("rb") as copy:
             os.fsync(copy.fileno())
@@ -245,7 +248,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _put_in_place(temporary: Path, final: Path) -> None:
-    """One rename; an older folder of that name steps aside first, which only a repeated step meets."""
+    """Rename a folder into place, then fsync; an older one, left by a repeated step, is moved aside first."""
     if final.exists():
         aside = final.with_name(f"{temporary.name}.old")
         final.rename(aside)

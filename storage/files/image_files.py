@@ -1,7 +1,7 @@
-"""Drawn pages, and parts of pages, on this machine and in the store that several machines share.
+"""Rendered images of pages and page regions, on this machine and in object storage.
 
-A machine that has no copy of a PDF takes a page that another one drew from the store, instead of the whole
-PDF. There it is sealed, in a folder of its content.
+A machine without a copy of a PDF downloads a page that another one rendered, instead of the whole PDF. In
+object storage images are sealed, in one folder per content.
 """
 
 from __future__ import annotations
@@ -20,63 +20,63 @@ from storage.models import PageImage
 
 _NAME = re.compile(r"([0-9a-f]{64})-")
 _FOLDER = "images"
-# What the files of a kind begin with -> its suffix.
+# Magic bytes of an image format -> its suffix.
 _KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg"}
-# So many contents are asked for one by one; of more, their shards are listed first.
+# Up to this many contents are queried one by one; for more, whole shards are listed.
 MOST_SINGLY = 20
 
 
 class ImageFiles:
-    """Pictures, named ``<sha256 of the PDF>-<page>-<resolution>`` with the suffix of their kind.
+    """Images named ``<sha256 of the PDF>-<page>-<resolution>`` with the suffix of their format.
 
-    Its calls wait for disk or network, so run them outside the event loop. Those that ask the store raise
-    ``BlobsUnavailable`` when it is away, and the others ``OSError``.
+    Calls block on disk or network, so run them outside the event loop. Those that use the store raise
+    ``BlobsUnavailable`` if it is unreachable, the others ``OSError``.
     """
 
     def __init__(self, folder: Path, store: ObjectStore | None = None) -> None:
-        """``folder``: of this machine; it need not exist."""
+        """Use the local ``folder``, which need not exist."""
         self._folder = folder
         self._store = store
-        # A picture that cannot be sent makes nobody else wait.
+        # Separate, so that a failed upload does not make other calls fail fast.
         self._sending = store.apart() if store else None
 
     def contents(self) -> set[str]:
-        """Return the contents of which there are pictures on this machine."""
+        """Return the contents that have images on this machine."""
         return {file.name[:64] for file in self._here()}
 
     def count(self, contents: Collection[str]) -> int:
-        """How many pictures there are of these contents, here or in the store."""
+        """Return the number of images of these contents, here or in the store."""
         names = {file.stem for file in self._here() if file.name[:64] in contents}
         return len(names | {name for name in self._stored(contents) if name[:64] in contents})
 
     def forget(self, contents: Collection[str]) -> None:
-        """Remove the pictures of these contents from this machine."""
+        """Remove the images of these contents from this machine."""
         for file in self._here():
             if file.name[:64] in contents:
                 file.unlink(missing_ok=True)
 
     def sweep(self, contents: Collection[str], limit: float) -> int:
-        """Remove the pictures of these contents, and drafts last touched by then; returns how many."""
+        """Remove the images of these contents, and drafts untouched since ``limit``; return their number."""
         gone = [file for file in self._here() if file.name[:64] in contents]
-        if self._folder.is_dir():  # of processes that died while they wrote one
+        if self._folder.is_dir():  # drafts of processes that died while writing
             gone += [file for file in self._folder.glob(".*") if is_older(file, limit)]
         for file in gone:
             file.unlink(missing_ok=True)
         return len(gone)
 
     def read(self, name: str) -> PageImage | None:
-        """Return a picture of this machine, named without its suffix, which counts as used just now."""
+        """Return an image of this machine, named without its suffix, and mark it as used."""
         for file in self._folder.glob(f"{name}.*"):
             media_type, _ = mimetypes.guess_type(file.name)
             try:
                 os.utime(file)
                 return PageImage(file.read_bytes(), media_type or "application/octet-stream")
-            except FileNotFoundError:  # another process has just made room
+            except FileNotFoundError:  # another process has evicted it
                 return None
         return None
 
     def copy_here(self, name: str) -> bool:
-        """Take a picture, named without its suffix, from the store; False where it has none that is whole."""
+        """Download an image, named without its suffix; return False if the store has none that is intact."""
         if self._store is None:
             return False
         with self._draft() as draft:
@@ -87,12 +87,12 @@ class ImageFiles:
             data = draft.read_bytes()[SEAL_BYTES:] if is_whole else b""
         suffix = next((suffix for head, suffix in _KINDS.items() if data.startswith(head)), None)
         if suffix is None:
-            return False  # it is drawn again, and takes its place
+            return False  # it is rendered again, which overwrites it
         self._write(f"{name}{suffix}", data)
         return True
 
     def keep(self, name: str, image: PageImage) -> Path:
-        """Write a picture, which appears in one step, and say where it is."""
+        """Write an image atomically; return its path."""
         suffix = mimetypes.guess_extension(image.media_type) or ".bin"
         return self._write(f"{name}{suffix}", image.data)
 
@@ -111,10 +111,10 @@ class ImageFiles:
             draft.unlink(missing_ok=True)
 
     def make_room(self, limit_bytes: int) -> None:
-        """Remove from this machine what was not used for longest, until the rest fits."""
+        """Evict the least recently used images of this machine until the rest fits."""
         pictures = []
         for file in self._here():
-            with suppress(FileNotFoundError):  # another process has just made room
+            with suppress(FileNotFoundError):  # another process has evicted it
                 status = file.stat()
                 pictures.append((status.st_mtime, status.st_size, file))
         excess = sum(size for _, size, _ in pictures) - limit_bytes
@@ -125,7 +125,7 @@ class ImageFiles:
             file.unlink(missing_ok=True)
 
     def send(self, picture: Path) -> None:
-        """Let the store have a picture of this machine; nothing where it has just made room."""
+        """Upload an image of this machine; do nothing if it was just evicted."""
         if self._sending is None:
             return
         with self._draft() as draft, suppress(FileNotFoundError):
@@ -133,21 +133,21 @@ class ImageFiles:
             self._sending.put_sealed(draft, _place(picture.stem))
 
     def remove(self, contents: Collection[str]) -> None:
-        """Remove the pictures of these contents from the store; idempotent."""
+        """Remove the images of these contents from the store; idempotent."""
         if self._store is None:
             return
         wanted = set(contents)
-        if len(wanted) > MOST_SINGLY and not self._store.local_folder:  # in a folder a draft may lie unlisted
+        if len(wanted) > MOST_SINGLY and not self._store.local_folder:  # a local folder may hold hidden files
             wanted &= {name[:64] for name in self._stored(wanted)}
         for sha256 in wanted:
             self._store.remove_folder(_of(sha256))
 
     def stored_contents(self, shards: Iterable[str]) -> set[str]:
-        """Return the contents in these shards of which the store has pictures."""
+        """Return the contents in these shards that have images in the store."""
         return {name[:64] for name in list_store(self._store, _FOLDER, shards)} if self._store else set()
 
     def _stored(self, contents: Collection[str]) -> set[str]:
-        """Return the names in the store of all pictures of these contents, and perhaps of others."""
+        """Return the names of all stored images of these contents; other contents may be included."""
         if self._store is None:
             return set()
         if len(contents) > MOST_SINGLY:
@@ -169,7 +169,7 @@ def _place(name: str) -> str:
 
 
 def is_older(file: Path, limit: float) -> bool:
-    """True if a file was last touched by then; one that is gone by now has found its place, and is not."""
+    """True if a file was last touched by ``limit``; False if it is gone, as it was renamed into place."""
     try:
         return file.stat().st_mtime <= limit
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Copies of what a store elsewhere holds: those used last stay, within a size."""
+"""LRU cache of files and folders from object storage, limited in bytes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pathlib import Path
 from storage.errors import BlobsUnavailable
 from storage.files.object_store import ObjectStore, StoredFile
 
-# The folders that blobs and readings are spread over, by the two digits that names in them begin with.
+# Subfolders of blobs and readings, by the first two digits of the names in them.
 SHARDS = tuple(f"{number:02x}" for number in range(256))
-# What was asked for a moment ago is being opened.
+# An entry requested within this time may be about to be opened, so it is not evicted.
 IN_USE_SECONDS = 60.0
 DRAFT_SECONDS = 86_400.0
-# The folder is looked through again once a twentieth of the limit came in.
+# The folder is scanned again once 1/SLACK of the limit was added.
 SLACK = 20
 _log = logging.getLogger(__name__)
 
 
 def list_shards(root: Path, shards: Iterable[str]) -> dict[str, StoredFile]:
-    """What lies in these shards, by name; nothing where there is no such shard (yet).
+    """Return the files in these shards by name; a missing shard is empty.
 
     Raises:
         OSError: the disk does not answer.
@@ -41,10 +41,10 @@ def list_shards(root: Path, shards: Iterable[str]) -> dict[str, StoredFile]:
 
 
 def list_store(store: ObjectStore, folder: str, shards: Iterable[str]) -> dict[str, StoredFile]:
-    """What lies in these shards of a folder of a store; asked at once where they are all of them.
+    """Return the files in these shards of a store's folder; all shards together take one request.
 
     Raises:
-        BlobsUnavailable: the store is away.
+        BlobsUnavailable: the store is unreachable.
     """
     wanted = tuple(shards)
     parts = [folder] if wanted == SHARDS else [f"{folder}/{shard}" for shard in wanted]
@@ -70,26 +70,26 @@ class _Entry:
 
 
 class LocalCache:
-    """The entries of a folder's shards, each a file or a folder of files. Its calls wait for the disk."""
+    """Entries in a folder's shards, each a file or a folder of files; calls block on the disk."""
 
     def __init__(self, root: Path, limit_bytes: int, secure: Callable[[str], None]) -> None:
-        """Keep at most ``limit_bytes``.
+        """Evict entries to stay within ``limit_bytes``.
 
         Args:
             root: the folder of the shards.
-            limit_bytes: what is used at the moment may exceed it.
-            secure: returns when the store surely has what lies here under a name, or raises
-                ``BlobsUnavailable``: nothing is removed that lies nowhere else.
+            limit_bytes: size limit; entries in use may exceed it.
+            secure: makes sure that the store has the entry of this name, or raises
+                ``BlobsUnavailable``: an entry that exists nowhere else is never evicted.
         """
         self._root = root
         self._limit = limit_bytes
         self._secure = secure
-        # Bytes that came since the folder was looked through; at first nobody knows.
+        # Bytes added since the last scan; starts at the limit, so that the first addition scans.
         self._unseen = limit_bytes
         self._lock = threading.Lock()
 
     def touch(self, name: str) -> bool:
-        """Note that an entry is used; False where there is none."""
+        """Mark an entry as used; return False if there is none."""
         try:
             os.utime(self._root / name[:2] / name)
         except FileNotFoundError:
@@ -97,11 +97,11 @@ class LocalCache:
         return True
 
     def names(self) -> set[str]:
-        """Of all entries."""
+        """Return the names of all entries."""
         return {path.name for path in self._paths()}
 
     def make_room(self, added: int) -> None:
-        """So many bytes came: remove what was not used for longest until the rest fits."""
+        """Count ``added`` bytes; over the limit, evict the least recently used entries."""
         with self._lock:
             self._unseen += added
             if self._unseen < self._limit / SLACK:
@@ -116,20 +116,20 @@ class LocalCache:
                     if excess <= 0 or one.used > recent:
                         return
                     self._secure(one.path.name)
-                    if _entry(one.path).used <= recent:  # the store took its time: somebody may open it now
+                    if _entry(one.path).used <= recent:  # it may have been opened during the upload
                         remove_entry(one.path)
                         excess -= one.size
             except BlobsUnavailable as error:
                 _log.warning("the copies on this disk take more than they may: %s", error)
 
     def _remove_drafts(self) -> None:
-        """What processes left that died while they wrote it."""
+        """Remove drafts of processes that died while writing."""
         for path in self._paths(drafts=True):
             if time.time() - _entry(path).used > DRAFT_SECONDS:
                 remove_entry(path)
 
     def _paths(self, *, drafts: bool = False) -> Iterator[Path]:
-        """Yield all entries, or all drafts, whose names begin with a point."""
+        """Yield all entries, or all drafts, whose names begin with a dot."""
         for shard in SHARDS:
             with suppress(FileNotFoundError):
                 for path in (self._root / shard).iterdir():
@@ -141,6 +141,6 @@ def _entry(path: Path) -> _Entry:
     try:
         stat = path.stat()
         files = [file.stat().st_size for file in path.iterdir()] if path.is_dir() else [stat.st_size]
-    except FileNotFoundError:  # another process has just made room
+    except FileNotFoundError:  # another process has evicted it
         return _Entry(0.0, 0, path)
     return _Entry(stat.st_mtime, sum(files), path)

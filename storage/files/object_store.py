@@ -1,7 +1,6 @@
-"""Files at any address that fsspec reaches, each of which appears whole or not at all.
+"""Object storage: files at any fsspec URL, each of which appears complete or not at all.
 
-Every call waits for a disk or a network, so run it in a thread. No message repeats the address, which may
-hold a password.
+Calls block on disk or network, so run them in a thread. No error repeats the URL, which may hold a password.
 """
 
 from __future__ import annotations
@@ -32,23 +31,23 @@ from storage.errors import SettingsError, StorageError
 from storage.settings import AwsSettings
 
 BLOCK = 1 << 20
-# How long a store may be silent before it counts as away: people wait for what is asked of it.
+# Timeouts after which a silent store counts as unreachable: users wait for it.
 CONNECT_SECONDS, READ_SECONDS = 2.0, 4.0
-# After it was found away, for so long nobody else waits to find out again.
+# After a failure, calls fail fast for this time.
 REST_SECONDS = 3.0
-# The largest PDF that the settings allow; nothing that is made of one is larger.
+# The largest PDF that the settings allow; no derived file is larger.
 MAX_FILE_BYTES = 4096 * 1024 * 1024
 SEAL_BYTES = hashlib.sha256().digest_size
-# What file systems call the time of a file's last change.
+# Names of the modification time in different fsspec file systems.
 _MOMENTS = ("LastModified", "mtime", "last_modified", "updated", "created")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as a listing shows it."""
+    """File in a listing."""
 
     size: int
-    # Since it was written; 0 where the store does not say.
+    # Age; 0 if the store does not report it.
     seconds: float
 
 
@@ -59,31 +58,31 @@ def hash_file(path: Path) -> str:
 
 
 def space_for_seal() -> bytes:
-    """Begins a file that ``put_sealed`` is to send; the seal takes its place."""
+    """Return the placeholder with which a file for ``put_sealed`` begins; the seal overwrites it."""
     return bytes(SEAL_BYTES)
 
 
 class _TooLarge(Exception):
-    """More comes than was allowed."""
+    """The file exceeds the limit."""
 
 
 class _Limit(Callback):  # type: ignore[misc]  # fsspec has no types
-    """Stops a download that is announced, or turns out, to be too large."""
+    """Aborts a download that is announced, or turns out, to be too large."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()
         self._max_bytes = max_bytes
 
     def call(self, hook_name: str | None = None, **kwargs: Any) -> None:
-        """Count what was announced and what came."""
+        """Compare the announced and the received size with the limit."""
         if max(self.size or 0, self.value) > self._max_bytes:
             raise _TooLarge
 
 
 class ObjectStore:
-    """A folder elsewhere. Names in it are paths without a leading slash.
+    """Folder in object storage; names are paths without a leading slash.
 
-    Every method raises the error that was chosen when the store is full, away or refuses us.
+    Every method raises the given error if the store is full, unreachable or refuses access.
     """
 
     def __init__(
@@ -96,19 +95,19 @@ class ObjectStore:
         is_impatient: bool = False,
         key: bytes | None = None,
     ) -> None:
-        """Choose the place; nothing is made or asked yet.
+        """Parse the URL; nothing is created or requested yet.
 
         Args:
-            url: as fsspec reads it.
-            error: what is raised.
-            name: what the place is called in messages, as in "the blob store".
-            account: for S3; None: its packages find one, as Amazon's own tools do.
-            is_impatient: people wait for it: a silent store is away after seconds, and then left alone.
-            key: seals files, so that who may write to the store cannot put others in their place.
+            url: an fsspec URL.
+            error: the exception to raise.
+            name: how messages call the store, as in "the blob store".
+            account: credentials for S3; None: found as Amazon's own tools do.
+            is_impatient: users wait for it: time out after seconds, then fail fast for a while.
+            key: HMAC key that seals files, so that a party with write access cannot forge them.
 
         Raises:
-            SettingsError: no installed package knows the protocol, or the host cannot exist.
-            StorageError: ``error``, of a package that connects at once.
+            SettingsError: no installed package supports the protocol, or the host cannot exist.
+            StorageError: ``error``, from a package that connects at once.
         """
         self._error, self._name, self._is_impatient, self._key = error, name, is_impatient, key
         self._rests_until = 0.0
@@ -127,26 +126,26 @@ class ObjectStore:
             ) from fault
         except OSError as fault:  # some packages connect at once
             raise error(f"{name} cannot be reached: {fault.strerror or type(fault).__name__}") from fault
-        except Exception as fault:  # each package behind fsspec has errors of its own
+        except Exception as fault:  # each fsspec package raises errors of its own
             raise SettingsError(f"the address of {name} cannot be opened ({type(fault).__name__})") from fault
         if options:
-            self._system.retries = 1  # whoever asked tries again
+            self._system.retries = 1  # the caller retries
         self._is_local = isinstance(self._system, LocalFileSystem)
 
     @property
     def local_folder(self) -> Path | None:
-        """The folder on this machine; None of a place elsewhere."""
+        """Folder on this machine; None for remote storage."""
         return Path(self._root) if self._is_local else None
 
     def read(self, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
-        """Read a file: nothing where it holds more than ``max_bytes``, None where there is no file."""
+        """Read a file; return b"" if it exceeds ``max_bytes``, None if it does not exist."""
         with tempfile.TemporaryDirectory(prefix="footnote-") as folder, suppress(FileNotFoundError):
             self.copy_to(name, target := Path(folder) / "file", max_bytes)
             return target.read_bytes()
         return None
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file; None where there is none."""
+        """Return a file's size in bytes; None if it does not exist."""
         with self._translated_errors("be read"):
             try:
                 return int(self._system.info(self._path(name))["size"] or 0)
@@ -154,7 +153,7 @@ class ObjectStore:
                 return None
 
     def listed(self, folder: str) -> dict[str, StoredFile]:
-        """Return every file below a folder, by the last part of its name."""
+        """Return every file below a folder, by its base name."""
         with self._translated_errors("be read"):
             try:
                 found: dict[str, Any] = self._system.find(self._path(folder), detail=True)
@@ -164,13 +163,14 @@ class ObjectStore:
         return {
             name.rpartition("/")[2]: StoredFile(int(info["size"] or 0), _age(info, now))
             for name, info in found.items()
-            if not name.rpartition("/")[2].startswith(".")  # a draft that is being written
+            if not name.rpartition("/")[2].startswith(".")  # an unfinished draft
         }
 
     def copy_to(self, name: str, target: Path, max_bytes: int | None = MAX_FILE_BYTES) -> str:
-        """Write a file of the store to ``target``, which is no file yet; returns the sha256 of what came.
+        """Download a file to ``target``, which must not exist; return the sha256 of what arrived.
 
-        Nothing stays of a file of more than ``max_bytes``: who can write to the store could fill the disk.
+        A file of more than ``max_bytes`` leaves an empty target: a party with write access to the store could
+        fill the disk.
 
         Raises:
             FileNotFoundError: there is none.
@@ -187,7 +187,7 @@ class ObjectStore:
         return hash_file(target)
 
     def copy_sealed(self, name: str, target: Path) -> bool:
-        """Write what ``put_sealed`` kept to ``target``, its seal included; True if it is that.
+        """Download a file written by ``put_sealed``, with its seal; return True if the seal is valid.
 
         Raises:
             FileNotFoundError: there is none.
@@ -197,7 +197,7 @@ class ObjectStore:
             return hmac.compare_digest(file.read(SEAL_BYTES), self._seal(file, name))
 
     def put_sealed(self, file: Path, name: str) -> None:
-        """Keep a copy of a file that begins with ``space_for_seal``; its seal is written there first."""
+        """Upload a file that begins with ``space_for_seal``, after overwriting that with the seal."""
         with file.open("r+b") as draft:
             draft.seek(SEAL_BYTES)
             seal = self._seal(draft, name)
@@ -206,7 +206,7 @@ class ObjectStore:
         self.put(file, name)
 
     def _seal(self, rest: BinaryIO, name: str) -> bytes:
-        """Return the code of a file from here on, under its name: none can be shown as another one."""
+        """Return the HMAC of the rest of a file and its name, so that none can pass for another."""
         if self._key is None:
             raise ValueError("this store has no key")
         code = hmac.new(self._key, f"{name}\0".encode(), hashlib.sha256)
@@ -215,7 +215,7 @@ class ObjectStore:
         return code.digest()
 
     def put(self, file: Path, name: str) -> None:
-        """Keep a copy of a file: a store shows it when it is whole, in a folder that takes a rename.
+        """Upload a file atomically; in a folder, by a rename.
 
         Raises:
             FileNotFoundError: there is no such file to copy.
@@ -232,28 +232,28 @@ class ObjectStore:
                 raise OSError(errno.ENXIO, "there is no such bucket or folder") from error
 
     def remove(self, names: Collection[str]) -> None:
-        """Remove files; those that are not there stay so."""
+        """Remove files; idempotent."""
         paths = [self._path(name) for name in names]
         with self._translated_errors("be written"):
             if len(paths) > 1 and not self._is_local:
                 with suppress(FileNotFoundError):
-                    self._system.rm(paths)  # S3 takes a thousand at once
+                    self._system.rm(paths)  # S3 deletes up to a thousand per request
                     return
             for path in paths:
                 with suppress(FileNotFoundError):
                     self._system.rm_file(path)
 
     def remove_folder(self, folder: str) -> None:
-        """Remove a folder with all that lies in it, drafts too; one that is not there stays so."""
+        """Remove a folder recursively, drafts included; idempotent."""
         with self._translated_errors("be written"), suppress(FileNotFoundError):
             self._system.rm(self._path(folder), recursive=True)
 
     def apart(self) -> ObjectStore:
-        """The same place for calls that nobody waits for: when they fail, others need not wait to ask."""
+        """Return a separate handle for background calls, whose failures do not make others fail fast."""
         return copy.copy(self)
 
     def try_out(self) -> None:
-        """Write a file, read it and remove it; returns when all of that may be done."""
+        """Verify access by writing, reading and removing a file."""
         name = f"trial/{uuid4().hex}"
         with tempfile.NamedTemporaryFile(prefix="footnote-") as draft:
             draft.write(bytes(16))
@@ -280,7 +280,7 @@ class ObjectStore:
             self._rest()
             reason = error.strerror or type(error).__name__
             raise self._error(f"{self._name} cannot {what}: {reason}") from error
-        except Exception as error:  # each package behind fsspec has errors of its own
+        except Exception as error:  # each fsspec package raises errors of its own
             self._rest()
             raise self._error(f"{self._name} cannot {what} ({type(error).__name__})") from error
 
@@ -300,7 +300,7 @@ def _copy_limited(file: Path, target: Path, max_bytes: int | None) -> None:
 
 
 def _copy_whole(file: Path, place: Path) -> None:
-    """Copy to a draft of its own, which takes the place when it is on the disk."""
+    """Copy to a draft, fsync it, then rename it into place."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = place.with_name(f".{place.name}.{uuid4().hex}")
     try:

@@ -1,4 +1,4 @@
-"""Readings in a store for many machines, one sealed ZIP file each, and local copies of those used last."""
+"""Readings in object storage, one sealed ZIP file each, with local copies of recently used ones."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from storage.files.object_store import ObjectStore, StoredFile, space_for_seal
 from storage.threads import run_in_thread
 
 _FOLDER, _SUFFIX = "readings", ".zip"
-# In a folder that is as the store has it: one without it is being written, or was left by who died of it.
+# In a folder identical to the stored reading; a folder without it is being written, or was left by a crash.
 STORED_MARK = ".stored"
 
 
 class ReadingArchive:
-    """The readings of a store.
+    """Readings in object storage.
 
-    Every method raises ``BlobsUnavailable`` when the store is away or the disk is full.
+    Every method raises ``BlobsUnavailable`` if the store is unreachable or the disk is full.
     """
 
     def __init__(self, store: ObjectStore, root: Path, cache_bytes: int) -> None:
-        """``root``: where the folders of ``ReadingFiles`` are; at most ``cache_bytes`` stay there."""
+        """Cache at most ``cache_bytes`` under ``root``, the folder of ``ReadingFiles``."""
         self._store = store
         self._root = root
         self._cache = LocalCache(root, cache_bytes, self._secure)
         self._fetching: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
     async def fetch(self, reading_id: UUID) -> None:
-        """Have the files of a reading in their folder, where they stay for a minute at least.
+        """Download a reading's files into their folder, unless present; they stay for at least a minute.
 
         Raises:
-            LostReading: the store has none, or damaged it.
+            LostReading: the store has none, or has corrupted it.
         """
         async with self._fetching.setdefault(reading_id, asyncio.Lock()):
             if not await asyncio.to_thread(self._is_copied, reading_id):
                 await run_in_thread(partial(self._copy_here, reading_id))
 
     async def send(self, reading_id: UUID) -> None:
-        """Keep what lies in the folder of a reading."""
+        """Upload a reading's folder."""
         await run_in_thread(partial(self._send, reading_id))
 
     async def has(self, reading_id: UUID) -> bool:
-        """True if the store has a reading."""
+        """True if the store has the reading."""
         return await run_in_thread(lambda: self._store.size(_name(str(reading_id)))) is not None
 
     async def remove(self, names: Collection[str]) -> None:
-        """Remove readings from the store; those that are not there stay so."""
+        """Remove readings from the store; idempotent."""
         await run_in_thread(lambda: self._store.remove([_name(name) for name in names]))
 
     async def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
-        """What the store has of these shards, by the names of readings."""
+        """Return the store's readings in these shards, by name."""
         found = await run_in_thread(lambda: list_store(self._store, _FOLDER, shards))
         return {name.removesuffix(_SUFFIX): one for name, one in found.items()}
 
     def copies(self) -> set[UUID]:
-        """Readings that lie in the folders; what else lies there is passed over."""
+        """Return the readings with a local folder; other entries are skipped."""
         try:
             names = self._cache.names()
         except OSError as error:
@@ -78,11 +78,11 @@ class ReadingArchive:
         return (self._folder(reading_id) / STORED_MARK).exists() and self._cache.touch(str(reading_id))
 
     def _copy_here(self, reading_id: UUID) -> None:
-        """A reading that only lies here is being made; one that the store damaged is worth nothing there."""
+        """Download and unpack a reading; remove a corrupt one from the store."""
         folder, name = self._folder(reading_id), _name(str(reading_id))
 
         def fill(draft_folder: Path) -> None:
-            with zipfile.ZipFile(draft) as packed:  # sealed by us: what comes of it is what we packed
+            with zipfile.ZipFile(draft) as packed:  # sealed by us, so the archive's paths can be trusted
                 packed.extractall(draft_folder)
             (draft_folder / STORED_MARK).touch()
 
@@ -94,6 +94,7 @@ class ReadingArchive:
                 size = draft.stat().st_size
                 keep_folder(folder, fill)
             except FileNotFoundError:
+                # Not uploaded yet: a reading that exists only here is being made.
                 if folder.exists():
                     return
                 raise LostReading("the store has lost the files of a reading") from None
@@ -121,7 +122,7 @@ class ReadingArchive:
 
     @contextmanager
     def _draft(self, reading_id: UUID) -> Iterator[Path]:
-        """Yield a file beside the folder, for a while."""
+        """Yield a temporary file next to the folder; remove it afterwards."""
         folder = self._folder(reading_id).parent
         draft = folder / f".{uuid4().hex}{_SUFFIX}"
         try:

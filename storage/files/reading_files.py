@@ -1,8 +1,7 @@
-"""Keeps what a reading is made of, its pages, chunks, figures and vectors, in files beside the blobs.
+"""Files of readings: pages, chunks, figures and vectors, next to the blobs.
 
-A reading is a folder of checked lines and of vectors with their checksum. It appears whole or not at
-all, and never changes; a byte that the disk changed is found out when it is read. In a store
-for many machines it is one ZIP file; the folders are then copies of what was used last.
+A reading is a folder of checksummed lines and vectors. It appears complete or not at all, and never changes;
+corruption is detected on reading. In object storage it is one ZIP file, and the folders are a cache.
 """
 
 from __future__ import annotations
@@ -51,25 +50,25 @@ from storage.recent_items import RecentItems
 from storage.text.analyzer import words_of
 
 T = TypeVar("T")
-# (reading, kind of line, its number from 0).
+# Key of a line: (reading, kind of line, number from 0).
 _Line = tuple[UUID, str, int]
 
-# The files that a full reading has in common with the quick one, or the one alike, it starts from.
+# Files that a full reading shares with the reading from which it starts.
 SHARED = ("pages.lines", "pages.index", "chunks.lines", "chunks.index")
 
-# Lines held in memory: some megabytes, and the passages of the questions just asked.
+# Lines cached in memory: some megabytes, enough for the passages of the latest questions.
 KEPT_IN_MEMORY = 512
 
 
 class ReadingFiles:
     """Readings under ``root``, one folder each.
 
-    Every method raises ``BlobsUnavailable`` when the disk is full or the files are unreachable, and
-    ``LostReading`` when they are gone or damaged.
+    Every method raises ``BlobsUnavailable`` if the disk is full or the files are unreachable, and
+    ``LostReading`` if they are gone or corrupt.
     """
 
     def __init__(self, root: Path, archive: ReadingArchive | None = None) -> None:
-        """``archive``: where all readings lie, for several machines; under ``root`` are copies then."""
+        """With ``archive``, all readings are in object storage, and ``root`` is a cache."""
         self.root = root.absolute()
         self.archive = archive
         self._recent: RecentItems[_Line, Any] = RecentItems(KEPT_IN_MEMORY)
@@ -82,7 +81,7 @@ class ReadingFiles:
         vectors: Vectors | None,
         figures: Sequence[Figure] = (),
     ) -> None:
-        """Keep a reading, durably; writing the same id again replaces it."""
+        """Write a reading durably; writing the same id again replaces it."""
         await asyncio.to_thread(self.write_here, reading_id, pages, chunks, vectors, figures)
         await self.send(reading_id)
         await self._forget(reading_id)
@@ -95,9 +94,9 @@ class ReadingFiles:
         figures: Sequence[Figure] = (),
         sentences: Sequence[ChunkSentenceVectors] = (),
     ) -> None:
-        """Keep a reading with the pages and chunks of ``base``, and vectors and figures of its own.
+        """Write a reading that shares the pages and chunks of ``base``, with new vectors and figures.
 
-        ``sentences``: those of every chunk, in order; empty when none are kept.
+        ``sentences``: those of every chunk, in order; empty to store none.
         """
         await self.fetch(base)
         await _in_thread(self._write_beside, reading_id, base, vectors, figures, sentences)
@@ -105,17 +104,17 @@ class ReadingFiles:
         await self._forget(reading_id)
 
     async def send(self, reading_id: UUID) -> None:
-        """Copy a reading that was written here to the archive, where there is one."""
+        """Upload a reading written here to the archive, if there is one."""
         if self.archive:
             await self.archive.send(reading_id)
 
     async def fetch(self, reading_id: UUID) -> None:
-        """Have the files of a reading in their folder, where other processes read them within a minute."""
+        """Download a reading's files into their folder, where other processes can read them for a minute."""
         if self.archive:
             await self.archive.fetch(reading_id)
 
     async def forget(self, reading_id: UUID) -> None:
-        """Remove this machine's copy of a reading."""
+        """Evict this machine's copy of a reading."""
         await _in_thread(shutil.rmtree, self._folder(reading_id), ignore_errors=True)
         await self._forget(reading_id)
 
@@ -124,7 +123,7 @@ class ReadingFiles:
         return await self._read([reading_id], self._read_all, reading_id, "chunks", text_of)
 
     async def word_counts(self, reading_id: UUID) -> Mapping[str, int]:
-        """Return each word of headings and text, in lower case -> how often it occurs in the chunks."""
+        """Return how often each lower-case word occurs in the headings and text of the chunks."""
         return await self._read([reading_id], self._count_words, reading_id)
 
     async def chunks(self, reading_id: UUID) -> list[Chunk]:
@@ -136,20 +135,20 @@ class ReadingFiles:
         return await self._read([reading_id], self._read_all, reading_id, "pages", page_of)
 
     async def page_texts(self, reading_id: UUID) -> list[str]:
-        """Return the text of every page, in order; the places of its words stay packed."""
+        """Return the text of every page, in order; word boxes are not unpacked."""
         return await self._read([reading_id], self._read_all, reading_id, "pages", page_text_of)
 
     async def sections(self, reading_id: UUID) -> list[tuple[tuple[str, ...], int]]:
-        """(headings, page where it begins) of every section, in order."""
+        """Return (headings, first page) of every section, in order."""
         found = await self._read([reading_id], self._read_all, reading_id, "chunks", sections_of)
         return list(chain.from_iterable(found))
 
     async def figures(self, reading_id: UUID) -> list[Figure]:
-        """Return all figures in order; lost where the reading has none."""
+        """Return all figures in order; raise LostReading if the reading has none."""
         return await self._read([reading_id], self._read_all, reading_id, "figures", figure_of)
 
     async def figure(self, reading_id: UUID, number: int) -> Figure:
-        """One figure, counted from 0; raises as ``chunks_at``."""
+        """Return a figure, counted from 0; raise as ``chunks_at``."""
         return await self._one(reading_id, "figures", number, figure_of)
 
     async def chunks_at(self, places: Sequence[tuple[UUID, int]]) -> list[Chunk]:
@@ -162,7 +161,7 @@ class ReadingFiles:
         return await self._remembered(keys, partial(self._read_one, parse=chunk_of))
 
     async def page(self, reading_id: UUID, number: int) -> Page:
-        """One page, counted from 1.
+        """Return a page, counted from 1.
 
         Raises:
             LookupError: the reading has no page of this number.
@@ -170,31 +169,31 @@ class ReadingFiles:
         return await self._one(reading_id, "pages", number - 1, page_of)
 
     async def vectors(self, reading_id: UUID) -> Vectors | None:
-        """Return the vectors, shape (chunks and then figures, dimensions); None for a reading without."""
+        """Return the vectors, shape (chunks and then figures, dimensions); None if there are none."""
         return await self._read([reading_id], self._read_vectors, reading_id)
 
     async def sentences(self, places: Sequence[tuple[UUID, int]]) -> list[ChunkSentenceVectors | None]:
-        """What may be quoted from each (reading, ordinal), with vectors; None for a reading without.
+        """Return the quotable sentences and vectors of each (reading, ordinal); None for a reading without.
 
-        Raises as ``chunks_at``, for all when one is lost.
+        Raises as ``chunks_at``; one lost reading fails all.
         """
         keys = [(reading_id, "sentences", ordinal) for reading_id, ordinal in places]
         return await self._remembered(keys, self._read_sentences)
 
     async def remove(self, reading_id: UUID) -> None:
-        """Erase a reading; one that is not there stays so."""
+        """Remove a reading, here and in the archive; idempotent."""
         if self.archive:
             await self.archive.remove([str(reading_id)])
         await self.forget(reading_id)
 
     async def listed(self, shards: Iterable[str]) -> dict[str, StoredFile]:
-        """What lies where the readings go whose ids begin with these pairs of digits, drafts included."""
+        """Return the entries in these shards of readings, drafts included."""
         if self.archive:
             return await self.archive.listed(shards)
         return await _in_thread(list_shards, self.root, shards)
 
     async def remove_entry(self, name: str) -> None:
-        """Erase what was listed under this name: a draft, or a reading that SQL does not know."""
+        """Remove a listed entry: a draft, or a reading that SQL does not know."""
         prefix = name.lstrip(".")[:2]
         if self.archive:
             await self.archive.remove([name])
@@ -210,9 +209,9 @@ class ReadingFiles:
         has_vectors: bool,
         has_sentences: bool = False,
     ) -> bool:
-        """True if every file is there and as long as it was when it was written; none is read through.
+        """True if every file exists with the length it was written with; contents are not read.
 
-        Where there is an archive: whether that has the reading, or gets it again from here.
+        With an archive: True if that has the reading, or has received it from here.
         """
         lines = {"pages": pages, "chunks": chunks}
         lines |= {"figures": figures} if figures else {}
@@ -241,7 +240,7 @@ class ReadingFiles:
             del self._recent[key]
 
     async def _read(self, readings: Collection[UUID], work: Callable[..., T], *arguments: Any) -> T:
-        """``work`` on the files of these readings; copies that turn out to be damaged are made once more."""
+        """Run ``work`` on these readings' files; download corrupt local copies again and retry once."""
         await asyncio.gather(*map(self.fetch, readings))
         try:
             return await _in_thread(work, *arguments)
@@ -258,7 +257,7 @@ class ReadingFiles:
         return found
 
     async def _remembered(self, keys: Sequence[_Line], read: Callable[[_Line], T]) -> list[T]:
-        """Return the value of each line; those that are not in memory are read in one go."""
+        """Return the value of each line; those not cached in memory are read in one thread call."""
         found: dict[_Line, T] = {key: self._recent[key] for key in keys if key in self._recent}
         if unknown := [key for key in keys if key not in found]:
             readings = {key[0] for key in unknown}
@@ -274,7 +273,7 @@ class ReadingFiles:
         vectors: Vectors | None,
         figures: Sequence[Figure] = (),
     ) -> None:
-        """``write`` in this very thread, for a process that has no loop."""
+        """Write a reading in the caller's thread, for a process without an event loop."""
 
         def fill(folder: Path) -> None:
             write_lines(folder / "pages", map(page_values, pages))
@@ -288,7 +287,7 @@ class ReadingFiles:
             keep_folder(self._folder(reading_id), fill)
 
     def wordless_here(self, reading_id: UUID, first: int, end: int) -> list[Chunk]:
-        """Chunks ``first`` to ``end`` - 1 without their words, which are most of their weight.
+        """Return chunks ``first`` to ``end`` - 1 without their words, which are most of their size.
 
         Raises:
             LostReading: the reading has fewer, or its files are gone.
@@ -296,7 +295,7 @@ class ReadingFiles:
         return [wordless_chunk(one) for one in self._some(reading_id, "chunks", first, end)]
 
     def figures_here(self, reading_id: UUID, first: int, end: int) -> list[Figure]:
-        """Figures ``first`` to ``end`` - 1; raises as ``wordless_here``."""
+        """Return figures ``first`` to ``end`` - 1; raise as ``wordless_here``."""
         return [figure_of(one) for one in self._some(reading_id, "figures", first, end)]
 
     def _some(self, reading_id: UUID, kind: str, first: int, end: int) -> list[Any]:
