@@ -1,1 +1,1 @@
-"""Channels, inbox and outbox, citations, thread memory, traces, notifications, glossary."""
+"""Chat data: channels, inbox, outbox, citations, thread memory, traces, notifications, glossary."""

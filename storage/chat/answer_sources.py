@@ -1,7 +1,8 @@
-"""Which posted answers cite documents that were replaced or withdrawn, and what their messages say of it.
+"""Tracks posted answers whose cited documents were replaced or withdrawn, and page subscriptions.
 
-The transaction that replaces, withdraws or brings back a document marks the answers that cite it. Whoever
-updates a message takes it for a while: until then nobody else does, and after a crash somebody does again.
+The transaction that replaces, withdraws or restores a document marks the answers that cite it. A worker that
+updates a message leases it: until the lease ends no other worker does, and after a crash another one takes
+over.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ from storage.sql.tables import (
     VersionRow,
 )
 
-# An answer that was posted longer ago stays as it is.
+# Older answers are not updated any more.
 MAX_AGE = timedelta(days=30)
 
 
 async def keep_sources(session: AsyncSession, inbox_id: int, versions: Collection[int]) -> None:
-    """Keep what an answer cites, in the transaction that keeps the answer.
+    """Store what an answer cites, in the transaction that stores the answer.
 
-    It is looked at once after it was posted: a version may have been replaced while it was being written.
+    The message is checked once after posting, because a version may have been replaced while the answer was
+    being written.
     """
     await session.execute(delete(AnswerSourceRow).where(col(AnswerSourceRow.inbox_id) == inbox_id))
     known = list(await session.scalars(select(col(VersionRow.id)).where(col(VersionRow.id).in_(versions))))
@@ -50,7 +52,7 @@ async def keep_sources(session: AsyncSession, inbox_id: int, versions: Collectio
 
 
 async def mark_changed(session: AsyncSession, documents: Collection[UUID]) -> None:
-    """Have the messages say it that cite these documents, in the transaction that changes the documents."""
+    """Mark the answers that cite these documents, in the transaction that changes the documents."""
     cited = (
         select(col(AnswerSourceRow.inbox_id))
         .join(VersionRow, col(VersionRow.id) == AnswerSourceRow.version_id)
@@ -61,16 +63,16 @@ async def mark_changed(session: AsyncSession, documents: Collection[UUID]) -> No
 
 
 class AnswerSources:
-    """Hands out the messages that may have to be updated."""
+    """Hands out the messages that may need an update."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(self, platforms: Collection[Platform], seconds: float) -> PostedAnswer | None:
-        """Return the message that waits longest, for ``seconds``; None: nothing waits.
+        """Lease the longest-waiting message for ``seconds``; None if none waits.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         now = utc_now()
         query = (
@@ -102,7 +104,7 @@ class AnswerSources:
             )
 
     async def states(self, versions: Collection[int]) -> list[SourceState]:
-        """What became of versions that were cited; those of erased documents are left out."""
+        """Return the current state of cited versions; those of erased documents are left out."""
         query = document_state.add_columns(
             col(VersionRow.id),
             col(DocumentRow.id),
@@ -122,7 +124,7 @@ class AnswerSources:
         ]
 
     async def finish(self, posted: PostedAnswer, shown: Mapping[int, int]) -> None:
-        """Keep what the message says now; it is looked at again if a document changed meanwhile."""
+        """Store what the message now says; it stays marked if a document changed in the meantime."""
         row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
         said = {str(version): newer for version, newer in shown.items()}
         async with self._database.transaction(exclusive=False) as session:
@@ -131,7 +133,7 @@ class AnswerSources:
             await session.execute(unchanged.values(changed_at=None))
 
     async def put_off(self, posted: PostedAnswer, seconds: float) -> None:
-        """Try a message again after so long, a quarter of an hour at most."""
+        """Retry a message after this time, at most MAX_WAIT."""
         until: datetime = utc_now() + min(timedelta(seconds=seconds), MAX_WAIT)
         row = update(OutboxRow).where(col(OutboxRow.inbox_id) == posted.inbox_id)
         async with self._database.transaction(exclusive=False) as session:
@@ -144,16 +146,17 @@ def _is_recent() -> ColumnElement[bool]:
     return col(OutboxRow.created_at) > utc_now() - MAX_AGE
 
 
-# Key of a subscription's address: what people call the channel of its page, where a chat asks several.
+# Key in a subscription's address: name of the page's channel, in a chat that searches several.
 PAGE_CHANNEL = "page_channel"
-# Key of an address: the question is none, but the note that a page changed, of this subscription.
+# Key in an address: marks a question that is the notification of a page change, with its subscription.
 NOTE = "page_note"
 
 
 async def record_page_notes(session: AsyncSession, publication: PublicationRow) -> None:
-    """Have the threads told that follow a page of a document, in the transaction that replaces its version.
+    """Queue notifications for threads that follow a page, in the transaction that replaces its version.
 
-    A note is delivered as answers are: once, whatever crashes. One that waits says what holds by then.
+    A notification is delivered as answers are: once, even after a crash. A waiting one reports the
+    state at the time of delivery.
     """
     version = await session.get_one(VersionRow, publication.version_id)
     followed = (
@@ -184,15 +187,15 @@ def _note(row: SubscriptionRow) -> dict[str, int]:
 
 
 class Subscriptions:
-    """Keeps which threads follow which pages."""
+    """Stores which threads follow which pages."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, question: str, citation: Shown, language: str, channel_name: str = "") -> bool:
-        """Have the thread of a question told when a cited page changes; False: it has no thread in a chat.
+        """Subscribe a question's thread to a cited page; return False if it has no thread in a chat.
 
-        ``channel_name``: as ``Subscription`` has it.
+        ``channel_name``: as in ``Subscription``.
         """
         async with self._database.transaction(exclusive=False) as session:
             asked = await session.get(InboxRow, int(question)) if question.isdecimal() else None
@@ -214,7 +217,7 @@ class Subscriptions:
             return True
 
     async def remove(self, channel_id: int, thread: str) -> int:
-        """End all of a thread; returns how many there were."""
+        """End all subscriptions of a thread; return their number."""
         gone = delete(SubscriptionRow).where(
             col(SubscriptionRow.channel_id) == channel_id, col(SubscriptionRow.thread) == thread
         )
@@ -222,7 +225,7 @@ class Subscriptions:
             return len((await session.scalars(gone.returning(col(SubscriptionRow.id)))).all())
 
     async def get(self, subscription: int) -> Subscription | None:
-        """One subscription; None: it was ended."""
+        """Return a subscription; None if it was ended."""
         async with self._database.snapshot() as session:
             row = await session.get(SubscriptionRow, subscription)
         if row is None:
@@ -231,7 +234,7 @@ class Subscriptions:
         return Subscription(row.id, shown, row.language, row.address.get(PAGE_CHANNEL, ""))
 
     async def move(self, subscription: int, before: Shown, after: Shown) -> None:
-        """The thread was told: from now on it follows the page in this version."""
+        """Record that the thread was notified: it now follows the page in this version."""
         row = update(SubscriptionRow).where(
             col(SubscriptionRow.id) == subscription, col(SubscriptionRow.version_id) == before.version_id
         )

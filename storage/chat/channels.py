@@ -1,4 +1,4 @@
-"""Channels as SQL knows them: the only way from a verified key, or an admin's name, to a tenant."""
+"""Channels in SQL: the only way from a verified key, or an admin's name, to a tenant."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from storage.sql.audit import AuditedAction, record_action
 from storage.sql.database import Database
 from storage.sql.tables import ChannelMoveRow, ChannelRow, DocumentRow, FactRow, FolderRow
 
-# Bytes of a folder's name.
+# Limit of a folder's name, in bytes.
 MAX_NAME_CHARS = 255
-# What a tenant name or a chat channel begins with: no local channel of an admin's file is called so.
+# Prefixes of tenant names and chat channels: no local channel in an admin's file may begin with one.
 _CHAT = ("sl_", "ms_", "#")
 _DIRECT_LIBRARY = "library of direct chats"
-# Who named a channel.
+# Source of a channel's name.
 _ADMIN, PLATFORM = "admin", "platform"
 _PLATFORMS = {"sl": Platform.SLACK, "ms": Platform.TEAMS, "lo": Platform.LOCAL}
 
 
 class MoveOutcome(Enum):
-    """What became of the word that a conversation has another id."""
+    """Result of a platform's report that a conversation has a new id."""
 
     MOVED = "moved"
-    # It was heard before, or is older than what was heard since.
+    # Reported before, or older than a later report.
     KNOWN = "known"
-    # Nothing was ever kept of the conversation.
+    # No data of the conversation exists.
     UNKNOWN = "unknown"
-    # The new id has documents of its own: nothing was changed.
+    # The new id already has documents: nothing was changed.
     OCCUPIED = "occupied"
 
 
 @dataclass(frozen=True, slots=True)
 class DirectLibrary:
-    """The library that direct chats ask."""
+    """Library that direct chats search."""
 
-    # Its own.
+    # Channel of the library.
     channel: Channel
-    # The workspaces of Slack and tenants of Teams that an admin names.
+    # Slack workspaces and Teams tenants that an admin lists.
     installations: frozenset[str] = frozenset()
 
 
 class Channels:
-    """Makes and finds channels."""
+    """Creates and finds channels."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -61,12 +61,12 @@ class Channels:
     async def ensure(
         self, key: ChannelKey, name: str | None = None, *, is_direct: bool | None = None
     ) -> Channel:
-        """Return the channel of a verified key, made when it is new; a changed kind is taken over.
+        """Return the channel of a verified key; create it if it is new, and update its kind.
 
         Args:
             key: from a verified envelope.
-            name: what its platform calls it; a changed one is taken over unless an admin chose another.
-            is_direct: whether it is a chat between one person and the bot; None: as it is known.
+            name: its name on the platform; overwrites the stored name unless an admin set that.
+            is_direct: True for a chat between one person and the bot; None: unchanged.
 
         Raises:
             InvalidTenant: the key holds a character that its platform never uses.
@@ -89,9 +89,9 @@ class Channels:
             return _channel(row)
 
     async def ensure_tenant(self, tenant: TenantName, name: str | None = None) -> Channel:
-        """The channel of a tenant name, for a chat channel's folder that is there before it ever spoke.
+        """Return a tenant's channel, for a chat channel whose folder exists before its first message.
 
-        ``name`` is what an admin calls it; a changed one is taken over.
+        ``name``: the admin's name for it; overwrites the stored name.
         """
         known = await self._of_tenant(tenant)
         if known and (name is None or (name, _ADMIN) == (known.name, known.named_by)):
@@ -104,14 +104,14 @@ class Channels:
             return _channel(row)
 
     async def ensure_named(self, name: str, shown: str | None = None) -> Channel:
-        """Return the channel that an admin's word means, made when it is new: a tenant's, else a local one.
+        """Return the channel that an admin's name means, a tenant's or a local one; create it if new.
 
         Args:
             name: a tenant name, or the name of a local channel.
-            shown: what people call a tenant's channel; a changed one is taken over.
+            shown: display name of a tenant's channel; overwrites the stored name.
 
         Raises:
-            UnknownChannel: no channel can be called so.
+            UnknownChannel: no channel can have this name.
         """
         tenant = require_channel_name(name)
         if tenant == name:
@@ -119,20 +119,20 @@ class Channels:
         return await self.ensure(ChannelKey(Platform.LOCAL, "", name))
 
     async def ensure_library(self, title: str) -> Channel:
-        """A library's own channel, made when it is new: it belongs to no chat, and direct chats ask it."""
+        """Return a library's channel; create it if new. It belongs to no chat; direct chats search it."""
         return await self.ensure(ChannelKey(Platform.LOCAL, "", library_channel(title)))
 
     async def keep_address(self, channel: Channel, address: dict[str, Any]) -> None:
-        """Record where a channel is reached in which nobody has asked anything yet."""
+        """Store the reply address of a channel in which there was no question yet."""
         changed = update(ChannelRow).where(col(ChannelRow.id) == channel.id)
         async with self._database.transaction() as session:
             await session.execute(changed.values(address=address))
 
     async def leave(self, key: ChannelKey) -> None:
-        """Record that a channel is gone, or that we are no more in it; one that speaks again is back.
+        """Record that a channel is gone, or that the bot left it; a later message undoes this.
 
         Raises:
-            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+            DatabaseUnavailable: it was not recorded, so the event must not be acknowledged.
         """
         known = update(ChannelRow).where(
             col(ChannelRow.tenant) == key.tenant, col(ChannelRow.left_at).is_(None)
@@ -141,13 +141,13 @@ class Channels:
             await session.execute(known.values(left_at=utc_now()))
 
     async def left_before(self, moment: datetime) -> list[Channel]:
-        """Return the channels that we have not been in since then, the first left first."""
+        """Return the channels that the bot left before then, oldest first."""
         query = select(ChannelRow).where(col(ChannelRow.left_at) <= moment).order_by(col(ChannelRow.left_at))
         async with self._database.snapshot() as session:
             return [_channel(row) for row in await session.scalars(query)]
 
     async def keep_direct_library(self, library: DirectLibrary | None) -> None:
-        """Record which library direct chats ask from now on; None: none."""
+        """Set the library that direct chats search; None: none."""
         if await self.direct_library() == library:
             return
         async with self._database.transaction() as session:
@@ -155,10 +155,10 @@ class Channels:
             await session.merge(FactRow(name=_DIRECT_LIBRARY, value=json.dumps(value)))
 
     async def direct_library(self) -> DirectLibrary | None:
-        """Return the library that direct chats ask; None while an admin names none.
+        """Return the library that direct chats search; None if an admin names none.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         async with self._database.snapshot() as session:
             fact = await session.get(FactRow, _DIRECT_LIBRARY)
@@ -171,7 +171,7 @@ class Channels:
         """Return a local channel by its name, any other by its tenant name.
 
         Raises:
-            UnknownChannel: there is none; nothing was made.
+            UnknownChannel: there is none; nothing was created.
         """
         row = await self._of_tenant(named_tenant(name))
         if row is None:
@@ -191,7 +191,7 @@ class Channels:
         return _channel(row)
 
     async def all(self, platform: Platform | None = None) -> list[Channel]:
-        """Every channel, or those of one platform, by name; none that another one has taken the place of."""
+        """Return all channels, or those of a platform, by name; omit those that a moved one replaced."""
         taken = select(col(ChannelMoveRow.tenant)).where(col(ChannelMoveRow.channel_id) != col(ChannelRow.id))
         query = select(ChannelRow).where(col(ChannelRow.tenant).not_in(taken))
         query = query.order_by(col(ChannelRow.name), col(ChannelRow.id))
@@ -201,7 +201,7 @@ class Channels:
             return [_channel(row) for row in await session.scalars(query)]
 
     async def of_tenants(self, tenants: Collection[TenantName]) -> list[Channel]:
-        """Those of these tenants' channels that are known, by name."""
+        """Return the known channels of these tenants, by name."""
         query = select(ChannelRow).where(col(ChannelRow.tenant).in_(tenants))
         async with self._database.snapshot() as session:
             rows = await session.scalars(query.order_by(col(ChannelRow.name), col(ChannelRow.id)))
@@ -220,12 +220,12 @@ class Channels:
             return [_channel(row) for row in rows]
 
     async def move(self, old: ChannelKey, new: ChannelKey) -> MoveOutcome:
-        """Have a channel found under its conversation's new id, too; it keeps its name, folder and documents.
+        """Map a conversation's new id to its channel, which keeps its name, folder and documents.
 
-        A channel of the new id, which must have no documents, is found no more; its folders feed this one.
+        A channel of the new id must have no documents; it is replaced, and its folders feed this channel.
 
         Raises:
-            DatabaseUnavailable: it could not be kept, so it must not be acknowledged.
+            DatabaseUnavailable: it was not recorded, so the event must not be acknowledged.
         """
         async with self._database.transaction() as session:
             row = await session.scalar(_ROW, {"tenant": old.tenant})
@@ -250,7 +250,7 @@ class Channels:
             return MoveOutcome.MOVED
 
     async def moves(self, platform: Platform) -> list[tuple[TenantName, TenantName]]:
-        """(a channel's tenant name, one that it has got since), the newest last."""
+        """Return (a channel's tenant name, one that it has received since), the newest last."""
         query = (
             select(col(ChannelRow.tenant), col(ChannelMoveRow.tenant))
             .join(ChannelRow, col(ChannelRow.id) == col(ChannelMoveRow.channel_id))
@@ -261,7 +261,7 @@ class Channels:
             return [(TenantName(ours), TenantName(theirs)) for ours, theirs in await session.execute(query)]
 
     async def raise_epoch(self, channel_id: int, action: AuditedAction | None = None) -> None:
-        """End every link of a channel that was made until now; ``action`` is kept with it."""
+        """Invalidate all existing links of a channel; ``action`` is recorded with it."""
         raised = update(ChannelRow).where(col(ChannelRow.id) == channel_id)
         async with self._database.transaction() as session:
             await session.execute(raised.values(epoch=ChannelRow.epoch + 1))
@@ -269,24 +269,24 @@ class Channels:
                 await record_action(session, action)
 
     async def _of_tenant(self, tenant: TenantName) -> Row[Any] | None:
-        """Return the columns of a channel's row; None: there is none."""
+        """Return the columns of a channel's row; None if there is none."""
         found = await self._database.rows(_COLUMNS, {"tenant": tenant}, brief=True)
         return found[0] if found else None
 
 
 def library_channel(title: str) -> str:
-    """What the own channel of a library is called."""
+    """Return the name of a library's channel."""
     return f"{LIBRARY}{title}"
 
 
 def is_folder_name(name: str) -> bool:
-    """True if a visible folder in the inbox can be called so: each local channel has one of its name."""
+    """True if a visible folder in the inbox can have this name, as each local channel has one."""
     is_shown = bool(name.strip()) and name.isprintable() and not name.startswith(".")
     return is_shown and "/" not in name and len(name.encode(errors="replace")) <= MAX_NAME_CHARS
 
 
 def is_channel_word(name: str) -> bool:
-    """True if an admin's file may mean a channel by this: a tenant name, a local one's or a library's own."""
+    """True if a channel can have this name in an admin's file: a tenant's, a local one's or a library's."""
     try:
         TenantName(name)
     except InvalidTenant:
@@ -296,10 +296,10 @@ def is_channel_word(name: str) -> bool:
 
 
 def named_tenant(name: str) -> TenantName:
-    """Return the tenant that an admin's word for a channel means: a tenant name itself, else a local name.
+    """Return the tenant that an admin's name for a channel means: a tenant name, else a local channel.
 
     Raises:
-        UnknownChannel: the word is not even text, as the name of a folder need not be.
+        UnknownChannel: the name is not valid text, as a folder's name may be.
     """
     try:
         return TenantName(name)
@@ -312,10 +312,10 @@ def named_tenant(name: str) -> TenantName:
 
 
 def require_channel_name(name: str) -> TenantName:
-    """Return the tenant of a channel that may have to be made.
+    """Return the tenant of a channel that may have to be created.
 
     Raises:
-        UnknownChannel: no channel can be called so.
+        UnknownChannel: no channel can have this name.
     """
     tenant = named_tenant(name)
     if tenant != name and not is_folder_name(name):
@@ -327,7 +327,7 @@ def require_channel_name(name: str) -> TenantName:
 
 
 async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
-    """Return the row of a tenant; the transaction's lock keeps two from making it."""
+    """Return the row of a tenant, creating it; the transaction's lock prevents duplicates."""
     row = await session.scalar(_ROW, {"tenant": tenant})
     if row is None:
         row = ChannelRow(tenant=str(tenant), platform=_PLATFORMS[tenant[:2]], name=str(tenant))
@@ -336,7 +336,7 @@ async def _ensure_row(session: AsyncSession, tenant: TenantName) -> ChannelRow:
 
 
 def _of_tenant(*what: Any) -> Select[Any]:
-    """What there is of a ``tenant``: before a row that was made with it, the one that has got it since."""
+    """Select from the channel of a ``tenant``; one that has received the name since takes precedence."""
     tenant = bindparam("tenant", type_=String)
     moved = select(col(ChannelMoveRow.channel_id)).where(col(ChannelMoveRow.tenant) == tenant)
     is_own = col(ChannelRow.tenant) == tenant
@@ -344,12 +344,12 @@ def _of_tenant(*what: Any) -> Select[Any]:
 
 
 _ROW: Select[ChannelRow] = _of_tenant(ChannelRow)
-# Put together once: each event needs its channel.
+# Built once, because every event looks up its channel.
 _COLUMNS = _of_tenant(*SQLModel.metadata.tables["channel"].columns)
 
 
 async def _has_documents(session: AsyncSession, channel_id: int) -> bool:
-    """True if it has any, or had one that nothing has purged yet."""
+    """True if the channel has documents, or deleted ones that are not purged yet."""
     found = select(col(DocumentRow.id)).where(col(DocumentRow.channel_id) == channel_id)
     return await session.scalar(found.limit(1)) is not None
 

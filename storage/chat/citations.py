@@ -1,4 +1,4 @@
-"""Citations as they were shown: what a link's page and marks come from, whatever happens to readings."""
+"""Citations as they were shown: source of a link's page and highlights, independent of readings."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from storage.sql.tables import (
     WebTextRow,
 )
 
-# Quotes of a document that are looked through for those of one answer.
+# Maximum rows to search for an answer or its quotes.
 MAX_READ = 1000
 
-# So near to its citations an answer is posted.
+# Maximum time between an answer's citations and its posting.
 SHOWN_WITHIN = timedelta(hours=1)
 
 
 class ShownIn(NamedTuple):
-    """The message that shows a citation, as its platform names it."""
+    """Message that shows a citation, as named by its platform."""
 
     address: Mapping[str, Any]
     message: Mapping[str, Any]
 
 
 class Citations:
-    """Keeps what was shown."""
+    """Stores citations."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, channel_id: int, shown: Sequence[Shown]) -> list[CitationRecord]:
-        """Keep what one answer shows, in this order; no id is ever given to another one.
+        """Store the citations of one answer, in this order; ids are never reused.
 
-        What is made from a citation that was revoked is revoked, too.
+        A citation derived from a revoked one is revoked, too.
         """
         now, answer_id = utc_now(), random_id()
         kept = [
@@ -85,9 +85,9 @@ class Citations:
         return kept
 
     async def add_web(self, channel_id: int, shown: Sequence[ShownWeb]) -> None:
-        """Keep the quotes of web pages that were shown together: each keeps the text it came from.
+        """Store quotes of web pages that were shown together; each keeps the text that it came from.
 
-        A text that another one took the place of just now is gone, and its quote is not kept.
+        A quote whose text has just been replaced and deleted is not stored.
         """
         now = utc_now()
         async with self._database.transaction(exclusive=False) as session:
@@ -97,7 +97,7 @@ class Citations:
                     session.add(row)
 
     async def count_openings(self, openings: Mapping[tuple[int, date], int]) -> None:
-        """Add how often sources, by citation, were opened on a day; of one that is gone nothing is kept.
+        """Add a day's openings of sources, by citation; those of deleted citations are dropped.
 
         Raises:
             DatabaseUnavailable: nothing was added.
@@ -107,13 +107,13 @@ class Citations:
                 await session.execute(_counting(), {"of": citation_id, "on": day, "more": count})
 
     async def get(self, citation_id: int) -> CitationRecord | None:
-        """One citation, or None."""
+        """Return a citation; None if it does not exist."""
         async with self._database.snapshot() as session:
             row = await session.get(CitationRow, citation_id)
         return None if row is None else _record(row)
 
     async def of_answer(self, citation: CitationRecord) -> list[CitationRecord]:
-        """All quotes of PDFs that its answer showed and that are kept, by number; itself among them."""
+        """Return all stored PDF quotes of the citation's answer, by number, including itself."""
         if citation.answer_id is None:
             return [citation]
         query = (
@@ -126,13 +126,13 @@ class Citations:
             return [_record(row) for row in await session.scalars(query)]
 
     async def shown_in(self, citation_id: int) -> ShownIn | None:
-        """The message of a chat whose answer showed a citation in its own channel; None: it is not kept.
+        """Return the chat message whose answer showed a citation in its channel; None if it is not stored.
 
-        Of several that showed the very same quote it is the last one. A quote that was cited anew in a newer
-        version of its document is taken to the answer that showed it of an earlier one.
+        Of several messages that showed the same quote, the last one is returned. A quote that was moved to a
+        newer version of its document leads to the answer that showed it in an earlier one.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         citation = await self.get(citation_id)
         if citation is None:
@@ -151,9 +151,10 @@ class Citations:
         return None if citation.number is None else await self._shown_before(citation)
 
     async def _shown_before(self, citation: CitationRecord) -> ShownIn | None:
-        """Return the message that showed a moved citation, and those moved with it, of an earlier version.
+        """Return the message that showed a moved citation, and those moved with it, in an earlier version.
 
-        Where none of their words stand in the newer version, numbers alone tell: one message may fit then.
+        If the newer version contains none of their words, only the numbers match: then a single message must
+        fit.
         """
         together = await self.of_answer(citation)
         quotes = {one.number: one.quote for one in together if one.version_id == citation.version_id}
@@ -179,7 +180,7 @@ class Citations:
         return fitting[0] if fitting and is_known else None
 
     async def newest_of(self, channel_id: int, shown: Shown) -> int | None:
-        """Return the id of the newest citation of a quote; None: it is not kept."""
+        """Return the id of the newest citation of a quote; None if there is none."""
         query = (
             select(col(CitationRow.id))
             .where(col(CitationRow.channel_id) == channel_id)
@@ -193,7 +194,7 @@ class Citations:
         return found
 
     async def of_versions(self, channel_id: int, versions: Collection[int]) -> list[CitationRecord]:
-        """Return the quotes of these versions that answers to a channel showed last, the newest first."""
+        """Return the latest quotes of these versions shown in answers to a channel, newest first."""
         query = (
             select(CitationRow)
             .where(col(CitationRow.channel_id) == channel_id, col(CitationRow.version_id).in_(versions))
@@ -205,9 +206,9 @@ class Citations:
             return [_record(row) for row in await session.scalars(query)]
 
     async def revoke(self, citations: Collection[int], action: AuditedAction) -> int:
-        """End every link to these citations and to what was made from them; return how many it ends.
+        """Revoke these citations and those derived from them, ending their links; return their number.
 
-        ``action``: is kept, with whether it ended any.
+        ``action`` is recorded, with whether any was revoked.
         """
         made = select(col(CitationRow.id)).where(col(CitationRow.id).in_(citations)).cte(recursive=True)
         made = made.union(select(col(CitationRow.id)).join(made, col(CitationRow.origin_id) == made.c.id))
@@ -223,9 +224,9 @@ class Citations:
         return len(revoked)
 
     async def answers_to(self, person: str) -> list[dict[str, Any]]:
-        """Return the answers that a person was given in chats, as they are kept.
+        """Return the stored answers that a person received in chats.
 
-        ``person`` is named as FOOTNOTE_ADMINS names people.
+        ``person``: in the format of FOOTNOTE_ADMINS.
         """
         asker = col(InboxRow.address)["asker"].as_string()
         query = (
@@ -238,7 +239,7 @@ class Citations:
 
 
 def _posted_in(channel_id: int) -> Select[tuple[Any, Any, Any, int]]:
-    """Address, message, answer and a cited version of what was posted in a channel, the last first."""
+    """Select address, message, answer and a cited version of what was posted in a channel, latest first."""
     return (
         select(
             col(InboxRow.address),
@@ -255,7 +256,7 @@ def _posted_in(channel_id: int) -> Select[tuple[Any, Any, Any, int]]:
 
 
 def _shows(answer: Mapping[str, Any], citation: CitationRecord) -> bool:
-    """True if an answer, as the outbox keeps it, has this citation, or this one is of its figure."""
+    """True if a stored answer has this citation, or shows the figure that it is of."""
     cited = [one for one in answer.get("citations", ()) if one.get("version_id") == citation.version_id]
     of = citation.number, citation.page, citation.quote
     if any(tuple(one.get(name) for name in ("number", "page", "quote")) == of for one in cited):
@@ -268,7 +269,7 @@ def _shows(answer: Mapping[str, Any], citation: CitationRecord) -> bool:
 
 
 def _showed(answer: Mapping[str, Any], version_id: int, quotes: Mapping[int | None, str]) -> bool:
-    """True if an answer cites all of these numbers from a version, and those with words in the same words."""
+    """True if an answer cites all these numbers from a version, in the same words where there are any."""
     cited = [one for one in answer.get("citations", ()) if one.get("version_id") == version_id]
     shown = {one["number"]: one["quote"] for one in cited}
     return all(number in shown and quote in ("", shown[number]) for number, quote in quotes.items())
@@ -276,7 +277,7 @@ def _showed(answer: Mapping[str, Any], version_id: int, quotes: Mapping[int | No
 
 @cache
 def _counting() -> Insert:
-    """Return a day's openings of a citation that is kept, or more of them; built once."""
+    """Return the upsert that adds a day's openings of an existing citation; built once."""
     own = select(
         col(CitationRow.id),
         bindparam("on", type_=Date),

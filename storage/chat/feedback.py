@@ -1,7 +1,7 @@
-"""Keeps what people say of answers: that they were good, or what was wrong, and where the right page is.
+"""Feedback on answers: good, or what was wrong and which page is right.
 
-Feedback belongs to the record of its question, which has the question, the passages and what was cited; it
-goes with it. It never changes how anything is ranked.
+Feedback belongs to the record of its question, which holds the question, the passages and the citations, and
+is deleted with it. It never changes any ranking.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_COMMENT_CHARS = 1000
 
 
 class FeedbackVerdict(StrEnum):
-    """What a person says of an answer."""
+    """Verdict on an answer."""
 
     GOOD = "good"
-    # For no reason that was given yet.
+    # Without a reason so far.
     BAD = "bad"
     WRONG_PAGE = "wrong_page"
     WRONG_ANSWER = "wrong_answer"
@@ -38,12 +38,12 @@ class FeedbackVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What one person said of one answer, with the record of its question."""
+    """One person's feedback on an answer, with the record of its question."""
 
     id: int
     channel_id: int
     verdict: FeedbackVerdict
-    # Where the answer stands, as the person says; '' where no page was named.
+    # Where the person says the answer is; '' if no page was named.
     file: str
     page: int
     comment: str
@@ -52,12 +52,12 @@ class Feedback:
 
 
 def person_of(installation: str, user: str) -> str:
-    """Return a hash that tells the people of a platform apart and names none of them."""
+    """Return a hash that distinguishes a platform's users without naming them."""
     return hashlib.sha256(f"{installation}\0{user}".encode()).hexdigest()[:32]
 
 
 class FeedbackStore:
-    """Keeps the last word of each person on each answer."""
+    """Stores the latest feedback of each person on each answer."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -73,16 +73,16 @@ class FeedbackStore:
         page: int = 0,
         comment: str = "",
     ) -> bool:
-        """Keep what a person says, in place of what they said before; False: this channel has no such record.
+        """Upsert a person's feedback; return False if this channel has no such record.
 
         Args:
-            channel_id: where it is said; of a question of another channel nothing is kept.
-            question: its id.
-            person: as ``person_of`` has it.
-            verdict: what is said.
-            file: where the answer stands, with ``page``; only a page that was found for the question counts.
+            channel_id: where it was given; it must be the question's channel.
+            question: id of the question.
+            person: from ``person_of``.
+            verdict: the verdict.
+            file: where the answer is, with ``page``; ignored unless found for the question.
             page: counted from 1.
-            comment: in the person's own words.
+            comment: free text.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not work.
@@ -109,7 +109,7 @@ class FeedbackStore:
         return True
 
     async def candidates(self, channel_id: int, question: str) -> Sequence[tuple[str, int]]:
-        """(file, page) of the pages that were found for a question of a channel, best first, each once.
+        """Return (file, page) of the pages found for a channel's question, best first, without duplicates.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not work.
@@ -122,7 +122,7 @@ class FeedbackStore:
         return candidate_pages(record or {})
 
     async def all(self, channel_id: int | None = None) -> list[Feedback]:
-        """Return all that was said, oldest first; ``channel_id``: of this channel's answers.
+        """Return all feedback, oldest first; ``channel_id``: only on this channel's answers.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not work.
@@ -151,7 +151,7 @@ class FeedbackStore:
 
 
 def candidate_pages(record: dict[str, Any]) -> list[tuple[str, int]]:
-    """(file, page) of what the searches of a recorded question found, best first, each once; no web pages."""
+    """Return (file, page) of a recorded question's candidates, best first, unique; no web pages."""
     found = [one for search in record.get("looks", ()) for one in search["candidates"] if one["rank"]]
     ranked = sorted(found, key=lambda one: one["rank"])
     return list(dict.fromkeys((one["file"], one["page"]) for one in ranked if one["page"]))

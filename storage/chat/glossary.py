@@ -1,6 +1,6 @@
-"""Reads ``glossary.toml``, in which admins say which words of people mean which words of documents.
+"""Reads ``glossary.toml``, in which admins map users' terms to the words of documents (synonyms).
 
-The file is followed while it changes; one with a mistake changes nothing until it is put right.
+The file is reloaded when it changes; while it has a mistake, the previous content stays in force.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from storage.config_file import AdminFile, Mistake, read_file
 from storage.models import Channel
 
 GLOSSARY_NAME = "glossary.toml"
-# Of all tables together: every question is compared with all of its channel.
+# Over all tables: every question is compared with all terms of its channel.
 MAX_TERMS = 2000
 MAX_WORDS = 20
-# Characters of a term, and of each of its words.
+# Maximum length of a term, and of each of its words.
 MAX_WORD_CHARS = 100
 
 _WORDS = f'write its words as a list of texts of at most {MAX_WORD_CHARS} letters, as in ["paid time off"]'
@@ -38,7 +38,7 @@ def _term(term: str) -> str:
 
 
 def _channel(name: str) -> str:
-    """Return a word that a channel can go by: a tenant name, or the name of a local one."""
+    """Accept a name that a channel can have: a tenant name, or that of a local channel."""
     if not is_channel_word(name):
         raise PydanticCustomError(
             "channel", "is malformed: copy it from `footnote channels`, or name a local one"
@@ -47,7 +47,7 @@ def _channel(name: str) -> str:
 
 
 def _line(value: Any) -> Any:
-    """Return a list of words stands for a table that holds nothing else."""
+    """Expand a list of words to a table with only words."""
     return {"words": value} if isinstance(value, list) else value
 
 
@@ -80,7 +80,7 @@ class _File(BaseModel):
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """What is wrong, and what to write instead."""
+    """Return what is wrong, and what to write instead."""
     table, *keys = [str(part) for part in error["loc"] if part != "[key]"] or [""]
     if not table:
         return error["msg"]
@@ -97,7 +97,7 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def _line_sentence(error: ErrorDetails, keys: list[str]) -> str:
-    """What is wrong with a term, or with what stands behind it at these keys."""
+    """Return what is wrong with a term, or with its value at these keys."""
     if error["type"] == "term" and not keys:
         return error["msg"]
     if error["type"] == "extra_forbidden":
@@ -111,21 +111,21 @@ def _line_sentence(error: ErrorDetails, keys: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Glossary:
-    """The entries of a file."""
+    """Entries of a glossary file."""
 
     everywhere: tuple[GlossaryEntry, ...] = ()
-    # By the word that the file has for a channel: a tenant name, or the name of a local one.
+    # By the channel's name in the file: a tenant name, or that of a local channel.
     by_channel: Mapping[str, tuple[GlossaryEntry, ...]] = field(default_factory=dict)
-    # Where each channel's entries begin.
+    # First line of each channel's entries.
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, channel: Channel) -> tuple[GlossaryEntry, ...]:
-        """What holds in a channel: its own entries, then everybody's."""
+        """Return the entries that apply to a channel: its own, then the global ones."""
         own = [self.by_channel[name] for name in self.by_channel if named_tenant(name) == channel.tenant]
         return (*(entry for entries in own for entry in entries), *self.everywhere)
 
     def unknown(self, channels: Iterable[Channel]) -> list[Mistake]:
-        """Entries for channels that are none of these, as a misspelled one is."""
+        """Return mistakes for entries of channels that are none of these, such as misspelled ones."""
         tenants = {channel.tenant for channel in channels}
         return [
             Mistake(
@@ -139,19 +139,19 @@ class Glossary:
 
 
 class GlossaryFile:
-    """The glossary as it is in force."""
+    """Glossary in force."""
 
     def __init__(self, path: Path) -> None:
-        """Follow the file at ``path``, which need not be there; one that is gone says nothing."""
+        """Follow the file at ``path``; a missing file is an empty glossary."""
         self._file = AdminFile(path, read_glossary, what="the glossary", named_by="footnote channels")
 
     @property
     def mistakes(self) -> list[Mistake]:
-        """Why the file as it is now is not in force."""
+        """Mistakes that keep the current file from being in force."""
         return self._file.mistakes
 
     async def entries(self, channel: Channel) -> tuple[GlossaryEntry, ...]:
-        """What the file, as it is now, says for a channel; while it has a mistake, what it said before."""
+        """Return a channel's entries from the current file; while it has a mistake, from the previous one."""
         return (await self.current()).of(channel)
 
     async def current(self) -> Glossary:
@@ -161,7 +161,7 @@ class GlossaryFile:
 
 
 def read_glossary(data: bytes) -> Glossary:
-    """What a file says.
+    """Parse a glossary file.
 
     Raises:
         InvalidFile: with every mistake that could be found.

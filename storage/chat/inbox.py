@@ -1,7 +1,7 @@
-"""The inbox and outbox of questions: committed before they are acknowledged, answered once for all to see.
+"""Inbox and outbox of questions: committed before acknowledgement, answered once.
 
-A question is taken up by raising its fence; every later step is one compare-and-set on that fence,
-so a worker that was thought dead can change nothing.
+A question is claimed by raising its fence; every later step is a compare-and-set on that fence, so a worker
+that was presumed dead can change nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from storage.sql.question_turns import counts_before, next_turn, only_unseen, wa
 from storage.sql.tables import ChannelRow, InboxRow, OutboxRow, QuestionRecordRow, TurnRow
 
 WITHDRAWN = "its author deleted it"
-# States of answers that documents were searched for.
+# States of answers for which documents were searched.
 SEARCHED = ("grounded", "partial", "passages", "not_found")
-# Until the answer of a stopped question is delivered: what was on its way to its message lands before.
+# Delay before a stopped question's answer is delivered, so that updates in flight reach its message first.
 STOP_PAUSE = timedelta(seconds=1)
 _CHANNEL = "turn_in_channel"
-# Statements that keep a question: to put one together takes longer than to execute it.
+# Idempotent inserts of a question, built once: building one takes longer than executing it.
 _KEEP = {
     is_late: insert(SQLModel.metadata.tables["inbox"])
     .values(turn=next_turn(bindparam(_CHANNEL), is_late=is_late))
@@ -45,7 +45,7 @@ _FREE: dict[str, Any] = {"lease_owner": None, "lease_until": None}
 
 
 class Inbox:
-    """Keeps questions from the moment they arrive until their answer is seen."""
+    """Stores questions from arrival until their answers are delivered."""
 
     def __init__(self, database: Database, *, max_pause_seconds: float = MAX_PAUSE_SECONDS) -> None:
         self._database = database
@@ -62,7 +62,7 @@ class Inbox:
         address: dict[str, Any],
         is_late: bool = False,
     ) -> bool:
-        """Keep a question for good before this returns; False when its event or message is known."""
+        """Commit a question; return False if its event or message is known."""
         row = InboxRow(
             platform=channel.platform,
             event_key=event_key,
@@ -74,7 +74,7 @@ class Inbox:
             is_late=is_late,
         )
         values = row.model_dump(exclude={"id", "turn"}) | {_CHANNEL: channel.id}
-        # SQLite takes PostgreSQL's words here; a twin that is being kept right now is waited for.
+        # SQLite accepts PostgreSQL's ON CONFLICT; an uncommitted duplicate is waited for.
         async with self._database.transaction(exclusive=False, brief=True) as session:
             return await session.scalar(_KEEP[is_late], values) is not None
 
@@ -82,7 +82,7 @@ class Inbox:
         """True if a question of this thread was answered, or is being answered.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         asked = (
             select(col(InboxRow.id))
@@ -94,10 +94,10 @@ class Inbox:
             return await session.scalar(asked.limit(1)) is not None
 
     async def question_of(self, tenant: TenantName, message_key: str) -> tuple[int, str] | None:
-        """(channel, question) of a message in the channel of this tenant; None: it asked nothing there.
+        """Return (channel, question) of a message in this tenant's channel; None if it asked nothing.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         asked = (
             select(col(InboxRow.channel_id), col(InboxRow.id))
@@ -109,12 +109,12 @@ class Inbox:
         return (row[0], str(row[1])) if row else None
 
     async def question_of_reply(self, tenant: TenantName, message: str) -> tuple[int, str, str] | None:
-        """(channel, question, language of the answer) of our reply of this id in this tenant's channel.
+        """Return (channel, question, language of the answer) of the bot's reply with this id in the channel.
 
-        None: no answer that is still kept has it there.
+        None if no stored answer has it.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         asked = (
             select(col(InboxRow.channel_id), col(InboxRow.id), col(OutboxRow.answer))
@@ -130,15 +130,15 @@ class Inbox:
     async def recent_of(
         self, user: str, tenants: Collection[TenantName], limit: int
     ) -> Sequence[RecentQuestion]:
-        """What a person asked the documents of these channels, newest first, each once.
+        """Return a person's questions to these channels' documents, newest first, without duplicates.
 
         Args:
-            user: as addresses name whoever asked, under ``user``.
+            user: the value of ``user`` in addresses.
             tenants: of channels that this person may see.
-            limit: the most that is wanted.
+            limit: maximum number.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         asked = (
             select(col(ChannelRow.tenant), col(InboxRow.text), func.max(col(InboxRow.id)).label("newest"))
@@ -157,9 +157,9 @@ class Inbox:
             ]
 
     async def ask_again(self, platform: Platform, message_key: str, text: str) -> bool:
-        """Have a question answered anew, in other words; False when it is unknown, withdrawn or the same.
+        """Requeue an edited question; return False if it is unknown, withdrawn or unchanged.
 
-        Its answer stands until the new one is there. Whoever is answering the old words loses the question.
+        The old answer stays visible until the new one is posted. A worker on the old text loses its lease.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -177,9 +177,10 @@ class Inbox:
             return True
 
     async def withdraw(self, platform: Platform, message_key: str) -> WithdrawnItem | None:
-        """Erase a question that its author deleted, with its answer; None when it is unknown.
+        """Erase a question that its author deleted, with its answer; None if it is unknown.
 
-        Asked again, it says the same again: the message of the answer may still have to be deleted.
+        Idempotent: a repeated call returns the same, because the answer's message may still have to be
+        deleted.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -200,7 +201,7 @@ class Inbox:
             return WithdrawnItem(row.address, message, is_posting=is_posting, others=others)
 
     async def take_message(self, platform: Platform, message_key: str, message: dict[str, Any]) -> bool:
-        """Keep that a stream is that of a question which may have begun it; False when it is another's.
+        """Record a stream as the message of the question that may have begun it; False if it is another's.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -219,16 +220,16 @@ class Inbox:
         message_key: str,
         answer: Callable[[InboxItem], dict[str, Any] | None],
     ) -> Sequence[int]:
-        """Give the questions that are being answered in a thread another answer, which is delivered soon.
+        """Replace the answers of a thread's running questions, to be delivered soon; return their ids.
 
-        Whoever is answering them loses them. One whose answer is kept already gets that one; one that nobody
-        was shown a reply to is left alone.
+        Their workers lose the lease. Questions whose answer is already stored, or that have no placeholder
+        yet, are left alone.
 
         Args:
             tenant: of the channel.
-            thread: within it.
-            message_key: of a question that is meant as well, in a running conversation.
-            answer: what a question gets, as it is kept; None: it goes on.
+            thread: within the channel.
+            message_key: of another question to stop, in the channel's main conversation.
+            answer: returns the answer to store for a question; None: do not stop it.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -254,14 +255,14 @@ class Inbox:
     async def given(
         self, platform: Platform, message_key: str
     ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """(address, answer) of the question of a message; None while there is no answer, or no more."""
+        """Return (address, answer) of a message's question; None if no answer is stored."""
         async with self._database.snapshot() as session:
             row = await _by_message(session, platform, message_key)
             reply = await session.get(OutboxRow, row.id) if row else None
             return (row.address, reply.answer) if row and reply and reply.answer else None
 
     async def set_shared(self, platform: Platform, message_key: str, *, is_shared: bool) -> bool:
-        """Keep whether a private answer was shown to its channel; False when nothing changes by it.
+        """Record whether a private answer was shared in its channel; return False if nothing changed.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -284,15 +285,15 @@ class Inbox:
         *,
         closed_channels: Collection[int] = (),
     ) -> InboxItem | None:
-        """Take over the question of ``platforms`` whose turn it is, of those that are due, or None.
+        """Claim the next due question of ``platforms`` by turn; None if there is none.
 
-        A lease that ran out without being let go ended with its worker: that counts as an attempt.
+        A lease that expired without release means that its worker died: that counts as an attempt.
 
         Args:
             owner: a name that no other worker uses.
-            lease_seconds: after so long others may take it over.
-            platforms: those that can be replied on.
-            closed_channels: nothing can be posted there just now; what was posted can be written over.
+            lease_seconds: time after which others may take over.
+            platforms: those on which replies can be posted.
+            closed_channels: channels in which nothing can be posted now, but messages can be updated.
         """
         leases = Leases(self._database, owner, lease_seconds)
         async with self._database.transaction(exclusive=False, brief=True) as session:
@@ -313,12 +314,12 @@ class Inbox:
         closed_channels: Collection[int] = (),
         may_post: Callable[[int], bool] = lambda _: True,
     ) -> Sequence[InboxItem]:
-        """Take over questions that nobody was shown a reply to, in turn, and keep that one is being posted.
+        """Claim questions without a placeholder, in turn, and record that one is being posted for each.
 
         Args:
-            owner, lease_seconds, platforms, closed_channels: as ``claim`` has them.
-            limit: the most that are taken.
-            may_post: whether one more may be posted in a channel now; asked once for each that is taken.
+            owner, lease_seconds, platforms, closed_channels: as in ``claim``.
+            limit: maximum number.
+            may_post: True if another message may be posted in a channel now; called once per free question.
         """
         leases = Leases(self._database, owner, lease_seconds)
         unseen = only_unseen(waiting_on(platforms, closed_channels))
@@ -334,7 +335,7 @@ class Inbox:
             return [replace(_item(row, None), ahead=ahead.get(row.id, 0)) for row in rows]
 
     async def renew(self, item: InboxItem, lease_seconds: float) -> None:
-        """Keep a question for ``lease_seconds`` from now.
+        """Extend the lease to ``lease_seconds`` from now.
 
         Raises:
             LeaseLost: another worker has it.
@@ -342,7 +343,7 @@ class Inbox:
         await self._set(item, lease_until=utc_now() + timedelta(seconds=lease_seconds))
 
     async def mark_posting(self, item: InboxItem) -> None:
-        """Keep, before it happens, that a placeholder is being posted.
+        """Record that a placeholder is about to be posted.
 
         Raises:
             LeaseLost: another worker has the question.
@@ -352,12 +353,12 @@ class Inbox:
             await session.merge(OutboxRow(inbox_id=item.id, state="posting"))
 
     async def other_messages(self, item: InboxItem) -> Sequence[dict[str, Any]]:
-        """What names the messages of the other questions of a thread, as far as that is known."""
+        """Return the known messages of the other questions in a thread."""
         async with self._database.snapshot() as session:
             return await _others(session, item)
 
     async def mark_unposted(self, item: InboxItem) -> None:
-        """Keep that no placeholder was posted after all, as its platform said.
+        """Record that no placeholder was posted after all, according to its platform.
 
         Raises:
             LeaseLost: another worker has the question.
@@ -370,11 +371,11 @@ class Inbox:
             await session.execute(unposted)
 
     async def mark_placed(self, item: InboxItem, message: dict[str, Any], *, is_let_go: bool = False) -> None:
-        """Keep what names the placeholder; whoever claims the question next answers it when it ``is_let_go``.
+        """Record the placeholder's id; ``is_let_go``: also release the question for any worker to answer.
 
         Raises:
             LeaseLost: another worker has the question.
-            MessageTaken: it is a stream, and another question has it.
+            MessageTaken: it is a stream that belongs to another question.
         """
         free = {"next_attempt_at": None, **_FREE} if is_let_go else {}
         async with self._database.transaction(exclusive=False, brief=True) as session:
@@ -390,7 +391,7 @@ class Inbox:
         turn: NewTurn | None = None,
         versions: Collection[int] = (),
     ) -> None:
-        """Keep the answer, so that it is never asked for again, and what its thread remembers of it.
+        """Store the answer, so that it is never generated again, and the turn for the thread's memory.
 
         ``versions``: those that it cites.
 
@@ -405,7 +406,7 @@ class Inbox:
                 await keep_turn(session, turn)
 
     async def mark_delivered(self, item: InboxItem) -> None:
-        """The answer was seen: the question is done.
+        """Mark the question as done: its answer was delivered.
 
         Raises:
             LeaseLost: another worker has the question.
@@ -416,7 +417,7 @@ class Inbox:
             reply.state, reply.delivered_at = "delivered", utc_now()
 
     async def release(self, item: InboxItem) -> None:
-        """Let go of a question that somebody else may claim at once.
+        """Release a question, to be claimed at once.
 
         Raises:
             LeaseLost: another worker has it.
@@ -426,12 +427,12 @@ class Inbox:
     async def put_off(
         self, item: InboxItem, reason: str, *, at_least: float = 0, is_own_fault: bool = False
     ) -> None:
-        """Let go of a question for a while, longer each time; ``reason`` is for an admin.
+        """Release a question for a retry, with exponential backoff; ``reason`` is for an admin.
 
         Args:
             item: the question.
-            reason: why it waits, without a word of its text.
-            at_least: seconds that an engine asked us to wait; a quarter of an hour is the most.
+            reason: why it waits, without any of its text.
+            at_least: minimum backoff in seconds, as requested by an engine; capped at MAX_WAIT.
             is_own_fault: count an attempt, because no engine is to blame.
 
         Raises:
@@ -443,7 +444,7 @@ class Inbox:
         await self._set(item, attempts=attempts, next_attempt_at=utc_now() + wait, reason=reason, **_FREE)
 
     async def give_up(self, item: InboxItem, reason: str) -> None:
-        """End a question whose answer nobody will take; ``reason`` is for an admin.
+        """Fail a question whose answer cannot be delivered; ``reason`` is for an admin.
 
         Raises:
             LeaseLost: another worker has it.
@@ -456,7 +457,7 @@ class Inbox:
 
 
 async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
-    """Change a question if its holder's fence is still the highest; without values, only make sure of it.
+    """Update a question if the holder's fence is still current; without values, only check that.
 
     Raises:
         LeaseLost: another worker has it.
@@ -468,14 +469,15 @@ async def _check(session: AsyncSession, item: InboxItem, **values: Any) -> None:
 
 
 async def _is_free(session: AsyncSession, item: InboxItem | InboxRow, message: dict[str, Any]) -> bool:
-    """True if no other question of its thread has a message; before the transaction ends none takes it."""
+    """True if no other question of its thread has the message; none can take it in this transaction."""
     channel = select(col(ChannelRow.id)).where(col(ChannelRow.id) == item.channel_id)
+    # Locking the channel's row serializes two questions that want the same message.
     await session.execute(channel.with_for_update(key_share=True))
     return all(one.get("ts") != message["ts"] for one in await _others(session, item))
 
 
 async def _others(session: AsyncSession, item: InboxItem | InboxRow) -> Sequence[dict[str, Any]]:
-    """The messages of other questions of a thread; those of a running conversation name their questions."""
+    """Return the messages of a thread's other questions; none for a channel's main conversation."""
     messages = (
         select(col(OutboxRow.message))
         .join(InboxRow, col(InboxRow.id) == OutboxRow.inbox_id)
@@ -497,7 +499,7 @@ async def _by_message(session: AsyncSession, platform: Platform, message_key: st
 
 
 def _take_away(row: InboxRow, *, state: str, text: str) -> None:
-    """Change a question whoever holds it: their fence is not the highest any more."""
+    """Change a question and raise its fence, so that its current holder loses the lease."""
     row.state, row.text = state, text
     row.fence += 1
     row.lease_owner = row.lease_until = None

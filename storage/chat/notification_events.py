@@ -1,6 +1,6 @@
-"""Records what people are to be notified of, in the very transaction that makes it true.
+"""Records notification events in the transaction that makes them true.
 
-Each event is announced once, whatever is repeated: a second row of the same key is never made.
+Each event is announced once, however often it is recorded: its key is unique.
 ``storage/chat/notifications.py`` hands events out in batches, ``bot/core/notifications`` posts them.
 """
 
@@ -37,26 +37,27 @@ from storage.sql.tables import (
     WebPageRow,
 )
 
-# In a channel's folder of the inbox: what people uploaded in the chat lies there.
+# Subfolder of a channel's inbox folder for files that were uploaded in the chat.
 UPLOADS_FOLDER = "uploads"
-# Begins the key of a notice about a file that is no document: the folder's id, a colon, the file.
+# Prefix of the key of a notice about an unsupported file, followed by folder id, colon and file.
 STRANGER_KEY = "stranger:"
-# Begins the key of a notice about an outage, and the name of the fact that says how it stands: the part; of a
-# notice its beginning behind a colon, and of its end that, too.
+# Prefix of an outage's fact, which stores its state, and of its notices' keys. The part follows; a notice's
+# key adds a colon and its start, and for its end another colon and the end.
 OUTAGE_KEY = "outage:"
-# A bot that saw an outage and has not said so for this long sees it no more: it was ended, or is well.
+# A bot that has not reported an outage for this time no longer counts as seeing it: it has exited or
+# recovered.
 SEEN_FOR = timedelta(minutes=2)
 
 
 async def record_live(session: AsyncSession, publication: PublicationRow) -> None:
-    """A version answers in a channel; announced when it does so for the first time."""
+    """Record that a version answers in a channel, to be announced the first time."""
     version = await session.get_one(VersionRow, publication.version_id)
     upload = await upload_of(session, version.document_id)
     key = f"live:{publication.channel_id}:{version.id}"
     await _record_notice(
         session,
         kind="live",
-        key=key if upload is None else f"{key}:{upload}",  # uploaded again, it gets a receipt again
+        key=key if upload is None else f"{key}:{upload}",  # a repeated upload gets a receipt again
         channel_id=publication.channel_id,
         document_id=version.document_id,
         version_id=version.id,
@@ -65,7 +66,7 @@ async def record_live(session: AsyncSession, publication: PublicationRow) -> Non
 
 
 async def record_return(session: AsyncSession, document: UUID) -> None:
-    """A deleted document answers again; announced where somebody uploaded it anew."""
+    """Record that a deleted document answers again, to be announced if it was uploaded again."""
     if await upload_of(session, document) is None:
         return
     live = (
@@ -78,8 +79,8 @@ async def record_return(session: AsyncSession, document: UUID) -> None:
 
 
 async def record_failed(session: AsyncSession, contents: Collection[str]) -> None:
-    """Some of these contents cannot be read; announced for every file that has one now, and once for each."""
-    other = aliased(ReadingRow)  # some generation has read the content, or is about to try
+    """Record that contents cannot be read, to be announced once for each file that has one now."""
+    other = aliased(ReadingRow)  # of a generation that has read the content, or is about to try
     may_yet_be_read = exists().where(
         col(other.sha256) == VersionRow.sha256, col(other.state).in_(("waiting", "done"))
     )
@@ -106,7 +107,7 @@ async def record_failed(session: AsyncSession, contents: Collection[str]) -> Non
 
 
 async def record_refused(session: AsyncSession, document: DocumentRow, reason: str) -> None:
-    """The bytes of a file could not even be stored; announced once per reason until a new version came."""
+    """Record that a file's bytes could not be stored, to be announced once per reason and version."""
     await session.flush()
     newest = select(func.max(VersionRow.number)).where(col(VersionRow.document_id) == document.id)
     number = await session.scalar(newest) or 0
@@ -123,7 +124,7 @@ async def record_refused(session: AsyncSession, document: DocumentRow, reason: s
 
 
 async def record_folder(session: AsyncSession, folder_id: int, problem: str | None) -> None:
-    """A folder's problem, or its end; call it before the folder's row says so."""
+    """Record a folder's problem, or its end; call it before the folder's row changes."""
     folder = await session.get_one(FolderRow, folder_id)
     if folder.problem != problem:
         await _record_notice(
@@ -132,7 +133,7 @@ async def record_folder(session: AsyncSession, folder_id: int, problem: str | No
 
 
 async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: Mapping[str, str]) -> None:
-    """Files of a folder that are not read, with the reason; each is announced once."""
+    """Record unsupported files of a folder with the reason, each to be announced once."""
     for file, reason in strangers.items():
         await _record_notice(
             session,
@@ -145,9 +146,9 @@ async def record_strangers(session: AsyncSession, folder: FolderRow, strangers: 
 
 
 async def record_source_failed(session: AsyncSession, page: WebPageRow, channel_id: int) -> None:
-    """A web page has failed for long; announced once until it was fetched again.
+    """Record that a web page has failed for long, to be announced once until it is fetched again.
 
-    ``channel_id``: one whose questions may open it.
+    ``channel_id``: a channel whose questions may open it.
     """
     await _record_notice(
         session,
@@ -160,7 +161,7 @@ async def record_source_failed(session: AsyncSession, page: WebPageRow, channel_
 
 
 async def record_source_changed(session: AsyncSession, page: WebPageRow, channel_id: int, quote: str) -> None:
-    """A quote that a channel was shown stands on its web page no more; announced once per text of it."""
+    """Record that a web page lost a quote shown in a channel, to be announced once per text of the page."""
     await _record_notice(
         session,
         kind="source changed",
@@ -172,7 +173,7 @@ async def record_source_changed(session: AsyncSession, page: WebPageRow, channel
 
 
 async def record_welcome(session: AsyncSession, channel_id: int) -> None:
-    """We joined a channel; announced once, and again only where the first announcement was refused."""
+    """Record that the bot joined a channel, to be announced once; again only if the first was dropped."""
     key = f"welcome:{channel_id}"
     await _record_notice(session, kind="welcome", key=key, channel_id=channel_id)
     refused = update(NoticeRow).where(col(NoticeRow.key) == key, col(NoticeRow.state) == "dropped")
@@ -180,7 +181,7 @@ async def record_welcome(session: AsyncSession, channel_id: int) -> None:
 
 
 async def record_digests(database: Database, channels: Collection[int], week: str) -> None:
-    """A week of these channels is over; each is told once of what its documents did not answer."""
+    """Record the end of a week for these channels, each to get one digest of unanswered questions."""
     for channel_id in channels:
         async with database.transaction(exclusive=False) as session:
             await _record_notice(
@@ -189,27 +190,27 @@ async def record_digests(database: Database, channels: Collection[int], week: st
 
 
 class Outages:
-    """Parts that do not work, as all bots of a home see them: each outage is announced once, its end once.
+    """Outages as seen by all bots of a home; each start and each end is announced once.
 
-    A part is away for as long as one of the bots sees it so. How it stands is kept in SQL, so that a bot that
-    was started again announces nothing a second time.
+    A part is down as long as one of the bots sees it so. The state is in SQL, so that a restarted bot
+    announces nothing twice.
     """
 
     def __init__(self, database: Database, channel_id: int, bot: str) -> None:
-        """Announce to the admins' channel; ``bot`` is a name of this process, as ``own_name`` makes it."""
+        """Announce to the admins' channel; ``bot``: this process's name from ``own_name``."""
         self._database = database
         self._channel_id = channel_id
         self._bot = bot
 
     async def keep(self, failing: Mapping[str, Outage | None], ended: Sequence[Outage]) -> None:
-        """Keep what this bot sees, and record what is to be announced of it.
+        """Record what this bot sees, and the notices that follow from it.
 
         Args:
-            failing: by part, what does not work now; None where that is too new to be announced.
-            ended: outages that lasted, and that nobody could keep while they did.
+            failing: current outages by part; None for one too recent to be announced.
+            ended: outages that lasted, but could not be recorded while they did.
 
         Raises:
-            DatabaseUnavailable: nothing was kept; the same may be said again.
+            DatabaseUnavailable: nothing was recorded; the same report may be repeated.
         """
         if not failing and not ended and not any(one["until"] is None for one in await self._known()):
             return
@@ -236,7 +237,7 @@ class Outages:
         is_open = known["until"] is None
         lasting = failing.get(part)
         if lasting and not is_open and _has_just_ended(known, lasting):
-            lasting = None  # for us, too, as soon as we look again
+            lasting = None  # ignored: this bot will see the end on its next check
         if lasting and not is_open:
             known = {"reason": lasting.reason, "since": lasting.since.isoformat(), "until": None, "bots": {}}
             await self._record(session, lasting)
@@ -252,7 +253,7 @@ class Outages:
         await session.merge(FactRow(name=f"{OUTAGE_KEY}{part}", value=json.dumps(known)))
 
     def _seeing(self, bots: Mapping[str, str], *, is_seen: bool) -> dict[str, str]:
-        """Bot -> until when it counts, of those that see the part fail."""
+        """Return bot -> expiry of its report, for the bots that see the part fail."""
         now = utc_now()
         seeing = {
             bot: until
@@ -266,7 +267,7 @@ class Outages:
     async def _close(
         self, session: AsyncSession, part: str, known: dict[str, Any], until: datetime | None
     ) -> None:
-        """The outage is over, as far as anybody knows."""
+        """Record the end of an outage."""
         since, end = datetime.fromisoformat(known["since"]), until or utc_now()
         known["until"] = end.isoformat()
         await self._record(session, Outage(part, known["reason"], since, end))
@@ -283,18 +284,18 @@ class Outages:
 
 
 def _is_known(known: Mapping[str, Any], ended: Outage) -> bool:
-    """True if another bot has told of the same outage: the last one reached into it."""
+    """True if another bot has reported the same outage: the last one overlaps with it."""
     return bool(known["until"]) and datetime.fromisoformat(known["until"]) >= ended.since
 
 
 def _has_just_ended(known: Mapping[str, Any], lasting: Outage) -> bool:
-    """True if another bot has found a moment ago that the same outage is over."""
+    """True if another bot has just reported the end of the same outage."""
     is_late = known["until"] and utc_now() > datetime.fromisoformat(known["until"]) + SEEN_FOR
     return _is_known(known, lasting) and not is_late
 
 
 def outage_of(key: str, reason: str) -> Outage:
-    """What the key of a notice about an outage says."""
+    """Parse the key of an outage's notice."""
     part, *moments = key.removeprefix(OUTAGE_KEY).split(":")
     since, until = (*(datetime.fromtimestamp(int(one), UTC) for one in moments), None)[:2]
     if since is None:
@@ -303,7 +304,7 @@ def outage_of(key: str, reason: str) -> Outage:
 
 
 async def upload_of(session: AsyncSession, document: UUID) -> int | None:
-    """Return the upload that a document is; None of one that came another way."""
+    """Return the upload from which a document came; None if it came another way."""
     query = (
         select(col(UploadRow.id))
         .join(DocumentRow, col(DocumentRow.channel_id) == UploadRow.channel_id)

@@ -1,8 +1,8 @@
-"""Notices: events for channels and admins, from the transaction that recorded one to its message.
+"""Notices for channels and admins: batching, claiming and delivery of recorded events.
 
-Several notices become one message, a batch: waiting -> posting -> posted, or kept (the console alone
-shows it) or dropped. A batch belongs to whoever made it until its lease ends. Notices are read together with
-what they are about, and what is not true any more is left out.
+Several notices become one message, a batch: waiting -> posting -> posted, or kept (shown in the console only)
+or dropped. A batch is leased to the process that made it. Notices are read together with the rows that they
+are about, and outdated ones are left out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MAX_LISTED_PAGES = 50
 async def relevant(
     session: AsyncSession, kind: str, chosen: ColumnElement[bool], most: int, *, newest_first: bool = False
 ) -> tuple[int, list[Notice]]:
-    """(how many chosen notices of a kind are still true, the first ``most`` of them)."""
+    """Return (number of chosen notices of a kind that are still true, the first ``most`` of them)."""
     query = _QUERIES[kind]().where(col(NoticeRow.kind) == kind, chosen)
     count = select(func.count()).select_from(query.with_only_columns(col(NoticeRow.id)).subquery())
     order = col(NoticeRow.id).desc() if newest_first else col(NoticeRow.id)
@@ -64,7 +64,7 @@ async def relevant(
 
 
 def _live() -> Any:
-    """Versions that answer in the notice's channel; what was deleted or replaced since is left out."""
+    """Select versions that are live in the notice's channel; deleted or replaced ones are left out."""
     return (
         select(NoticeRow, ChannelRow, DocumentRow, VersionRow, ReadingRow)
         .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
@@ -81,7 +81,7 @@ def _live() -> Any:
 
 
 def _failed() -> Any:
-    """Files that still cannot be read: what was deleted or replaced since is left out."""
+    """Select files that still cannot be read; deleted or replaced ones are left out."""
     newer = aliased(VersionRow)
     has_newer = exists().where(
         col(newer.document_id) == NoticeRow.document_id, col(newer.id) > NoticeRow.version_id
@@ -97,7 +97,7 @@ def _failed() -> Any:
 
 
 def _strangers() -> Any:
-    """Files that are no documents, in folders that are still watched."""
+    """Select unsupported files in folders that are still watched."""
     return (
         select(NoticeRow, ChannelRow)
         .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
@@ -107,7 +107,7 @@ def _strangers() -> Any:
 
 
 def _folders() -> Any:
-    """The last notice of each folder, unless just that was posted before: what came between is over."""
+    """Select each folder's last notice, unless the same was posted before; earlier ones are outdated."""
     later = aliased(NoticeRow)
     has_later = exists().where(
         col(later.folder_id) == NoticeRow.folder_id,
@@ -123,7 +123,7 @@ def _folders() -> Any:
 
 
 def _sources() -> Any:
-    """Web pages that are still approved."""
+    """Select web pages that are still approved."""
     return (
         select(NoticeRow, ChannelRow)
         .join(ChannelRow, col(ChannelRow.id) == NoticeRow.channel_id)
@@ -132,7 +132,7 @@ def _sources() -> Any:
 
 
 def _outages() -> Any:
-    """Beginnings and ends; of an outage that ended before it was announced, its end alone."""
+    """Select starts and ends; of an outage that ended before it was announced, only the end."""
     end = aliased(NoticeRow)
     has_ended = exists().where(col(end.key).startswith(col(NoticeRow.key) + ":"))
     return _of_channels().where(~has_ended)
@@ -143,7 +143,7 @@ def _of_channels() -> Any:
 
 
 def _last_told() -> ScalarSelect[str | None]:
-    """Return the last notice posted of the notice's folder; nothing, too, when all was well then."""
+    """Return the text of the folder's last posted notice; also NULL if that said all was well."""
     told = aliased(NoticeRow)
     return (
         select(col(told.text))
@@ -207,7 +207,7 @@ def _outage_notice(row: Any) -> Notice:
 
 
 def _stranger_notice(row: Any) -> Notice:
-    """As a file that could not be read, which is what it is to whoever dropped it."""
+    """Return it as a file that could not be read, which is what it is for the person who added it."""
     notice, channel = row
     file = notice.key.removeprefix(f"{STRANGER_KEY}{notice.folder_id}:")
     return replace(Notice(*_common(notice, channel), file=file), kind=FAILED)
@@ -246,13 +246,13 @@ _NOTICES: dict[str, Callable[[Any], Notice]] = {
 
 
 class Notices:
-    """Hands out notices in batches and writes down what became of them."""
+    """Hands out notices in batches and records their outcomes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def waiting(self) -> list[NoticeGroup]:
-        """What waits and nobody is at, by channel; what is told of an upload is a group of its own."""
+        """Return the unclaimed waiting notices, grouped by channel and audience; one group per upload."""
         group = col(NoticeRow.channel_id), _AUDIENCE, col(NoticeRow.upload_id)
         query = (
             select(
@@ -270,7 +270,7 @@ class Notices:
         return [NoticeGroup(channel, NoticeAudience(audience), *rest) for channel, audience, *rest in rows]
 
     async def claim(self, groups: Collection[NoticeGroup], lease_seconds: float) -> str:
-        """Make a batch of all that waits in these groups, for ``lease_seconds``; returns its id."""
+        """Claim all waiting notices of these groups as a batch, for ``lease_seconds``; return its id."""
         batch = uuid4().hex
         for audience, upload in {(group.audience, group.upload) for group in groups}:
             channels = [one.channel_id for one in groups if (one.audience, one.upload) == (audience, upload)]
@@ -283,9 +283,9 @@ class Notices:
         return batch
 
     async def read(self, batch: str, most: int) -> dict[str, tuple[int, list[Notice]]]:
-        """By kind: how many notices of a batch are still true, and the first ``most`` of them.
+        """Return by kind: (number of notices of a batch that are still true, the first ``most`` of them).
 
-        Files that are no documents follow the failed ones, as such; all of web pages are of one kind.
+        Unsupported files are listed after failed ones, as failed; all notices of web pages are one kind.
         """
         async with self._database.snapshot() as session:
             found = {
@@ -303,16 +303,16 @@ class Notices:
         }
 
     async def welcome(self, channel_id: int) -> None:
-        """Have a channel that we joined told what we are, unless it was told already."""
+        """Queue a channel's welcome message, unless it was posted already."""
         async with self._database.transaction(exclusive=False) as session:
             await record_welcome(session, channel_id)
 
     async def keep_questions(self, notice_id: int, questions: Sequence[str]) -> None:
-        """Keep what was tried for one notice, so that it is never tried again."""
+        """Store the questions tried for a notice, so that they are never tried again."""
         await self._run(update(NoticeRow).where(col(NoticeRow.id) == notice_id), questions=list(questions))
 
     async def mark_posting(self, batch: str, told_in: int, lease_seconds: float) -> None:
-        """Keep, before it happens, that a batch is being posted in a channel.
+        """Record that a batch is about to be posted in a channel.
 
         Raises:
             LeaseLost: another process posts some of it.
@@ -328,18 +328,18 @@ class Notices:
         await self._run(_of(batch), state=state, lease_until=None, posted_at=posted_at)
 
     async def give_back(self, batch: str) -> None:
-        """Nothing of a batch was posted: it waits again, and a later batch takes it with what came since."""
+        """Release an unposted batch: its notices wait again and join a later batch."""
         await self._run(_of(batch), state="waiting", batch=None, told_in=None, lease_until=None)
 
     async def put_off(self, batch: str, seconds: float) -> None:
-        """Nobody knows whether a batch was posted: whoever comes after ``seconds`` searches for it."""
+        """Retry after ``seconds`` a batch that may have been posted: the next worker searches for it."""
         await self._run(_of(batch), lease_until=_until(seconds))
 
     async def take_over(self, lease_seconds: float) -> NoticeBatch | None:
-        """Return a batch whose posting nobody saw the end of, or None."""
+        """Claim a batch whose posting was interrupted, or return None."""
         one = col(NoticeRow.batch), col(NoticeRow.told_in)
         query = (
-            select(*one, func.min(NoticeRow.created_at), func.max(NoticeRow.upload_id))  # the same of all
+            select(*one, func.min(NoticeRow.created_at), func.max(NoticeRow.upload_id))  # same in all rows
             .where(_is_free("posting"))
             .group_by(*one)
             .limit(1)
@@ -353,12 +353,12 @@ class Notices:
         return NoticeBatch(*row) if is_ours else None
 
     async def expire(self, before: datetime) -> int:
-        """Keep, for the console alone, what waited too long to be posted; returns how many."""
+        """Mark notices that waited too long as kept, for the console only; return their number."""
         old = update(NoticeRow).where(_is_free("waiting"), col(NoticeRow.created_at) < before)
         return await self._run(old, state="kept")
 
     async def recent(self, channel_id: int, limit: int) -> list[Notice]:
-        """Return the newest notices of one channel that are still true, the newest first."""
+        """Return a channel's newest notices that are still true, newest first."""
         own = (col(NoticeRow.channel_id) == channel_id) & (col(NoticeRow.state) != "dropped")
         async with self._database.snapshot() as session:
             found = [
@@ -370,9 +370,9 @@ class Notices:
         return sorted(found, key=lambda notice: notice.created_at, reverse=True)[:limit]
 
     async def tried_questions(self, channel_id: int, limit: int) -> list[tuple[Notice, str]]:
-        """Questions that were tried and answered, of the ``limit`` newest versions that still answer.
+        """Return sample questions that were answered, for the ``limit`` newest versions that are still live.
 
-        The newest version's come first, one of each version in turn.
+        Round-robin over the versions, the newest first.
         """
         own = col(NoticeRow.channel_id) == channel_id
         async with self._database.snapshot() as session:
@@ -381,7 +381,7 @@ class Notices:
         return [offered for turn in turns for offered in turn if offered is not None]
 
     async def last_address(self, channel_id: int) -> dict[str, Any] | None:
-        """Where a channel is reached, as its newest question says, or else what said that we joined it."""
+        """Return a channel's reply address, from its newest question or else from when the bot joined."""
         query = (
             select(col(InboxRow.address))
             .where(col(InboxRow.channel_id) == channel_id)
@@ -394,7 +394,7 @@ class Notices:
         return channel.address if channel else address
 
     async def _run(self, statement: Update, **values: Any) -> int:
-        """Change notices; returns how many."""
+        """Update notices; return their number."""
         if until := values.get("lease_until"):
             self._database.changes.expect(NoticeRow, until)
         async with self._database.transaction(exclusive=False) as session:

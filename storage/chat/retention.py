@@ -1,4 +1,4 @@
-"""Erases what people wrote or were shown: after the days that the settings give it, or with its document.
+"""Retention: erases people's words and quotes after the configured days, or with their document.
 
 ``storage/erasure/kept_texts.py`` lists every table and folder with its owner and its retention.
 """
@@ -39,24 +39,24 @@ from storage.sql.tables import (
     WebCitationRow,
 )
 
-# Rows of a table erased by one transaction: other writers wait for it.
+# Rows erased per transaction: other writers wait for it.
 BATCH_SIZE = 500
-# Names that one statement looks for in every row.
+# Maximum names for which one statement searches every row.
 MAX_COMPARISONS = 50
 _ERASED = "it was erased"
 _TOO_OLD = "it waited for longer than questions are kept (FOOTNOTE_MESSAGE_DAYS)"
 
 
 class Retention:
-    """Erases what has been kept long enough."""
+    """Erases rows whose retention has ended."""
 
     def __init__(self, database: Database, settings: StorageSettings) -> None:
-        """Keep each kind of text for as many days as the settings say."""
+        """Apply the retention periods of the settings."""
         self._database = database
         self._settings = settings
 
     async def delete_expired(self) -> int:
-        """Erase some of what has been kept long enough; returns how many rows that were.
+        """Erase a batch of expired rows; return their number.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -84,7 +84,8 @@ class Retention:
         )
 
     async def _delete(self, table: Any, is_expired: ColumnElement[bool]) -> int:
-        """Searched for before the transaction begins: finding them may take long, erasing them does not."""
+        """Delete a batch of expired rows; return their number."""
+        # Found outside the transaction: searching may take long, deleting does not.
         ids = await self._ids(table, is_expired)
         if ids:
             async with self._database.transaction(exclusive=False) as session:
@@ -94,7 +95,7 @@ class Retention:
         return len(ids)
 
     async def _blank(self, is_expired: ColumnElement[bool]) -> int:
-        """The newest question of a channel says where notices are posted: its words go, its address stays."""
+        """Blank each channel's expired newest question; keep its address, where notices are posted."""
         ids = await self._ids(InboxRow, is_expired & ~_has_newer_question())
         if ids:
             async with self._database.transaction(exclusive=False) as session:
@@ -109,10 +110,10 @@ class Retention:
 
 
 async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
-    """Erase what was quoted from documents that are about to go for good, wherever it was shown.
+    """Erase all quotes of documents that are about to be purged, wherever they were shown.
 
     Raises:
-        DatabaseUnavailable: the database does not work; some of it may be erased already.
+        DatabaseUnavailable: the database does not work; some may be erased already.
     """
     for document in documents:
         async with database.snapshot() as session:
@@ -123,31 +124,31 @@ async def erase_quotes(database: Database, documents: Collection[UUID]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WordRows:
-    """Rows that hold words which are to be erased."""
+    """Rows with words to be erased."""
 
-    # Ids of rows that go whole, by table.
+    # Ids of rows to delete, by table.
     gone: dict[type[SQLModel], set[int]] = field(default_factory=dict)
     # Inbox ids of questions that stay and lose their answer.
     answers: set[int] = field(default_factory=set)
-    # Inbox ids of questions that lose words, asker and answer: what names their message stays.
+    # Inbox ids of questions that lose words, asker and answer; the id of their message stays.
     questions: set[int] = field(default_factory=set)
 
     def add(self, table: type[SQLModel], ids: Iterable[int]) -> None:
-        """Have more rows of a table go."""
+        """Add rows of a table to delete."""
         self.gone.setdefault(table, set()).update(ids)
 
     def counts(self) -> dict[str, int]:
-        """By table, those that lose their words included."""
+        """Return row counts by table, including rows that only lose their words."""
         counts = {str(table.__tablename__): len(ids) for table, ids in self.gone.items()}
         return counts | {"inbox": len(self.questions), "outbox": len(self.answers | self.questions)}
 
     async def erase(self, database: Database, *, told: bool = False) -> int:
-        """Erase them; returns how many messages are going to say that their answer was removed.
+        """Erase them; return the number of messages that will say that their answer was removed.
 
-        ``told``: have the messages say so that are in a chat still.
+        ``told``: have the messages that are still in a chat say so.
 
         Raises:
-            DatabaseUnavailable: some of it may be erased already.
+            DatabaseUnavailable: some may be erased already.
         """
         for table, ids in self.gone.items():
             await _delete_by_id(database, table, sorted(ids))
@@ -163,7 +164,7 @@ class WordRows:
 
 
 async def _take_answers(session: AsyncSession, ids: Sequence[int], *, told: bool) -> int:
-    """Erase these answers; how many messages there are that show one."""
+    """Erase these answers; return the number of messages that show one."""
     count = 0
     for reply in await session.scalars(select(OutboxRow).where(col(OutboxRow.inbox_id).in_(ids))):
         if told and reply.answer and reply.message and reply.state == "delivered":
@@ -176,7 +177,7 @@ async def _take_answers(session: AsyncSession, ids: Sequence[int], *, told: bool
 
 
 def _blank_question(row: InboxRow, reason: str) -> None:
-    """Its words and its asker go; where it was asked stays, for what is still posted or updated there."""
+    """Erase a question's words and asker; its address stays for messages to be posted or updated there."""
     row.text, row.address = "", {key: row.address[key] for key in row.address.keys() - WORDS}
     if row.state == "waiting":
         row.state, row.reason = "failed", reason
@@ -187,10 +188,10 @@ def _blank_question(row: InboxRow, reason: str) -> None:
 async def quoted_rows(
     database: Database, channel_id: int, documents: Collection[UUID], titles: Collection[str] = ()
 ) -> WordRows:
-    """What was quoted from documents of a channel, wherever it was shown.
+    """Find all quotes of a channel's documents, wherever they were shown.
 
-    Citations, subscriptions, turns and notices know their document. Of traces and answers those count, and of
-    turns and notices too, that say the path of a file, or one of ``titles``, as a word of its own.
+    Citations, subscriptions, turns and notices reference their document. Traces, answers, turns and notices
+    also count if they contain a file's path, or one of ``titles``, as a whole word.
     """
     found = WordRows()
     async with database.snapshot() as session:
@@ -220,7 +221,7 @@ async def quoted_rows(
 
 
 class _Mentions:
-    """Finds what names documents in a text or in JSON."""
+    """Finds mentions of documents in text or JSON."""
 
     def __init__(self, names: Collection[str], versions: Set[int], channel_id: int) -> None:
         self._names = names
@@ -229,9 +230,9 @@ class _Mentions:
         self._pattern = re.compile("|".join(rf"(?<!\w){re.escape(one)}(?!\w)" for one in names))
 
     async def keys(self, session: AsyncSession, key: Any, column: Any, channel: Any = None) -> list[int]:
-        """Keys of the rows of the channel, and of direct chats, whose column names one of the documents.
+        """Return the keys of rows whose column mentions a document, in the channel and in direct chats.
 
-        ``channel``: the column that says whose the row is; None: its inbox row does.
+        ``channel``: the column with the row's channel; None: that of its inbox row.
         """
         query = select(col(key), col(column)).where(self._may_mention(column))
         if channel is None:
@@ -243,7 +244,7 @@ class _Mentions:
         return found
 
     def _may_mention(self, column: Any) -> ColumnElement[bool]:
-        """What the engine can tell without decoding JSON; of many names it would take longer than reading."""
+        """Return a prefilter without JSON decoding; for many names, comparing takes longer than reading."""
         is_json = isinstance(column.type, JSON)
         written = cast(col(column), String) if is_json else col(column)
         spelled = [json.dumps(one)[1:-1] if is_json else one for one in self._names]
@@ -266,7 +267,7 @@ async def _citing_turns(session: AsyncSession, channel_id: int, versions: Set[in
 
 
 def _may_show(column: Any, channel_id: int) -> ColumnElement[bool]:
-    """True if a column names a document's channel, or a direct chat, which may have asked its library."""
+    """True if a column names a document's channel, or a direct chat, which may have searched its library."""
     direct = select(col(ChannelRow.id)).where(col(ChannelRow.is_direct))
     return or_(col(column) == channel_id, col(column).in_(direct))
 
@@ -289,7 +290,7 @@ def _has_newer_question() -> ColumnElement[bool]:
 
 
 def _is_last_told_of_its_folder() -> ColumnElement[bool]:
-    """Return the last notice of a folder: none is posted again while that is true."""
+    """True for a folder's last posted notice: while it exists, the same is not posted again."""
     later = aliased(NoticeRow)
     has_later = exists().where(
         col(later.folder_id) == NoticeRow.folder_id,

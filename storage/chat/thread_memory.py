@@ -1,7 +1,7 @@
-"""Remembers for a while what was asked and answered in each thread, so that follow-ups can be understood.
+"""Thread memory: recent questions and answers of each thread, as context for follow-ups.
 
-A turn is found by its channel and its thread together, and by nothing less. A thread below a message of a
-running conversation, as a reply in a direct chat of Slack opens one, begins with that message's turn.
+A turn is always looked up by channel and thread together. A thread under a message of a channel's main
+conversation, as a reply in a Slack direct chat opens one, begins with that message's turn.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from storage.sql.database import Database
 from storage.sql.tables import DocumentRow, InboxRow, OutboxRow, TurnRow, VersionRow
 
 MAX_TURNS = 6
-# A running conversation begins anew when nobody asked anything for so long.
+# A pause of this length ends a session of the main conversation.
 SESSION_GAP = timedelta(minutes=30)
 
 
 class ThreadMemory:
-    """Keeps the turns of threads."""
+    """Stores the turns of threads."""
 
     def __init__(self, database: Database, days: float) -> None:
-        """Recall turns for so many days; ``Retention`` erases them then."""
+        """Recall turns of the last ``days`` days; ``Retention`` erases older ones."""
         self._database = database
         self._kept_for = timedelta(days=days)
 
     async def recall(
         self, channel_id: int, thread: str, asked_at: datetime, *, documents_of: int | None = None
     ) -> tuple[Turn, ...]:
-        """Return the last turns before a question of this thread, newest last.
+        """Return the latest turns of this thread before a question, newest last.
 
-        ``documents_of``: another channel, whose documents are asked. A turn that cites any other document is
-        left out, and of one that cites none nothing is recalled but what the person wrote.
+        ``documents_of``: another channel whose documents are searched. Turns that cite other documents are
+        left out, and of a turn without citations only the person's words are recalled.
         """
         query = (
             select(TurnRow)
@@ -69,7 +69,7 @@ class ThreadMemory:
         )
 
     async def last(self, channel_id: int, thread: str) -> tuple[str, tuple[int, ...]] | None:
-        """(id of the question, versions that its answer cited) of the last turn of a thread, or None."""
+        """Return (question id, versions cited by its answer) of a thread's last turn, or None."""
         query = (
             select(TurnRow)
             .where(_is_said_in(channel_id, thread))
@@ -82,7 +82,7 @@ class ThreadMemory:
         return (row.key, tuple(row.versions)) if row else None
 
     async def forget(self, channel_id: int, thread: str, action: AuditedAction) -> int:
-        """Erase the turns of a thread, and keep that somebody wanted it; returns how many there were.
+        """Erase a thread's turns and record the action; return their number.
 
         Raises:
             storage.errors.DatabaseUnavailable: nothing was erased.
@@ -95,13 +95,13 @@ class ThreadMemory:
         return len(erased)
 
     async def keep(self, turn: NewTurn) -> None:
-        """Remember a turn; one that is remembered already stays as it is."""
+        """Store a turn; an existing one is not changed."""
         async with self._database.transaction(exclusive=False) as session:
             await keep_turn(session, turn)
 
 
 def _is_said_in(channel_id: int, thread: str) -> ColumnElement[bool]:
-    """True if a turn is of this thread, or is the one that it hangs on: by its question, or by our answer."""
+    """True if a turn is of this thread, or is the one under whose question or answer it was opened."""
     own = col(TurnRow.thread) == thread
     if not thread:
         return and_(col(TurnRow.channel_id) == channel_id, own)
@@ -121,7 +121,7 @@ def _turn(row: TurnRow, documents: Mapping[int, UUID], *, with_answer: bool) -> 
 
 
 async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:
-    """Remember a turn in the transaction that makes it true; a second time changes nothing."""
+    """Store a turn in the transaction that makes it true; idempotent."""
     row = TurnRow(
         key=turn.key,
         channel_id=turn.channel_id,
@@ -132,13 +132,13 @@ async def keep_turn(session: AsyncSession, turn: NewTurn) -> None:
         versions=list(turn.versions),
         asked_at=turn.asked_at,
     )
-    # SQLite takes PostgreSQL's words here.
+    # SQLite accepts PostgreSQL's ON CONFLICT.
     new = insert(TurnRow).values(row.model_dump(exclude={"id"}))
     await session.execute(new.on_conflict_do_nothing())
 
 
 def _latest_session(rows: Sequence[TurnRow], until: datetime) -> list[TurnRow]:
-    """Return the newest rows, as far back as no pause was longer than ``SESSION_GAP``; newest first."""
+    """Return the newest rows without a pause longer than ``SESSION_GAP``; newest first."""
     kept: list[TurnRow] = []
     for row in rows:
         if until - row.asked_at > SESSION_GAP:

@@ -1,6 +1,6 @@
-"""Keeps for a while how each question was answered: what was found, sent, written and judged.
+"""Traces: how each question was answered, what was found, sent, generated and verified.
 
-A record holds words of questions and documents: it is found by its channel, erased with it, and in time.
+A record holds words of questions and documents: it belongs to its channel, is erased with it, and expires.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from storage.clock import utc_now
 from storage.sql.database import Database
 from storage.sql.tables import FactRow, FeedbackRow, InboxRow, QuestionRecordRow, SourceOpeningRow
 
-# Begins the thread of a question that is answered to its asker alone.
+# Prefix of the thread of a question that is answered privately.
 PRIVATE_THREAD = "private "
-# The last records of a channel, where they are listed.
+# Maximum records in a listing.
 MAX_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record as it was kept."""
+    """Stored record of a question."""
 
     key: str
     asked_at: datetime
@@ -38,69 +38,69 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """What a record and its feedback say of how a question fared."""
+    """Outcome of a question, from its record and feedback."""
 
     key: str
     asked_at: datetime
     state: str
-    # What was searched for.
+    # The search query.
     question: str
-    # Its words that stood in no document.
+    # Words of it that occur in no document.
     unknown: tuple[str, ...]
-    # What people said of the answer.
+    # Verdicts of people on the answer.
     verdicts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What a record says of its answer without words, and how people took it."""
+    """Figures of a record without any words, and reactions to its answer."""
 
     asked_at: datetime
     state: str
     milliseconds: Mapping[str, int]
     tokens: Mapping[str, int | None]
-    # File and day of the first candidates.
+    # File and date of the top candidates.
     leading: Sequence[Mapping[str, Any]]
-    # File and page of those that were shown.
+    # File and page of the figures shown.
     figures: Sequence[Mapping[str, Any]]
     citations: Sequence[Mapping[str, Any]]
-    # Citation -> how often its source was opened; None of an answer that cites no document.
+    # Citation -> openings of its source; None if the answer cites no document.
     opened: Mapping[int, int] | None
-    # What each person said, and the right page where they named one, else 0.
+    # Each person's verdict, and the right page if one was named, else 0.
     verdicts: Sequence[tuple[str, int]] = ()
 
 
 def baseline_fact(channel_id: int) -> str:
-    """Name of the fact that holds a channel's figures of a time that later ones are held to."""
+    """Return the name of the fact that stores a channel's quality baseline."""
     return f"quality baseline {channel_id}"
 
 
 def _opened(cited: Sequence[Mapping[str, Any]], opened: Mapping[int, int]) -> dict[int, int] | None:
-    """How often each source of an answer was opened."""
+    """Return how often each source of an answer was opened."""
     known = [one["id"] for one in cited if "id" in one]
     return {id_: opened.get(id_, 0) for id_ in known} if known else None
 
 
 @cache
 def _keeping() -> Insert:
-    """A record, or another one of the same question; built once. SQLite takes PostgreSQL's words here."""
+    """Return the upsert of a record, by question; built once. SQLite accepts PostgreSQL's ON CONFLICT."""
     new = insert(QuestionRecordRow)
     again = {name: new.excluded[name] for name in ("asked_at", "state", "record")}
     return new.on_conflict_do_update(index_elements=["channel_id", "key"], set_=again)
 
 
 class QuestionRecords:
-    """Keeps records."""
+    """Stores records of questions."""
 
     def __init__(self, database: Database, days: float) -> None:
-        """Keep each for so many days, after which ``Retention`` erases it; 0: none at all."""
+        """Keep records for ``days`` days, after which ``Retention`` erases them; 0: store none."""
         self._database = database
         self._kept_for = timedelta(days=days)
 
     async def keep(
         self, key: str, channel_id: int, asked_at: datetime, state: str, record: dict[str, Any]
     ) -> None:
-        """Keep a record; a question that is answered again has its last one only."""
+        """Upsert a record: answering a question again replaces it."""
         if not self._kept_for:
             return
         row = {"key": key, "channel_id": channel_id, "asked_at": asked_at, "state": state, "record": record}
@@ -108,10 +108,10 @@ class QuestionRecords:
             await session.execute(_keeping(), row)
 
     async def is_first(self, channel_id: int) -> bool:
-        """True if no question of a channel is on record; False where none is kept, so that nobody knows.
+        """True if a channel has no recorded question; False if records are off, as it is unknown then.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         if not self._kept_for:
             return False
@@ -125,18 +125,18 @@ class QuestionRecords:
         return found[0] if found else None
 
     async def latest(self, channel_id: int) -> list[StoredRecord]:
-        """Return the last records of a channel, newest first."""
+        """Return the latest records of a channel, newest first."""
         return await self._select(channel_id)
 
     async def search(
         self, channel_id: int, words: str = "", before: datetime | None = None
     ) -> list[StoredRecord]:
-        """Return the last records of a channel whose question or answer holds these words, newest first.
+        """Return a channel's latest records whose question or answer contains these words, newest first.
 
-        ``before``: only those of questions that were asked earlier.
+        ``before``: only questions asked earlier.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         record = col(QuestionRecordRow.record)
         holds = [
@@ -148,15 +148,15 @@ class QuestionRecords:
     async def asked_since(
         self, channel_id: int, since: datetime, *, openly: bool = False
     ) -> list[AskedQuestion]:
-        """How the questions of a channel fared, oldest first.
+        """Return the outcomes of a channel's questions, oldest first.
 
         Args:
             channel_id: the channel.
-            since: what was asked before is left out.
-            openly: leave out what was asked privately, where only the asker saw the answer.
+            since: earlier questions are left out.
+            openly: leave out private questions, whose answer only the asker saw.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         row = QuestionRecordRow
         inbox_key = cast(col(InboxRow.id), String) == col(row.key)
@@ -191,14 +191,14 @@ class QuestionRecords:
 
     @property
     def kept_since(self) -> datetime:
-        """What was asked before left nothing that is still kept."""
+        """Start of the retention period: older records are gone or about to be erased."""
         return utc_now() - self._kept_for
 
     async def facts_since(self, channel_id: int, since: datetime) -> list[AnswerFacts]:
-        """What the records of a channel say without words, oldest first; of all who asked.
+        """Return the figures of a channel's records, oldest first; those of private questions included.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         row = QuestionRecordRow
         parts = ("milliseconds", "tokens", "leading", "figures", "citations")
@@ -251,19 +251,19 @@ class QuestionRecords:
         return list(found.values())
 
     async def baseline(self, channel_id: int) -> dict[str, Any] | None:
-        """The figures that a channel's are held to, as ``keep_baseline`` was given them; None: no such."""
+        """Return the channel's baseline, as stored by ``keep_baseline``; None if there is none."""
         async with self._database.snapshot() as session:
             fact = await session.get(FactRow, baseline_fact(channel_id))
         return json.loads(fact.value) if fact else None
 
     async def keep_baseline(self, channel_id: int, figures: Mapping[str, Any]) -> None:
-        """Hold a channel's figures to these from now on: numbers, and no word of anybody."""
+        """Store figures as the channel's baseline: numbers only, no words of anyone."""
         fact = FactRow(name=baseline_fact(channel_id), value=json.dumps(dict(figures)))
         async with self._database.transaction() as session:
             await session.merge(fact)
 
     async def _select(self, channel_id: int, *more: ColumnElement[bool]) -> list[StoredRecord]:
-        """Records of a channel that are not too old, newest first."""
+        """Return a channel's unexpired records, newest first."""
         query = (
             select(QuestionRecordRow)
             .where(col(QuestionRecordRow.channel_id) == channel_id, *more)

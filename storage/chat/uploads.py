@@ -1,6 +1,6 @@
-"""PDFs that people uploaded in chats: whose each is, and how much a channel holds of them.
+"""PDFs uploaded in chats: their owners, and quotas per channel and installation.
 
-Each lies in ``uploads/`` of its channel's folder in the inbox, where ingestion finds it like any other file.
+Each is stored in ``uploads/`` of its channel's inbox folder, where ingestion finds it like any other file.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from storage.sql.database import Database
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FolderRow, UploadRow, VersionRow
 
-# Chooses a name for a file; it is given those that others have.
+# Chooses a file's name, given the names already in use.
 ChooseName = Callable[[Collection[str]], str]
 
 
 class UploadedDocument(NamedTuple):
-    """The document that an upload has become."""
+    """Document made from an upload."""
 
     folder_id: int
     id: UUID
@@ -33,26 +33,26 @@ class UploadedDocument(NamedTuple):
 
 
 class Uploads:
-    """Keeps whose uploads there are."""
+    """Stores uploads and their owners."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def find(self, channel_id: int, key: str) -> Upload | None:
-        """Return the upload of a message's file; None: it is not kept.
+        """Return the upload of a message's file; None if there is none.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         async with self._database.snapshot() as session:
             row = await session.scalar(select(UploadRow).filter_by(channel_id=channel_id, key=key))
         return _upload(row) if row else None
 
     async def of_channel(self, channel_id: int) -> list[Upload]:
-        """Return all of a channel, the oldest first.
+        """Return a channel's uploads, oldest first.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         async with self._database.snapshot() as session:
             return [_upload(row) for row in await _rows(session, channel_id)]
@@ -60,13 +60,13 @@ class Uploads:
     async def keep(
         self, new: NewUpload, choose_name: ChooseName, quota: UploadQuota
     ) -> Upload | tuple[UploadRefusal, str]:
-        """Keep an upload before its file lies in the folder; one that is kept already is returned.
+        """Record an upload before its file is stored; an existing one is returned.
 
         Returns:
-            The upload with its name; or why it is refused, with the file that has its bytes already.
+            The upload with its name; or the reason of a refusal, with the file that already has its bytes.
 
         Raises:
-            DatabaseUnavailable: nothing was kept.
+            DatabaseUnavailable: nothing was recorded.
         """
         async with self._database.transaction() as session:
             rows = await _rows(session, new.channel_id)
@@ -94,10 +94,10 @@ class Uploads:
             return _upload(row)
 
     async def document(self, upload: Upload) -> UploadedDocument | None:
-        """The document that an upload has become; None while no scan has taken it, or when it is deleted.
+        """Return the document made from an upload; None before a scan finds it, or if it is deleted.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         file = f"{UPLOADS_FOLDER}/{upload.name}"
         query = (
@@ -111,17 +111,17 @@ class Uploads:
         return UploadedDocument(*row) if row else None
 
     async def address(self, upload: int) -> dict[str, Any] | None:
-        """Where the receipt of an upload is posted; None: it was removed.
+        """Return where to post an upload's receipt; None if it was removed.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         async with self._database.snapshot() as session:
             row = await session.get(UploadRow, upload)
         return row.address if row else None
 
     async def forget(self, upload: Upload, action: AuditedAction | None = None) -> None:
-        """Count an upload no more: its file is gone; ``action`` is kept with it.
+        """Delete an upload whose file is gone; ``action`` is recorded with it.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -138,7 +138,7 @@ async def _rows(session: AsyncSession, channel_id: int) -> list[UploadRow]:
 
 
 async def _fits_installation(session: AsyncSession, new: NewUpload, quota: UploadQuota) -> bool:
-    """Return whether the installation of the upload's channel may hold it; a library's channel has none."""
+    """True if the quota of the channel's installation allows the upload; a library's channel has none."""
     own = await session.get_one(ChannelRow, new.channel_id)
     if not own.installation:
         return True
@@ -152,7 +152,7 @@ async def _fits_installation(session: AsyncSession, new: NewUpload, quota: Uploa
 
 
 async def _file_with(session: AsyncSession, new: NewUpload, rows: Collection[UploadRow]) -> str | None:
-    """Return the file of the channel that has the bytes of an upload: another upload's, or any document's."""
+    """Return the channel's file with the same bytes: another upload, or any document."""
     if (same := next((row for row in rows if row.sha256 == new.sha256), None)) is not None:
         return same.name
     query = (
