@@ -1,1 +1,1 @@
-"""Watched folders, their leases and passwords."""
+"""Watched folders: documents, status, leases and passwords."""

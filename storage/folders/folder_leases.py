@@ -1,4 +1,4 @@
-"""Leases on watched places: one process at a time scans a place, whatever number of channels it feeds."""
+"""Leases on watched locations: one process at a time scans a location, however many channels it feeds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from storage.sql.database import Database
 from storage.sql.leases import is_running
 from storage.sql.tables import FolderRow
 
-# How much of a lease its holder relies on; only after all of it may another process come.
+# Part of a lease on which its holder relies; other processes wait for all of it.
 TRUSTED_SHARE = 2 / 3
 
 
 class FolderLeases:
-    """Takes and renews the right to scan places for one owner."""
+    """Acquires and renews the right to scan locations for one owner."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class FolderLeases:
         is_dead: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], float] = steady_seconds,
     ) -> None:
-        """Lease places to ``owner`` for ``seconds`` at a time.
+        """Lease locations to ``owner`` for ``seconds`` at a time.
 
         Args:
-            database: where the leases are written down.
-            owner: a name no other process uses.
-            seconds: after this time another process takes over what was not renewed.
-            is_dead: whether the process of that name is surely gone: nobody waits for its lease.
-            clock: seconds that never jump.
+            database: stores the leases.
+            owner: a name that no other process uses.
+            seconds: time after which another process may take over a lease that was not renewed.
+            is_dead: True if the process of that name has ended: its lease is taken over at once.
+            clock: monotonic seconds.
         """
         self._database = database
         self._owner = owner
@@ -46,11 +46,11 @@ class FolderLeases:
         self._trusted: dict[str, float] = {}
 
     def holds(self, location: str) -> bool:
-        """True if we may scan the place now; asks nobody."""
+        """True if this process may scan the location now; queries nothing."""
         return self._trusted.get(location, 0.0) > self._clock()
 
     async def take(self, location: str) -> bool:
-        """Lease a place if nobody else holds it.
+        """Lease a location if no other process holds it.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -62,7 +62,7 @@ class FolderLeases:
         return await self._lease([location]) == {location}
 
     async def renew(self) -> None:
-        """Hold every place of ours for longer; what another process took meanwhile is its own.
+        """Extend all leases held; drop those that another process has taken over.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -74,11 +74,11 @@ class FolderLeases:
                 self._trusted.pop(location, None)
 
     def abandon(self, location: str) -> None:
-        """Renew a place's lease no more, and leave it to run out: somebody may still scan it for us."""
+        """Stop renewing a lease and let it expire: a scan of ours may still be running."""
         self._trusted.pop(location, None)
 
     async def release(self, location: str | None = None) -> None:
-        """Give one place back, or all of them, so that nobody has to wait for the end of the lease."""
+        """Release one location, or all of them, so that no process has to wait for the lease to expire."""
         ours = [one for one in self._trusted if location in (None, one)]
         for one in ours:
             del self._trusted[one]
@@ -94,7 +94,8 @@ class FolderLeases:
                 row.lease_owner = row.lease_until = None
 
     async def _lease(self, locations: list[str]) -> set[str]:
-        """Lease the places that are free or ours, and return them."""
+        """Lease the locations that are free or already ours, and return them."""
+        # Trust is counted from before the transaction, so that waiting for it cannot extend it.
         begun = self._clock()
         query = select(FolderRow).where(col(FolderRow.location).in_(locations)).order_by(col(FolderRow.id))
         async with self._database.transaction(exclusive=False) as session:
@@ -109,7 +110,7 @@ class FolderLeases:
         return leased
 
     def _is_anothers(self, row: FolderRow) -> bool:
-        """True if a living process holds the row; an end that no lease reaches comes from a wrong clock."""
+        """True if a living process holds the row; an end further ahead than any lease counts as past."""
         if row.lease_owner in (None, self._owner) or row.lease_until is None:
             return False
         is_held = is_running(row.lease_until, utc_now(), timedelta(seconds=2 * self.seconds))

@@ -1,7 +1,7 @@
-"""The passwords that admins gave for locked PDFs: those of a folder serve the contents that lie in it.
+"""Passwords of locked PDFs, given by admins: a folder's passwords apply to the contents in it.
 
-SQL holds references only; what they lead to is stored nowhere, and is read anew each time, because a secret
-may change while we run.
+SQL stores references only. Secrets are never stored, and are read again each time, because they may change
+while the program runs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from storage.sql.tables import DocumentRow, FolderRow, VersionRow
 
 _log = logging.getLogger(__name__)
 
-# Bytes; no more of a file is read.
+# No more of a file is read.
 MAX_SECRET_BYTES = 4096
 
 
 def resolve_reference(reference: str) -> SecretStr | None:
-    """Return the secret that a sound reference leads to; None when there is none, or nothing that is UTF-8.
+    """Return the secret behind a valid reference; None if it is missing or not UTF-8.
 
-    Of a file it is the first line, without blanks around it. Waits for the disk.
+    A file's secret is its first line, stripped. Blocks on the disk.
     """
     kind, _, name = reference.partition(":")
     found = _variable(name) if kind == "env" else _first_line(Path(name))
@@ -43,14 +43,14 @@ def resolve_reference(reference: str) -> SecretStr | None:
 
 
 def _variable(name: str) -> str:
-    """Of the environment, else of ``.env``."""
+    """Return a variable of the environment, or else of ``.env``."""
     with suppress(UnicodeDecodeError):
         return os.environb.get(name.encode(), b"").decode() or read_dotenv().get(name, "")
     return ""
 
 
 def _first_line(path: Path) -> str:
-    """Return the first line of a regular file; a pipe or a device in its place is not waited for."""
+    """Return the first line of a regular file; never wait for a pipe or a device."""
     with suppress(OSError, UnicodeDecodeError):
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
@@ -61,20 +61,20 @@ def _first_line(path: Path) -> str:
 
 
 class FolderPasswords:
-    """The keyring of one home; it remembers, while it lives, which passwords were wrong for what."""
+    """Keyring of one home; remembers in memory which passwords failed for which contents."""
 
     def __init__(self, database: Database, everywhere: Sequence[str] = ()) -> None:
-        """``everywhere``: references that serve the contents of all folders."""
+        """Add the references ``everywhere`` to those of every folder."""
         self._database = database
         self._everywhere = everywhere
         self._key = os.urandom(32)
-        # Content -> keyed digests of passwords.
+        # Content -> keyed digests of the passwords that failed.
         self._wrong: defaultdict[str, set[bytes]] = defaultdict(set)
-        # References that led to nothing, and were logged.
+        # References without a secret that were already logged.
         self._lost: set[str] = set()
 
     async def passwords_of(self, sha256: str) -> Passwords:
-        """What admins gave for the folders that a content lies in now.
+        """Return the passwords of all folders that now contain a content.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -82,7 +82,7 @@ class FolderPasswords:
         return (await self._find(col(VersionRow.sha256) == sha256)).get(sha256, Passwords())
 
     async def passwords_in(self, folder_id: int) -> Passwords:
-        """What admins gave for one folder, and for all of them.
+        """Return the passwords of a folder, including those of all folders.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -93,15 +93,15 @@ class FolderPasswords:
         return (await asyncio.to_thread(self._follow, {"": list(named or ())}))[""]
 
     def has_untried(self, sha256: str, given: Passwords) -> bool:
-        """True if one of these was not tried in vain on a content yet."""
+        """True if one of these has not failed for the content yet."""
         return bool(self._untried({sha256: given}))
 
     def note_wrong(self, sha256: str, tried: Passwords) -> None:
-        """None of these opens the content."""
+        """Record that none of these opens the content."""
         self._wrong[sha256] |= self._digests(tried.found)
 
     async def openable(self, contents: Select[str]) -> list[str]:
-        """Return the sha256 of those contents for which there is a password that was not tried in vain yet.
+        """Return the sha256 of those contents that have a password which has not failed yet.
 
         Raises:
             DatabaseUnavailable: the database does not work.
@@ -115,7 +115,7 @@ class FolderPasswords:
         ]
 
     async def _find(self, is_meant: ColumnElement[bool]) -> dict[str, Passwords]:
-        """By content, for each that a document has which is not deleted."""
+        """Return the passwords by content, for contents of documents that are not deleted."""
         query = (
             select(col(VersionRow.sha256), col(FolderRow.passwords))
             .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
@@ -131,7 +131,7 @@ class FolderPasswords:
         return await asyncio.to_thread(self._follow, references)
 
     def _follow(self, references: dict[str, list[str]]) -> dict[str, Passwords]:
-        """Return each reference is resolved once, and each password is there once."""
+        """Resolve each reference once, and list each password once."""
         resolve = cache(self._resolve)
         given = {}
         for one, named in references.items():

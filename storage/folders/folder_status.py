@@ -1,4 +1,4 @@
-"""Folders and deleted documents as an admin sees them."""
+"""Status of folders and deleted documents, for admins."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ from storage.models import TenantName
 from storage.sql.document_state import newest_number
 from storage.sql.tables import IS_PRESENT, ChannelRow, DocumentRow, FactRow, FolderRow, VersionRow
 
-# Ids in one statement: engines bound their number.
+# Ids in one statement: engines limit the number of parameters.
 IDS_BATCH_SIZE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class FolderStatus:
-    """A folder as an admin sees it."""
+    """Status of a folder."""
 
     id: int
     channel_id: int
-    # The channel's tenant name.
+    # Tenant name of the channel.
     channel: str
     channel_name: str
     location: str
     origin: str
     watched: bool
     problem: str | None
-    # Files that are there as far as we know.
+    # Number of files that are present.
     documents: int
-    # Documents that could perhaps still be brought back.
+    # Number of deleted documents that can still be restored.
     deleted: int
-    # (document, file) of everything whose deletion waits for a word.
+    # (document, file) of all deletions that wait for an admin's approval.
     asked: tuple[tuple[UUID, str], ...] = ()
-    # An admin said in a chat that it is not to be scanned now.
+    # An admin paused its scans in a chat.
     is_paused: bool = False
-    # File -> why it is not read: what lies there and is no PDF.
+    # Unsupported file -> why it is not read.
     strangers: Mapping[str, str] = field(default_factory=dict)
-    # The channel's, as ``Channel.installation``, also of a channel that has not spoken yet.
+    # Of the channel, as ``Channel.installation``; also before its first message.
     installation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedDocument:
-    """A document that was deleted and whose bytes are still kept."""
+    """Deleted document whose bytes are not purged yet."""
 
     id: UUID
     file: str
-    # The folder it was deleted from.
+    # Folder from which it was deleted.
     location: str
     sha256: str
     deleted_at: datetime
 
 
 async def read_status(session: AsyncSession) -> list[FolderStatus]:
-    """Return every folder that is watched, or that anything is left of, by location."""
+    """Return every folder that is watched or has documents or problems, by location."""
     present = func.count().filter(text(f"document.{IS_PRESENT}"))
     has_bytes = select(col(VersionRow.id)).where(col(VersionRow.document_id) == DocumentRow.id).exists()
     is_kept = has_bytes & col(DocumentRow.purged_at).is_(None)
@@ -96,7 +96,7 @@ async def read_status(session: AsyncSession) -> list[FolderStatus]:
 
 
 async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDocument]:
-    """Deleted documents of a channel whose contents are not purged, the newest first."""
+    """Return a channel's deleted documents whose contents are not purged, newest first."""
     query = (
         select(DocumentRow, col(FolderRow.location), col(VersionRow.sha256))
         .join(FolderRow, col(FolderRow.id) == DocumentRow.folder_id)
@@ -114,7 +114,7 @@ async def read_deleted(session: AsyncSession, channel_id: int) -> list[DeletedDo
 
 
 async def files_of(session: AsyncSession, documents: Sequence[UUID], folder_id: int) -> dict[UUID, str]:
-    """Return the files of those of the documents that are in this folder and not deleted."""
+    """Return the files of the documents that are in this folder and not deleted."""
     files: dict[UUID, str] = {}
     for some in batches(documents):
         query = select(col(DocumentRow.id), col(DocumentRow.file)).where(
@@ -125,18 +125,18 @@ async def files_of(session: AsyncSession, documents: Sequence[UUID], folder_id: 
 
 
 def batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
-    """As many ids at a time as one statement takes."""
+    """Yield the ids in batches of one statement."""
     for start in range(0, len(documents), IDS_BATCH_SIZE):
         yield documents[start : start + IDS_BATCH_SIZE]
 
 
 def strangers_fact(folder_id: int | None) -> str:
-    """Name of the fact that holds the strangers of a folder; None: of the inbox itself."""
+    """Return the name of the fact that stores a folder's unsupported files; None: of the inbox itself."""
     return f"strangers {'inbox' if folder_id is None else folder_id}"
 
 
 async def read_strangers(session: AsyncSession, folder_id: int | None) -> dict[str, str]:
-    """File -> why it is not read, as the last scan of a folder, or of the inbox itself, saw it."""
+    """Return unsupported file -> reason, from the last scan of a folder or of the inbox itself."""
     fact = await session.get(FactRow, strangers_fact(folder_id), populate_existing=True)
     strangers: dict[str, str] = json.loads(fact.value) if fact else {}
     return strangers

@@ -1,7 +1,7 @@
-"""Watched folders and their documents: what the scans saw go, and what an admin said about it.
+"""Watched folders and their documents: deletions seen by scans, and approvals by admins.
 
-Nothing here decides whether a file is gone; ``ingestion`` does, this module records it. What came is
-recorded by ``storage/documents/arrivals.py``.
+This module records what ``ingestion`` decides. New and changed files are recorded by
+``storage/documents/arrivals.py``.
 """
 
 from __future__ import annotations
@@ -40,43 +40,43 @@ _MAP = "folder map"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A place that feeds one channel."""
+    """Source folder of one channel."""
 
     id: int
     channel_id: int
     location: str
     watched: bool
     problem: str | None
-    # Who wants it: inbox, map or hand.
+    # Who configured it: inbox, map or hand.
     origin: str
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A document as it was when its file was last stored or refused."""
+    """Document as of the last time its file was stored or refused."""
 
     id: UUID
     file: str
     stat: dict[str, Any] | None
-    # Its bytes as they are now could not be stored, or were lost since.
+    # Its current bytes could not be stored, or were lost since.
     is_refused: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionApproval:
-    """Documents of a folder whose files vanished, as far as that is an admin's business."""
+    """A folder's documents with vanished files, by approval of their deletion."""
 
-    # They wait for a word.
+    # Waiting for approval.
     asked: frozenset[UUID] = frozenset()
-    # They may go, if their files are still away.
+    # To be deleted if their files are still missing.
     approved: frozenset[UUID] = frozenset()
 
 
 class Folders:
-    """Watched folders and their documents, as the scans saw them."""
+    """Watched folders and their documents, as recorded by scans."""
 
     def __init__(self, database: Database, owner: str | None = None) -> None:
-        """Read and write for ``owner``, the name under which we lease places; None: we lease none."""
+        """Read and write for ``owner``, our name in leases; None: this process holds none."""
         self._database = database
         self.owner = owner
 
@@ -89,9 +89,9 @@ class Folders:
         origin: str = "hand",
         passwords: Sequence[str] = (),
     ) -> Folder:
-        """Return the folder of a channel at a location, made when it is new; once watched, it stays so.
+        """Return a channel's folder at a location; create it if new. A watched one stays watched.
 
-        What is said of a watched one counts from now on; ``passwords`` are references.
+        Attributes of a watched folder are updated; ``passwords`` are references.
         """
         async with self._database.transaction() as session:
             found = select(FolderRow).filter_by(channel_id=channel_id, location=location)
@@ -105,9 +105,9 @@ class Folders:
             return folder_of(row)
 
     async def move_to(self, folder_id: int, location: str) -> Folder | None:
-        """Expect a folder elsewhere from now on, with all that it holds.
+        """Move a folder with its documents to another location.
 
-        Returns None, and changes nothing, when its channel has a folder there already.
+        Returns None, and changes nothing, if its channel already has a folder there.
         """
         async with self._database.transaction() as session:
             row = await session.get_one(FolderRow, folder_id)
@@ -120,7 +120,7 @@ class Folders:
             return folder_of(row)
 
     async def watched(self, origin: str | None = None) -> list[Folder]:
-        """Return every watched folder, the ones that are not there any more included."""
+        """Return every watched folder, including missing ones."""
         query = select(FolderRow).where(col(FolderRow.watched)).order_by(col(FolderRow.id))
         if origin is not None:
             query = query.where(col(FolderRow.origin) == origin)
@@ -128,7 +128,7 @@ class Folders:
             return [folder_of(row) for row in await session.scalars(query)]
 
     async def of_channel(self, channel_id: int) -> list[str]:
-        """Where the watched folders of a channel lie, the oldest first."""
+        """Return the locations of a channel's watched folders, oldest first."""
         query = select(col(FolderRow.location)).where(
             col(FolderRow.channel_id) == channel_id, col(FolderRow.watched)
         )
@@ -136,9 +136,9 @@ class Folders:
             return list(await session.scalars(query.order_by(col(FolderRow.id))))
 
     async def unmap(self, folders: Collection[int]) -> int:
-        """Watch these folders no longer, because an admin said so: their documents are deleted.
+        """Stop watching folders that an admin unmapped, and delete their documents; return their number.
 
-        Mapped again within the grace, everything in them comes back. Returns how many were deleted.
+        Mapping a folder again within the grace period restores its documents.
         """
         here = (
             select(col(DocumentRow.id))
@@ -153,9 +153,9 @@ class Folders:
         return len(documents)
 
     async def forget_empty(self, folders: Collection[int]) -> set[int]:
-        """Watch those of these folders no longer that hold nothing; returns all that nobody watches by now.
+        """Stop watching those of these folders that are empty; return all that are now unwatched.
 
-        One that another process scans is left to that process; one that was erased nobody watches.
+        A folder leased by another process is left to it; an erased folder counts as unwatched.
         """
         query = select(FolderRow).where(col(FolderRow.id).in_(folders)).with_for_update()
         held = select(col(DocumentRow.folder_id)).where(col(DocumentRow.folder_id).in_(folders))
@@ -176,7 +176,7 @@ class Folders:
         known: dict[str, KnownDocument] = {}
         async with self._database.snapshot() as session:
             result = await session.stream(query)
-            async for rows in result.partitions(ROWS_BATCH_SIZE):  # in between, others have their turn
+            async for rows in result.partitions(ROWS_BATCH_SIZE):  # other tasks run between batches
                 known |= {
                     row.file: KnownDocument(row.id, row.file, row.stat, row.reason is not None)
                     for row in rows
@@ -184,7 +184,7 @@ class Folders:
         return known
 
     async def answered(self, channel_id: int) -> frozenset[UUID]:
-        """Documents of a channel, in all its folders, that answer or once did and are not deleted."""
+        """Return a channel's documents, in all folders, that were ever live and are not deleted."""
         query = (
             select(col(DocumentRow.id))
             .join(VersionRow, col(VersionRow.document_id) == DocumentRow.id)
@@ -198,14 +198,14 @@ class Folders:
     async def report(
         self, folder_id: int, problem: str | None, asked: Collection[UUID] | None = None
     ) -> None:
-        """Record why the folder's scans cannot be trusted from now on; None when they can again.
+        """Record why the folder's scans are not trusted; None: they are again.
 
-        Nothing is recorded of a folder that was forgotten or unmapped while the scan was on its way.
+        Does nothing if the folder was unwatched while the scan was running.
 
         Args:
             folder_id: the folder.
-            problem: a sentence for an admin.
-            asked: the documents whose deletion the problem asks about; None: those that were asked about.
+            problem: a message for an admin.
+            asked: documents whose deletion needs approval; None: unchanged.
         """
         async with self._database.transaction() as session:
             row = await session.get_one(FolderRow, folder_id, with_for_update=True)
@@ -217,9 +217,9 @@ class Folders:
                 row.asked = sorted(map(str, asked)) or None
 
     async def keep_strangers(self, folder_id: int | None, strangers: Mapping[str, str]) -> None:
-        """Record which files of a folder are not read, and why; each is announced once.
+        """Record a folder's unsupported files with reasons; each is announced once.
 
-        None: of the inbox itself, which feeds no channel, so that admins alone can see them.
+        None: the inbox itself, which feeds no channel, so only admins see them.
         """
         if await self.strangers(folder_id) == strangers:
             return
@@ -233,12 +233,12 @@ class Folders:
             await session.merge(fact)
 
     async def strangers(self, folder_id: int | None = None) -> dict[str, str]:
-        """File -> why it is not read, of a folder or of the inbox itself."""
+        """Return unsupported file -> reason, for a folder or the inbox itself."""
         async with self._database.snapshot() as session:
             return await read_strangers(session, folder_id)
 
     async def deletion_approval(self, folder_id: int) -> DeletionApproval:
-        """What waits for an admin's word in this folder, and what has it."""
+        """Return the folder's deletions that wait for approval, and those approved."""
         async with self._database.snapshot() as session:
             row = await session.get_one(FolderRow, folder_id)
             return DeletionApproval(
@@ -248,15 +248,15 @@ class Folders:
     async def approve(
         self, folder_id: int, shown: Collection[UUID] | None = None, action: AuditedAction | None = None
     ) -> int:
-        """Return an admin's word: what was asked about may go if it is still missing at the next scan.
+        """Approve deletions: documents still missing at the next scan are deleted.
 
         Args:
             folder_id: the folder.
-            shown: what the admin saw; what was asked since goes on waiting. None: all that was asked.
-            action: kept with it.
+            shown: what the admin saw; later ones keep waiting. None: all.
+            action: recorded with it.
 
         Returns:
-            How many documents that are; none when nothing was asked.
+            The number of approved documents; 0 if none was waiting.
         """
         async with self._database.transaction() as session:
             row = await session.get(FolderRow, folder_id)
@@ -270,7 +270,7 @@ class Folders:
             return len(allowed)
 
     async def pause(self, folders: Collection[int], action: AuditedAction, *, is_paused: bool) -> int:
-        """Have those of these folders that are watched not be scanned, or scanned again; returns how many."""
+        """Pause or resume scans of those of these folders that are watched; return how many changed."""
         rows = update(FolderRow).where(col(FolderRow.watched), col(FolderRow.paused) != is_paused)
         rows = rows.where(col(FolderRow.id).in_(folders))
         async with self._database.transaction() as session:
@@ -289,15 +289,15 @@ class Folders:
     async def delete(
         self, folder_id: int, gone: Mapping[UUID, str], settled: Collection[UUID] = ()
     ) -> list[UUID]:
-        """Make documents invisible now; all that is theirs stays until a purge.
+        """Soft-delete documents: hide them now, and keep their data until a purge.
 
         Args:
             folder_id: the folder whose scan misses them.
-            gone: document -> file; one that has moved to another name or folder meanwhile is spared.
-            settled: approved documents whose files are back: the word about them is used up.
+            gone: document -> file; one renamed or moved in the meantime is spared.
+            settled: approved documents whose files are back: their approval is void.
 
         Returns:
-            The documents that were deleted; none when another process scans the place by now.
+            The deleted documents; none if another process now scans the location.
         """
         reach("before-delete")
         async with self._database.transaction() as session:
@@ -313,12 +313,12 @@ class Folders:
         return deleted
 
     async def deleted(self, channel_id: int) -> list[DeletedDocument]:
-        """What was deleted from a channel and could still be brought back, the newest first."""
+        """Return a channel's deleted documents that can still be restored, newest first."""
         async with self._database.snapshot() as session:
             return await read_deleted(session, channel_id)
 
     async def keep_map(self, text: str) -> None:
-        """Keep the folder map that is in force, for a start beside a broken one."""
+        """Store the folder map in force, for a start with a broken one."""
         async with self._database.transaction() as session:
             await session.merge(FactRow(name=_MAP, value=text))
 
@@ -329,13 +329,13 @@ class Folders:
         return fact.value if fact else None
 
     async def status(self) -> list[FolderStatus]:
-        """Return every folder that is watched, or that anything is left of, by location."""
+        """Return every folder that is watched or has documents or problems, by location."""
         async with self._database.snapshot() as session:
             return await read_status(session)
 
 
 async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
-    """What was live is retired with the very moment of the deletion, so that it can come back."""
+    """Retire live publications with the time of the deletion, by which an undo finds them."""
     now = utc_now()
     for some in batches(documents):
         gone = update(DocumentRow).where(col(DocumentRow.id).in_(some))
@@ -349,10 +349,10 @@ async def _delete(session: AsyncSession, documents: Sequence[UUID]) -> None:
 
 
 def is_ours(folder: FolderRow, owner: str | None) -> bool:
-    """True if nobody but ``owner`` holds the lease: who was halted meanwhile knows an old folder."""
+    """True if no process but ``owner`` holds the lease: a process that was suspended has outdated data."""
     return owner is None or folder.lease_owner in (None, owner)
 
 
 def folder_of(row: FolderRow) -> Folder:
-    """As SQL has it."""
+    """Convert a row."""
     return Folder(row.id, row.channel_id, row.location, row.watched, row.problem, row.origin)
