@@ -1,1 +1,1 @@
-"""Where our apps are installed, with what they were given there."""
+"""Installations of the app: Slack tokens, link keys, ended console sessions."""

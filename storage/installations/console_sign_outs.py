@@ -1,4 +1,4 @@
-"""Sessions of the console that somebody ended before their time, on whatever machine."""
+"""Console sessions ended by sign-out, shared by all machines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PREFIX = "console sign-out "
 
 
 class SignOuts:
-    """Keeps the ids of ended sessions until their time is over; raises when the database does not work."""
+    """Stores the ids of ended sessions until they would have expired."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def end(self, session_id: str, until: datetime, action: AuditedAction) -> None:
-        """End a session that would have lasted until then, and have the audit say so.
+        """End a session that would expire at ``until``, and record the action.
 
         Raises:
             DatabaseUnavailable: it was not ended.
@@ -36,10 +36,10 @@ class SignOuts:
             await record_action(session, action)
 
     async def is_ended(self, session_id: str) -> bool:
-        """True if somebody signed out of it.
+        """True if the session was ended by sign-out.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         async with self._database.snapshot() as session:
             return await session.get(FactRow, _PREFIX + session_id) is not None

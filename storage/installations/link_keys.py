@@ -1,7 +1,7 @@
-"""The keys that sign links, for all machines of a database.
+"""Keys that sign links, shared by all machines of a database.
 
-They are not sealed: a machine with an empty home must open them with what it reads here. Where whoever reads
-the database must not be able to sign, the keys are a mounted file instead (FOOTNOTE_LINK_KEYS).
+They are not encrypted: a machine with an empty home must verify links with what it reads here. Where readers
+of the database must not be able to sign, a mounted file holds the keys instead (FOOTNOTE_LINK_KEYS).
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from storage.sql.tables import LinkKeyRow
 
 @dataclass(frozen=True, slots=True)
 class StoredLinkKey:
-    """One key."""
+    """Signing key."""
 
-    # 0 to 255; of two neighbours never the same.
+    # 0 to 255; consecutive keys never share one.
     number: int
     secret: bytes = field(repr=False)
     made_at: datetime
 
 
 class LinkKeyStore:
-    """Reads and adds keys; every method raises ``DatabaseUnavailable`` when the database does not work."""
+    """Reads and adds keys; every method raises ``DatabaseUnavailable`` if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def keys(self) -> list[StoredLinkKey]:
-        """Return all that there are, newest first."""
+        """Return all keys, newest first."""
         async with self._database.snapshot() as session:
             return await _keys(session)
 
     async def begin(self, secret: bytes) -> list[StoredLinkKey]:
-        """Store the first key unless another process was faster; return what is stored."""
+        """Store the first key unless another process has done so; return the stored keys."""
         async with self._database.transaction() as session:
             if held := await _keys(session):
                 return held
@@ -50,7 +50,7 @@ class LinkKeyStore:
             return await _keys(session)
 
     async def add(self, secret: bytes, most: int, actor: str) -> None:
-        """Add a key, and remove the oldest beyond ``most``; the audit says who did so."""
+        """Add a key, remove the oldest beyond ``most``, and record the action."""
         async with self._database.transaction() as session:
             held = await _keys(session)
             number = (held[0].number + 1) % 256 if held else 1

@@ -1,8 +1,8 @@
-"""Slack workspaces that installed the app, with their sealed tokens.
+"""Slack workspaces that installed the app, with their encrypted tokens.
 
-What is sealed is opened elsewhere: here it is bytes. A token is renewed by one process at a time, which takes
-the row for a while first; whatever it gets is kept only while the row holds what was renewed, so that neither
-a removed app comes back nor a newer installation is written over.
+Tokens are opaque bytes here. One process at a time renews a token, after leasing its row; the new tokens are
+stored only if the row still holds the old ones, so that a removed app does not come back and a newer
+installation is not overwritten.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from storage.sql.tables import ChannelRow, SlackInstallationRow
 
 @dataclass(frozen=True, slots=True)
 class SlackInstallation:
-    """What is kept of one."""
+    """Installation of the app."""
 
     # As in the keys of its channels: the organisation's id of an org-wide install, else the workspace's.
     installation: str
@@ -29,7 +29,7 @@ class SlackInstallation:
     bot_user: str
     # The tokens, encrypted.
     sealed: bytes
-    # When the token ends; None: never.
+    # When the token expires; None: never.
     expires_at: datetime | None
     installed_at: datetime
     # Why the token could not be renewed.
@@ -37,16 +37,16 @@ class SlackInstallation:
 
 
 class SlackInstallations:
-    """Keeps installations; every read is fresh, so that what was removed is used no more by anybody."""
+    """Stores installations; reads are never cached, so that a removed one is used no more."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def save(self, installed: SlackInstallation) -> None:
-        """Keep an installation in place of the one before.
+        """Upsert an installation.
 
         Raises:
-            DatabaseUnavailable: nothing was kept.
+            DatabaseUnavailable: nothing was stored.
         """
         row = SlackInstallationRow(
             installation=installed.installation,
@@ -60,10 +60,10 @@ class SlackInstallations:
             await session.merge(row)
 
     async def get(self, installation: str) -> SlackInstallation | None:
-        """One installation; None: there is none, or none any more.
+        """Return an installation; None if there is none.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: the database does not work.
         """
         async with self._database.snapshot() as session:
             row = await session.get(SlackInstallationRow, installation)
@@ -78,16 +78,16 @@ class SlackInstallations:
             return [_installation(row) for row in await session.scalars(query)]
 
     async def erase(self, installation: str, until: datetime) -> SlackInstallation | None:
-        """Erase an installation with its tokens and return it; None: there is none so old.
+        """Delete and return an installation with its tokens; None if there is none so old.
 
-        Its channels are left by that, each as if the bot had been taken out of it.
+        Its channels are marked as left, as if the bot had been removed from each.
 
         Args:
-            installation: which one.
+            installation: its id.
             until: an installation made later than this stays.
 
         Raises:
-            DatabaseUnavailable: nothing was erased.
+            DatabaseUnavailable: nothing was deleted.
         """
         gone = (
             delete(SlackInstallationRow)
@@ -105,10 +105,10 @@ class SlackInstallations:
             return _installation(row)
 
     async def begin_renewal(self, held: SlackInstallation, seconds: float) -> bool:
-        """Take an installation for so long, to renew its token; False: somebody else does, or did.
+        """Lease an installation to renew its token; False if another process does, or has.
 
         Raises:
-            DatabaseUnavailable: nothing was taken.
+            DatabaseUnavailable: nothing was leased.
         """
         now = utc_now()
         is_free = has_no_lease(SlackInstallationRow.renewing_until, now, timedelta(seconds=2 * seconds))
@@ -116,19 +116,19 @@ class SlackInstallations:
         return await self._change(taken.values(renewing_until=now + timedelta(seconds=seconds)))
 
     async def renew(self, held: SlackInstallation, sealed: bytes, expires_at: datetime | None) -> bool:
-        """Keep other tokens in place of those that are ``held``; False: others are kept already, or none.
+        """Replace the tokens ``held`` (compare-and-set); return False if others are stored, or none.
 
         Raises:
-            DatabaseUnavailable: nothing was kept.
+            DatabaseUnavailable: nothing was stored.
         """
         values = {"sealed": sealed, "expires_at": expires_at, "renewing_until": None, "problem": None}
         return await self._change(_unchanged(held).values(**values))
 
     async def note_problem(self, held: SlackInstallation, problem: str) -> None:
-        """Keep why the tokens that are ``held`` could not be renewed; a sentence for an admin.
+        """Record why the tokens ``held`` could not be renewed; a message for an admin.
 
         Raises:
-            DatabaseUnavailable: nothing was kept.
+            DatabaseUnavailable: nothing was stored.
         """
         await self._change(_unchanged(held).values(problem=problem))
 
@@ -139,7 +139,7 @@ class SlackInstallations:
 
 
 def _unchanged(held: SlackInstallation) -> Update:
-    """Return the row, if it holds the very tokens that were read: no two sealings of anything are alike."""
+    """Return an update of the row if it holds the tokens read: no two encryptions are equal."""
     return update(SlackInstallationRow).where(
         col(SlackInstallationRow.installation) == held.installation,
         col(SlackInstallationRow.sealed) == held.sealed,
