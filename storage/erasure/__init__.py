@@ -1,1 +1,1 @@
-"""What is kept of whom, for how long, and how it is erased before its time."""
+"""Data inventory, retention, erasure on request."""

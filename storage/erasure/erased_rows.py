@@ -1,4 +1,4 @@
-"""The rows of what is erased: what documents consist of, and how they and their channel are forgotten."""
+"""SQL side of an erasure: contents of documents, and deletion of documents and channels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from storage.sql.tables import (
 async def contents_of(
     session: AsyncSession, documents: Collection[UUID]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """(contents that these documents alone have, those that others have, too)."""
+    """Return (contents that only these documents have, contents that others have, too)."""
     mine, other, owner = VersionRow, aliased(VersionRow), aliased(DocumentRow)
     is_shared = exists().where(
         col(other.sha256) == mine.sha256,
@@ -48,7 +48,7 @@ async def contents_of(
 
 
 async def forget_documents(session: AsyncSession, documents: Collection[UUID], own: Collection[str]) -> None:
-    """Their rows, once nothing else speaks of them."""
+    """Delete the documents' rows, after everything that refers to them."""
     versions = select(col(VersionRow.id)).where(col(VersionRow.document_id).in_(documents))
     folders = select(col(DocumentRow.folder_id)).where(col(DocumentRow.id).in_(documents))
     names = {str(one) for one in documents}
@@ -66,7 +66,7 @@ async def forget_documents(session: AsyncSession, documents: Collection[UUID], o
 
 
 async def forget_channel(session: AsyncSession, channel_id: int) -> None:
-    """Its folders and its name; without them its row stays while a message there is to be updated."""
+    """Delete a channel with its folders; keep its row, anonymized, while messages in it need an update."""
     folders = list(
         await session.scalars(select(col(FolderRow.id)).where(col(FolderRow.channel_id) == channel_id))
     )
@@ -97,4 +97,4 @@ async def forget_channel(session: AsyncSession, channel_id: int) -> None:
         await session.delete(row)
     else:
         row.name, row.named_by, row.address = row.tenant, None, None
-        row.left_at = utc_now()  # so that the row goes, too, unless it speaks again
+        row.left_at = utc_now()  # so that the row is erased later, unless the channel speaks again

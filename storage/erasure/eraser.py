@@ -1,7 +1,7 @@
-"""Erases documents, channels and what people said from SQL, index and files, before their time is over.
+"""Erases documents, channels and people's words from SQL, index and files, before their retention ends.
 
-First all of it is hidden, so that nothing more is made of it; whoever is at work on it loses it. Then the
-words go, the index's chunks, the files, and the rows last: an erasure that died meanwhile finds them again.
+First everything is hidden, so that nothing new is made of it, and running workers lose their leases. Then
+words, index objects and files are removed, and the rows last: an interrupted erasure finds them again.
 """
 
 from __future__ import annotations
@@ -41,38 +41,38 @@ from storage.sql.tables import (
 from storage.threads import run_in_thread
 from storage.web_pages.page_store import WebPageStore
 
-# For what others had in their hands: leases are looked at every five seconds, quick answers take three.
+# Time for running work to end: leases are checked every five seconds, quick answers take three.
 SETTLE_SECONDS = 15.0
-# Ordinals removed beyond the number counted: a crash leaves some that no filter finds.
+# Ordinals removed beyond the number counted: a crash may leave some that no filter finds.
 EXTRA_CHUNKS = 200
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class ErasureReport:
-    """What an erasure took away, or would."""
+    """Counts of what an erasure removed, or would remove."""
 
-    # By table: rows that went, or lost their words.
+    # By table: rows deleted, or stripped of their words.
     rows: dict[str, int] = field(default_factory=dict)
     blobs: int = 0
     readings: int = 0
-    # Drawn pages and figures.
+    # Images of pages and figures.
     pictures: int = 0
-    # Readings of a version that the index held.
+    # Publications in the index.
     publications: int = 0
-    # Documents of the same channel that are put into a new index of it.
+    # Other documents of the channel that are added to a new index.
     reindexed: int = 0
-    # Documents of the same channel that cannot be put into a new index: the old one stays, with words.
+    # Other documents of the channel that cannot be added to a new index, so that the old one stays.
     hindering: int = 0
-    # Messages in chats that are going to say that their answer was removed.
+    # Chat messages that will say that their answer was removed.
     messages: int = 0
-    # Contents that stay, because another document has them, too.
+    # Contents that stay, because other documents have them, too.
     shared: int = 0
     seconds: float = 0.0
 
     @property
     def texts(self) -> int:
-        """Texts that quote what is erased, besides itself."""
+        """Number of texts that quote what is erased."""
         return sum(
             count for table, count in self.rows.items() if table not in ("document", "version", "channel")
         )
@@ -80,20 +80,20 @@ class ErasureReport:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What the documents of a target consist of."""
+    """Contents of a target's documents."""
 
-    # (publication, tenant, chunks and figures).
+    # (publication, tenant, number of chunks and figures).
     publications: Sequence[tuple[UUID, TenantName, int]] = ()
     versions: int = 0
-    # Contents that no other document wants.
+    # Contents that no other document needs.
     own: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
-    # Of the own contents.
+    # Readings of the own contents.
     readings: Sequence[UUID] = ()
 
 
 class Eraser:
-    """Erases what a target names, everywhere."""
+    """Erases a target everywhere."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Eraser:
         web_pages: WebPageStore,
         settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
-        """``settle_seconds``: waited for what others have in their hands; 0 where nobody else is at work."""
+        """Wait ``settle_seconds`` for running work; 0 if no other process works."""
         self._database = database
         self._blobs = blobs
         self._files = files
@@ -115,11 +115,11 @@ class Eraser:
         self._settle_seconds = settle_seconds
 
     async def preview(self, target: ErasureTarget, *, rebuilds_index: bool = False) -> ErasureReport:
-        """What ``erase`` would take away; nothing is changed.
+        """Return what ``erase`` would remove; change nothing.
 
         Raises:
             DatabaseUnavailable: the database does not work.
-            BlobsUnavailable: the store of the contents does not.
+            BlobsUnavailable: the blob store does not work.
         """
         words, contents = await words_of(self._database, target), await self._contents(target)
         report = _report(words.counts(), target, contents)
@@ -132,14 +132,14 @@ class Eraser:
     async def erase(
         self, target: ErasureTarget, action: AuditedAction, *, rebuilds_index: bool = False
     ) -> ErasureReport:
-        """Erase it; when this returns nothing of it is left on the disk. Repeated, it ends what was begun.
+        """Erase a target; when this returns, nothing of it is left on disk. Repeating it completes it.
 
-        An index that cannot be scrubbed keeps a document's words, which no search finds. With
-        ``rebuilds_index`` the channel's is dropped for that; questions there are told to try again until the
-        other documents are in a new one, which the ingestion of some process makes.
+        An index that cannot be scrubbed keeps a document's words, though no search finds them.
+        ``rebuilds_index`` drops the channel's index for that; users there are asked to try again until a
+        process's ingestion has added the other documents to a new one.
 
         Raises:
-            InfrastructureError: an engine is away; what was hidden stays so, and the next call goes on.
+            InfrastructureError: an engine is unreachable; hidden rows stay so, and the next call continues.
         """
         started = time.monotonic()
         was_busy = await self._hide(target, action)
@@ -156,15 +156,16 @@ class Eraser:
             await forget_documents(session, target.documents, contents.own)
             if target.is_whole_channel and target.channel:
                 has_new = exists().where(col(DocumentRow.channel_id) == target.channel.id)
-                if not await session.scalar(select(has_new)):  # else a file came meanwhile, and is its own
+                if not await session.scalar(select(has_new)):  # else a new file has arrived
                     await forget_channel(session, target.channel.id)
             elif target.conversations:
                 talked = update(ChannelRow).where(col(ChannelRow.id).in_(target.conversations))
-                # What was left goes whole when its folder is gone by the end of another grace.
+                # A left channel whose folder is gone by the end of another grace period is then erased
+                # wholly.
                 await session.execute(
                     talked.where(col(ChannelRow.left_at).is_not(None)).values(left_at=utc_now())
                 )
-                # Of a direct chat that is a person's; what an admin calls a channel is the admin's.
+                # A direct chat's name is personal; a name that an admin gave is not.
                 nameless = talked.where(col(ChannelRow.named_by) == PLATFORM)
                 await session.execute(nameless.values(name=ChannelRow.tenant, named_by=None))
         if target.is_whole_channel:
@@ -175,7 +176,7 @@ class Eraser:
         return report
 
     async def erase_document(self, channel: Channel, file: str, action: AuditedAction | None) -> int:
-        """Erase a file of a channel, or only look at it where nobody acts; returns the texts that quote it.
+        """Erase a channel's file, or only preview it without an action; return how many texts quote it.
 
         Raises:
             SettingsError: there is no such file.
@@ -186,7 +187,7 @@ class Eraser:
         return (await (self.erase(target, action) if action else self.preview(target))).texts
 
     async def erase_left(self, channels: Channels, before: datetime) -> None:
-        """Erase the channels that we left before then; of one whose folder is there still only its talks.
+        """Erase channels that the bot left before then; only the conversations if the folder still exists.
 
         Raises:
             InfrastructureError: as ``erase``.
@@ -199,7 +200,7 @@ class Eraser:
             await self.erase(target, AuditedAction("footnote", "erase", channel.tenant, "left"))
 
     async def _hide(self, target: ErasureTarget, action: AuditedAction) -> bool:
-        """Nothing of it answers from now on; returns whether somebody was at work on it."""
+        """Hide the target, revoking all leases on it; return True if a worker held one."""
         versions = select(col(VersionRow.id)).where(col(VersionRow.document_id).in_(target.documents))
         now = utc_now()
         async with self._database.transaction() as session:
@@ -263,12 +264,12 @@ class Eraser:
             await self._index.scrub(target.channel.tenant)
 
     def _keeping_words(self, target: ErasureTarget) -> Channel | None:
-        """The channel whose index keeps words of what is removed; None: it is dropped whole, or scrubbed."""
+        """Return the channel whose index keeps removed words; None if it is dropped, or can be scrubbed."""
         is_kept = target.documents and not target.is_whole_channel and not self._index.can_scrub
         return target.channel if is_kept else None
 
     async def _count_others(self, target: ErasureTarget, report: ErasureReport) -> None:
-        """Count what a new index of the channel has to hold."""
+        """Count the documents for a new index of the channel."""
         if (channel := self._keeping_words(target)) is None:
             return
         has_reading = col(ReadingRow.state) == "done"
@@ -287,17 +288,17 @@ class Eraser:
         report.reindexed = 0 if report.hindering else counts.get(True, 0)
 
     async def _rebuild_index(self, target: ErasureTarget, report: ErasureReport) -> None:
-        """Drop it; the reconciler finds that all of it is lost, and ends the rebuild when nothing is."""
+        """Drop the index; the reconciler restores what is missing, then ends the rebuild."""
         if (channel := self._keeping_words(target)) is None or report.hindering:
             return
         if report.reindexed:
             await self._rebuilds.begin(channel.id)
         await self._index.drop_tenant(channel.tenant)
-        if report.reindexed:  # once more: whoever saw the old index whole meanwhile has ended the first one
+        if report.reindexed:  # once more: a reconciler that saw the old index whole may have ended the first
             await self._rebuilds.begin(channel.id)
 
     async def _remove_files(self, contents: _Contents, report: ErasureReport) -> None:
-        """Counted as they lie on the disk; nothing arrives while blobs go that somebody may want again."""
+        """Remove the files, counted as found on disk; block additions, as a blob may be needed again."""
         report.pictures = await run_in_thread(partial(self._blobs.images_of, contents.own))
         async with self._blobs.removing():
             async with self._database.transaction() as session:

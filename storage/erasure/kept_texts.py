@@ -1,4 +1,4 @@
-"""Where texts are kept, whose they are and for how long: every SQL table and every entry of a home.
+"""Data inventory: owner and retention of every SQL table and every entry of a home.
 
 ``docs/erasure.md`` prints both lists, and a test compares them with the tables, the home and the page.
 """
@@ -14,7 +14,7 @@ FOREVER = "as long as the home"
 
 
 class TextOwner(StrEnum):
-    """Whose erasure takes a text away."""
+    """Subject whose erasure removes a text."""
 
     DOCUMENT = "document"
     CHANNEL = "channel"
@@ -23,20 +23,20 @@ class TextOwner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptText:
-    """A table, or an entry of a home."""
+    """Table, or entry of a home."""
 
     holds: str
-    # Nobody, where nothing in it is of a document, a channel or a person.
+    # Empty if nothing in it belongs to a document, a channel or a person.
     owners: tuple[TextOwner, ...] = ()
-    # Variable of the setting that says how long, or how much, is kept.
+    # Environment variable of the setting that limits its age or size.
     setting: str | None = None
-    # In words, where no setting says it all.
+    # In words, if no setting says it all.
     retention: str = ""
 
 
 _D, _C, _P = TextOwner.DOCUMENT, TextOwner.CHANNEL, TextOwner.PERSON
 
-# By the name of the table.
+# By name of the table.
 TABLES: dict[str, KeptText] = {
     "channel": KeptText(
         "name and address of a channel", (_C,), "FOOTNOTE_LEFT_DAYS", "after the bot left it"
@@ -114,7 +114,7 @@ TABLES: dict[str, KeptText] = {
     "alembic_version": KeptText("revision of the tables, no text", (), None, FOREVER),
 }
 
-# By the name of the entry, a pattern where it has several.
+# By name of the entry; a pattern if there are several.
 HOME_ENTRIES: dict[str, KeptText] = {
     "footnote.db*": KeptText("the tables above, where SQL is SQLite", (_D, _C, _P), None, "as each table"),
     "blobs": KeptText(

@@ -1,4 +1,4 @@
-"""What an erasure takes away: documents, whole channels, what one person said; and what stands in its way."""
+"""Targets of an erasure: documents, whole channels or one person's words; and checks that may refuse it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from storage.sql.tables import (
     WebCitationRow,
 )
 
-# A shorter title is said of too much.
+# Shorter titles occur in too many texts.
 MIN_TITLE_CHARS = 8
 _OF_CHANNEL = (
     CitationRow,
@@ -51,28 +51,28 @@ _OF_CHANNEL = (
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """What one erasure takes away."""
+    """Target of an erasure."""
 
     # All of one channel.
     documents: tuple[UUID, ...] = ()
-    # That of the documents.
+    # Channel of the documents.
     channel: Channel | None = None
     is_whole_channel: bool = False
-    # As FOOTNOTE_ADMINS or the audit names people.
+    # Person, in the format of FOOTNOTE_ADMINS or of the audit log.
     person: str = ""
-    # Channels in which all that was asked and said goes, whoever said it.
+    # Channels whose questions and answers are erased, whoever asked.
     conversations: tuple[int, ...] = ()
 
     @property
     def subject(self) -> str:
-        """What the audit calls it, without a word of it."""
+        """Identifier in the audit log, without personal data."""
         if self.person:
             return person_of(*self.person.split(":", 2)[1:])
         return " ".join(map(str, self.documents)) if not self.conversations else "channel"
 
 
 async def document_target(database: Database, channel: Channel, file: str) -> ErasureTarget:
-    """Return every document of a channel that has this path or once had it.
+    """Return the target of every document of a channel that has or once had this path.
 
     Raises:
         SettingsError: there is none.
@@ -97,17 +97,17 @@ async def document_target(database: Database, channel: Channel, file: str) -> Er
 
 
 def _is_there(location: str, document: DocumentRow) -> bool:
-    """True if a scan may still find the file; of a share, or a folder that is away, the last scan says it."""
+    """True if a scan may still find the file; for a share or a missing folder, as of the last scan."""
     if "://" in location or not Path(location).is_dir():
         return document.state != "deleted"
     return (Path(location) / document.file).exists()
 
 
 async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
-    """Return all that a channel has.
+    """Return the target of everything that a channel has.
 
     Raises:
-        StillInFolder: a folder that feeds it is there still.
+        StillInFolder: a folder that feeds it still exists.
     """
     async with database.snapshot() as session:
         holds = exists().where(
@@ -134,9 +134,9 @@ async def channel_target(database: Database, channel: Channel) -> ErasureTarget:
 
 
 def _may_come_back(folder: Path, holds_documents: bool) -> bool:
-    """True if a folder of the inbox holds a file or cannot be looked into, or the inbox itself is away.
+    """True if an inbox folder holds a file or cannot be read, or the inbox itself is missing.
 
-    An empty one may be a disk that is not mounted, until scans have found its documents deleted.
+    An empty folder may be an unmounted disk, until scans have deleted its documents.
     """
     if not folder.exists():
         return not folder.parent.is_dir()
@@ -151,10 +151,10 @@ def _may_come_back(folder: Path, holds_documents: bool) -> bool:
 
 
 async def person_target(database: Database, person: str) -> ErasureTarget:
-    """What a person asked and said, and what they were told.
+    """Return the target of a person's questions, their answers, and the person's feedback.
 
     Raises:
-        SettingsError: this names nobody.
+        SettingsError: this is not the name of a person.
     """
     platform, _, rest = person.partition(":")
     if platform not in (Platform.SLACK, Platform.TEAMS, "oidc") or not all(rest.partition(":")):
@@ -170,7 +170,7 @@ async def person_target(database: Database, person: str) -> ErasureTarget:
 
 
 async def words_of(database: Database, target: ErasureTarget) -> WordRows:
-    """Return every row with words of the target, as it stands now."""
+    """Return every row that now holds words of the target."""
     found = WordRows()
     if target.channel and target.documents:
         titles = await _own_titles(database, target, target.channel.id)
@@ -182,14 +182,14 @@ async def words_of(database: Database, target: ErasureTarget) -> WordRows:
             await _add_person(session, found, target.person)
         for conversation in target.conversations:
             await _add_conversation(session, found, conversation)
-        if target.is_whole_channel and target.channel:  # else files that somebody brought lie there still
+        if target.is_whole_channel and target.channel:  # else uploaded files still exist
             of_channel = col(UploadRow.channel_id) == target.channel.id
             found.add(UploadRow, await session.scalars(select(col(UploadRow.id)).where(of_channel)))
     return found
 
 
 def _uploads_of(channel_id: int, documents: Collection[UUID]) -> Select[int]:
-    """What says who brought these documents: uploads lie in a folder of their own, under their name."""
+    """Select the uploads of these documents: uploads lie in one folder, under their name."""
     return (
         select(col(UploadRow.id))
         .join(DocumentRow, col(DocumentRow.file) == f"{UPLOADS_FOLDER}/" + col(UploadRow.name))
@@ -198,7 +198,7 @@ def _uploads_of(channel_id: int, documents: Collection[UUID]) -> Select[int]:
 
 
 async def _own_titles(database: Database, target: ErasureTarget, channel_id: int) -> set[str]:
-    """Titles by which answers may call the documents, and no other document of the channel."""
+    """Return titles by which answers may call the documents, and no other document of the channel."""
     query = (
         select(col(VersionRow.document_id), col(ReadingRow.title))
         .join(DocumentRow, col(DocumentRow.id) == VersionRow.document_id)
@@ -214,7 +214,7 @@ async def _own_titles(database: Database, target: ErasureTarget, channel_id: int
 
 
 async def _add_conversation(session: AsyncSession, found: WordRows, channel_id: int) -> None:
-    """All that was asked, answered and told in a channel."""
+    """Add all that was asked, answered and announced in a channel."""
     for table in _OF_CHANNEL:
         rows: Any = table
         query = select(col(rows.id)).where(col(rows.channel_id) == channel_id)
@@ -224,7 +224,7 @@ async def _add_conversation(session: AsyncSession, found: WordRows, channel_id: 
 
 
 async def _add_person(session: AsyncSession, found: WordRows, person: str) -> None:
-    """What a person asked, with all that came of it, and what they said of answers."""
+    """Add a person's questions with all that came of them, and the person's feedback."""
     query = select(col(InboxRow.id), col(InboxRow.event_key)).where(_asker() == person)
     asked = [(id, event) for id, event in await session.execute(query)]
     found.questions.update(id for id, _ in asked)
