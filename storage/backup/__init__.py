@@ -1,1 +1,1 @@
-"""Backups of a home: a neutral dump of its tables, its files by content, and a manifest of both."""
+"""Backups of a home: an engine-neutral dump of its tables, its files by content, and a manifest."""

@@ -1,7 +1,7 @@
 """Writes a backup of a home while it is in use.
 
-SQL is read first, in one snapshot, and says which contents and readings there are; neither ever changes,
-so what is copied after it fits it. What a purge took meanwhile is left out, and said.
+SQL is read first, in one snapshot, and lists contents and readings; neither ever changes, so files copied
+later match it. Files purged in the meantime are left out and reported.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from storage.sql.tables import BlobRow, FactRow, ReadingRow
 from storage.stores import Stores
 from storage.threads import run_in_thread
 
-# The folder in a home where a restore puts what the home held.
+# Folder in a home to which a restore moves the previous content.
 REPLACED = "replaced"
-# Entries of a home that a backup leaves out: the tables are dumped, all else is made anew.
+# Entries of a home that a backup leaves out: tables are dumped, the rest can be regenerated.
 MADE_ANEW = (
     "footnote.db*",
     "index",
@@ -47,57 +47,57 @@ MADE_ANEW = (
     REPLACED,
 )
 CONTENT_FOLDERS = ("blobs", "readings")
-# The fact by which a home knows its own backups; it moves with them.
+# Fact that identifies a home's own backups; a restore keeps it.
 HOME_FACT = "home"
 SHOWN_EVERY_SECONDS = 0.5
 
-# What is done, how many of them, and of how many.
+# Progress callback: (what, done, total).
 Shown = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
 class BackupReport:
-    """What a backup holds."""
+    """Summary of a backup."""
 
     tables: int
     files: int
-    # Of all contents.
+    # Size of all contents.
     bytes: int
-    # Contents that were not there yet.
+    # Contents that were not in the backup yet.
     copied: int
-    # Contents of the backup before it that nothing needs any more.
+    # Contents of the previous backup that were removed.
     dropped: int
     # SHA-256 of the manifest, which `footnote restore` asks for.
     digest: str
-    # Files that were damaged or gone -> why.
+    # Files that were corrupt or missing -> why.
     left_out: dict[str, str]
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """A PDF, by its sha256, or the files of a reading, by its id."""
+    """PDF, by its sha256, or files of a reading, by its id."""
 
-    # Its path in a home.
+    # Path in a home.
     name: str
     id: str | UUID
     size: int = 0
 
 
 def kept_entries() -> list[str]:
-    """Patterns of a home's entries that a backup copies as files, its contents and readings excepted."""
+    """Return the patterns of a home's entries that are copied as files, other than contents and readings."""
     return [name for name in HOME_ENTRIES if name not in (*MADE_ANEW, *CONTENT_FOLDERS)]
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """Regular files; a link leads to what is not the home's."""
+    """Yield regular files; links are skipped, because their targets are outside the home."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.name != STORED_MARK:
             yield path
 
 
 class HomeBackup:
-    """Writes one home to one place, and repeats it: what is there already is not copied again."""
+    """Writes an incremental backup of one home to one place."""
 
     def __init__(self, stores: Stores, place: BackupPlace, show: Shown) -> None:
         self._stores = stores
@@ -106,14 +106,14 @@ class HomeBackup:
         self._show = show
 
     async def write(self, *, replace: bool = False) -> BackupReport:
-        """Write the backup; the one before it stays whole until this one is.
+        """Write the backup; the previous one stays complete until this one is.
 
         Args:
-            replace: also where the one before it is of another home.
+            replace: also overwrite another home's backup.
 
         Raises:
             SettingsError: the place lies in the home, or holds another home's backup.
-            BackupError: the place is full, away or refuses us.
+            BackupError: the place is full, unreachable or refuses access.
             DatabaseUnavailable: the database does not work.
         """
         started = time.monotonic()
@@ -163,7 +163,7 @@ class HomeBackup:
         try:
             return BackupManifest.of_json(data) if data else None
         except DamagedBackup:
-            return None  # a good one takes its place
+            return None  # it is overwritten
 
     async def _contents(self, session: AsyncSession) -> list[_Content]:
         """Return every content and every finished reading."""
@@ -200,7 +200,7 @@ class HomeBackup:
         return copied
 
     def _unchanged(self, content: _Content, before: dict[str, BackupEntry]) -> dict[str, BackupEntry]:
-        """The entries of a content of a store elsewhere that the place has: it is not fetched for that."""
+        """Return a content's entries if the place has it, so that it need not be downloaded."""
         if self._stores.store is None:
             return {}
         if isinstance(content.id, str):
@@ -210,7 +210,7 @@ class HomeBackup:
         return before if are_held else {}
 
     async def _bring(self, content: _Content, manifest: BackupManifest) -> bool:
-        """Have a content in the home; False where it is lost, which the manifest then says."""
+        """Download a content into the home; return False if it is lost, and note that in the manifest."""
         is_there = (self._home / content.name).exists
         if self._stores.store is None:
             is_kept = is_there()
@@ -227,7 +227,7 @@ class HomeBackup:
         return is_kept
 
     def _others(self) -> list[str]:
-        """Entries of the home that are no contents and cannot be made anew."""
+        """Return the home's other entries that cannot be regenerated."""
         patterns = kept_entries()
         names = sorted(
             entry.name for entry in self._home.iterdir() if not entry.is_symlink() or entry.is_file()
@@ -240,7 +240,7 @@ class HomeBackup:
         return sum(self._copy_file(file, manifest, before) for file in files)
 
     def _copy_file(self, file: Path, manifest: BackupManifest, before: dict[str, BackupEntry]) -> bool:
-        """Keep one file; a stored PDF whose bytes are not its name's is left out."""
+        """Copy one file; a stored PDF that does not match its hash is left out."""
         name = file.relative_to(self._home).as_posix()
         try:
             stat = file.stat()

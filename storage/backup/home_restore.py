@@ -1,7 +1,7 @@
-"""Restores a backup into an empty home, whichever engines that one chooses.
+"""Restores a backup into an empty home, with any choice of engines.
 
-The tables come last and in one transaction. The index is not in a backup: a comparison afterwards finds
-that it lacks what SQL calls live, and publishes it from the readings, with their vectors.
+The tables come last, in one transaction. The index is not in a backup: reconciliation finds that it lacks
+what SQL calls live, and publishes it from the readings and their vectors.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from storage.sql.migrations.revisions import is_known
 from storage.stores import INDEX_FACTS, open_blob_store
 from storage.threads import run_in_thread
 
-# Files that say what a home does and reads: a backup's are not in force until an admin renames them.
+# Configuration files: restored ones take effect only after an admin renames them.
 SETTINGS = ("footnote.toml", "folders.toml", "glossary.toml", "web_sources.toml")
 RESTORED = ".restored"
-# Entries of a home that are files, and lie in a backup.
+# Single files of a home that a backup contains.
 FILES = {name for name in kept_entries() if name not in (*CONTENT_FOLDERS, "inbox")}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{2}/(?P<sha256>[0-9a-f]{64})")
@@ -62,17 +62,17 @@ _READING = re.compile(
 
 @dataclass(slots=True)
 class RestoreReport:
-    """What was restored."""
+    """Summary of a restore."""
 
     # When the backup was made.
     made_at: str
     rows: int
     files: int
-    # Files that the backup itself left out -> why.
+    # Files that the backup left out -> why.
     left_out: dict[str, str]
-    # Files of settings that lie beside their place, to be looked at and renamed.
+    # Configuration files restored under another name, for an admin to review and rename.
     settings: list[str]
-    # Folder with what the home held before; None: it held nothing.
+    # Folder with the previous content of the home; None if it was empty.
     replaced: str | None
     seconds: float
 
@@ -81,7 +81,7 @@ def read_backup(place: BackupPlace) -> BackupManifest:
     """Return the manifest of a backup that can be restored.
 
     Raises:
-        DamagedBackup: it was never finished, is not what was written, or names what no backup of a home has.
+        DamagedBackup: it is unfinished or corrupt, or names something that no backup of a home contains.
         NewerDatabase: a newer release made it.
         BackupError: the place does not answer.
     """
@@ -103,7 +103,7 @@ def read_backup(place: BackupPlace) -> BackupManifest:
 
 
 def _strange_names(manifest: BackupManifest) -> Iterator[str]:
-    """Yield the names that no backup of ours has: one could be a path out of the home."""
+    """Yield names that no backup of ours contains: one could be a path out of the home."""
     tables = SQLModel.metadata.tables
     yield from (name for name in (*manifest.tables, *manifest.last_ids) if name not in tables)
     yield from (name for name, entry in manifest.files.items() if not _is_of_home(name, entry))
@@ -121,7 +121,7 @@ def _is_of_home(name: str, entry: BackupEntry) -> bool:
 
 
 class HomeRestore:
-    """Restores one backup into one home that nobody uses."""
+    """Restores one backup into one home that is not in use."""
 
     def __init__(self, settings: StorageSettings, place: BackupPlace, show: Shown) -> None:
         self._settings = settings
@@ -137,7 +137,7 @@ class HomeRestore:
         """Make sure that nothing would be overwritten.
 
         Raises:
-            SettingsError: home or database hold something.
+            SettingsError: home, database or blob store hold something.
         """
         again = "choose an empty one, or say --force, which puts the home's files aside"
         if self._home.exists():
@@ -166,12 +166,12 @@ class HomeRestore:
             await database.aclose()
 
     async def restore(self, manifest: BackupManifest) -> RestoreReport:
-        """Replace all that the home holds by what the backup does.
+        """Replace the content of the home by that of the backup.
 
         Raises:
             BackupError: the place does not answer, or the home's disk is full.
             BlobsUnavailable: the store at FOOTNOTE_BLOBS does not answer.
-            DamagedBackup: a file of it is damaged; the message names it.
+            DamagedBackup: a file of it is corrupt; the message names it.
             DatabaseUnavailable: the database does not work.
             SettingsError: that store is another home's; nothing was changed.
         """
@@ -195,7 +195,7 @@ class HomeRestore:
         )
 
     async def _release(self, store: ObjectStore) -> None:
-        """Our store is nobody's until the tables are there again, so that a restore can be repeated."""
+        """Release our store until the tables are restored, so that a restore can be repeated."""
         owner = await store_owner(store)
         if owner is None:
             return
@@ -214,7 +214,7 @@ class HomeRestore:
             return await own_name(database)
 
     def _put_aside(self) -> str | None:
-        """Move a home's entries into a folder of it; what our Weaviate holds is compared away afterwards."""
+        """Move a home's entries into a subfolder; Weaviate's data stays, and reconciliation cleans it up."""
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         patterns = HOME_ENTRIES.keys() - {"weaviate", REPLACED}
         entries = [entry for pattern in patterns for entry in self._home.glob(pattern)]
@@ -227,7 +227,7 @@ class HomeRestore:
         return str(aside)
 
     async def _fetch_files(self, manifest: BackupManifest) -> None:
-        """Contents go where FOOTNOTE_BLOBS says, one by one: the home's disk need not hold all of them."""
+        """Write contents to FOOTNOTE_BLOBS one by one, because the home's disk need not hold all of them."""
         cache_bytes = self._settings.blob_cache_mb * 1024 * 1024
         blobs = Blobs(self._home / "blobs", store=self._store, cache_bytes=cache_bytes)
         readings = self._home / "readings"
@@ -254,7 +254,7 @@ class HomeRestore:
         target.chmod(0o600)
 
     async def _fill_tables(self, manifest: BackupManifest) -> int:
-        """In the tables of the release that made the backup, which are then brought up to date."""
+        """Fill the tables of the release that made the backup, then migrate them."""
         database = await Database.open(self._url)
         try:
             await database.drop_tables()
@@ -282,7 +282,7 @@ class HomeRestore:
         return rows
 
     def _change(self, old_home: str) -> Callable[[str, Row], Row | None]:
-        """What is different in the new home: its index, and where folders of the old one lie."""
+        """Return a row filter for the new home: without facts about the old index, and with moved folders."""
 
         def change(table: str, row: Row) -> Row | None:
             if table == "fact" and row["name"] in INDEX_FACTS | {RECONCILE_FACT, BLOBS_FACT, KEY_FACT}:

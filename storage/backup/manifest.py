@@ -1,4 +1,4 @@
-"""The manifest of a backup: what it holds, by name and hash, of which release, and from when."""
+"""Manifest of a backup: its content by name and hash, its release and its time."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class BackupEntry:
-    """A file of the home, or the dump of a table."""
+    """File of the home, or dump of a table."""
 
     sha256: str
     size: int
-    # Nanoseconds, as the home's disk said: one that did not change is not read again.
+    # Modification time in nanoseconds, from the home's disk: an unchanged file is not read again.
     modified: int = 0
 
 
 @dataclass(slots=True)
 class BackupManifest:
-    """A whole backup."""
+    """Content of a backup."""
 
-    # Of the tables.
+    # Revision of the tables.
     revision: str
     # When SQL was read, in ISO 8601.
     made_at: str
-    # Where the home was: folders in it are looked for in the new one.
+    # Path of the home: folders in it are moved to the new one.
     home: str
-    # The home's own id: another one's backup does not take this one's place.
+    # Id of the home: a backup never overwrites another home's.
     home_id: str
-    # In the order in which they can be filled.
+    # In an order in which they can be filled.
     tables: dict[str, BackupEntry] = field(default_factory=dict)
-    # Table -> the highest id it ever gave: none is given again.
+    # Table -> the highest id ever assigned, so that none is reused.
     last_ids: dict[str, int] = field(default_factory=dict)
     # By path in the home.
     files: dict[str, BackupEntry] = field(default_factory=dict)
-    # Path -> why: a file of the home that was damaged or gone.
+    # Path -> why a file of the home was left out.
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def contents(self) -> set[str]:
-        """Every content that it names."""
+        """Return the hashes of all contents."""
         return {entry.sha256 for entry in (*self.tables.values(), *self.files.values())}
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all that it names, and so over the whole backup; in hexadecimal digits."""
+        """SHA-256 in hexadecimal digits of all entries, and so of the whole backup."""
         return _hash(self._values())
 
     def to_json(self) -> bytes:
-        """As it is kept: with a hash over itself."""
+        """Serialize, with a hash of the content."""
         return json.dumps(self._values() | {"sha256": self.digest}, indent=1).encode()
 
     def _values(self) -> dict[str, Any]:
@@ -62,10 +62,10 @@ class BackupManifest:
 
     @classmethod
     def of_json(cls, data: bytes) -> BackupManifest:
-        """What ``to_json`` wrote.
+        """Parse and verify what ``to_json`` wrote.
 
         Raises:
-            DamagedBackup: a byte of it has changed, or a newer release wrote it in another form.
+            DamagedBackup: a byte has changed, or a newer release wrote it in another format.
         """
         try:
             values = json.loads(data)

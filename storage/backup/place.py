@@ -1,6 +1,6 @@
-"""Where a backup lies: a local folder, or any address that fsspec knows.
+"""Destination of a backup: a local folder, or any fsspec URL.
 
-Contents are kept once, under their sha256, and never change; the manifest that names them is written last.
+Contents are stored once, under their sha256, and never change; the manifest that names them is written last.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ CONTENTS = "contents"
 
 
 class BackupPlace:
-    """A folder of contents with a manifest; calls wait for disk or network, so run them in a thread.
+    """Folder of contents with a manifest; calls block on disk or network, so run them in a thread.
 
-    Every method raises ``BackupError`` when the place is full, away or refuses us.
+    Every method raises ``BackupError`` if the place is full, unreachable or refuses access.
     """
 
     def __init__(self, url: str, account: AwsSettings | None = None) -> None:
-        """Choose the place, and for S3 the account; nothing is made or asked yet.
+        """Parse the URL; nothing is created or requested yet. ``account``: credentials for S3.
 
         Raises:
-            SettingsError: no installed package knows the protocol.
+            SettingsError: no installed package supports the protocol.
         """
         self._store = ObjectStore(url, BackupError, "the backup's place", account)
 
     @property
     def local_folder(self) -> Path | None:
-        """The folder on this machine; None of a place elsewhere."""
+        """Folder on this machine; None for remote storage."""
         return self._store.local_folder
 
     def read_manifest(self) -> bytes | None:
-        """Return the manifest as it was written; None where there is none."""
+        """Return the manifest; None if there is none."""
         return self._store.read(MANIFEST)
 
     def write_manifest(self, data: bytes, draft: Path) -> None:
-        """Replace the manifest, whole: from now on the backup is the one that it names."""
+        """Replace the manifest atomically, which commits the backup."""
         draft.write_bytes(data)
         self._store.put(draft, MANIFEST)
 
     @cached_property
     def held(self) -> dict[str, int]:
-        """sha256 -> size of every content that lies here, as it was when this was first asked."""
+        """Size of every content in the place, by sha256; cached on first access."""
         return {name: one.size for name, one in self._store.listed(CONTENTS).items()}
 
     def keep(self, file: Path, sha256: str, size: int) -> bool:
-        """Keep a content; returns whether it had to be copied.
+        """Store a content; return True if it had to be copied.
 
         Raises:
             FileNotFoundError: the file is gone.
@@ -66,15 +66,15 @@ class BackupPlace:
         return True
 
     def fetch(self, sha256: str, name: str, target: Path) -> None:
-        """Write a content to ``target``, once every byte of it was compared with its hash.
+        """Copy a content to ``target`` after verifying its hash.
 
         Args:
             sha256: of the content.
-            name: what it is in the home, for the message.
-            target: takes the place of a file that is there.
+            name: its name in the home, for the message.
+            target: overwritten if it exists.
 
         Raises:
-            DamagedBackup: it is missing, or not what it was.
+            DamagedBackup: it is missing or corrupt.
         """
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = target.with_name(f".{target.name[:100]}.{uuid4().hex}")
@@ -90,8 +90,8 @@ class BackupPlace:
             draft.unlink(missing_ok=True)
 
     def drop(self, wanted: Callable[[str], bool]) -> int:
-        """Remove the contents that are not wanted any more; returns how many."""
-        # What a broken upload left has no sha256 for a name.
+        """Remove the contents that are not wanted; return their number."""
+        # An interrupted upload leaves a name that is no sha256, so it is removed, too.
         unwanted = [name for name in self.held if not wanted(name)]
         self._store.remove([_content(name) for name in unwanted])
         for name in unwanted:

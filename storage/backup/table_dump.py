@@ -1,7 +1,7 @@
-"""A neutral dump of the tables: JSON lines that SQLite and PostgreSQL both take back.
+"""Engine-neutral dump of the tables: JSON lines that both SQLite and PostgreSQL can load.
 
-The first line of a table names its columns and their kinds, so that a dump of an older release is read
-without knowing its tables. All tables are read in one snapshot, while others write.
+The first line of a table names its columns and their kinds, so that the dump of an older release can be read
+without knowing its tables. All tables are read in one snapshot, concurrently with writers.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from storage.sql.columns import UtcDateTime
 ROWS_AT_ONCE = 500
 Row = dict[str, Any]
 
-# Kind -> (value to JSON, value of JSON, type that binds it).
+# Kind -> (serializer, parser, type for binding).
 _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[], TypeEngine[Any]]]] = {
     "uuid": (str, UUID, Uuid),
     "moment": (datetime.isoformat, datetime.fromisoformat, UtcDateTime),
     "bytes": (lambda value: base64.b64encode(value).decode(), base64.b64decode, LargeBinary),
-    # As text: SQL's NULL and JSON's null are two values of a column.
+    # As text, to distinguish SQL's NULL from JSON's null.
     "json": (str, lambda value: _json_value(json.loads(value)), lambda: JSON(none_as_null=True)),
     "plain": (lambda value: value, lambda value: value, NullType),
 }
@@ -64,15 +64,15 @@ def _kind(of: Column[Any]) -> str:
 
 
 async def dump_tables(session: AsyncSession, folder: Path) -> tuple[dict[str, Path], dict[str, int]]:
-    """Write every table to a file of ``folder``.
+    """Write every table to a file in ``folder``.
 
     Args:
         session: a snapshot.
-        folder: where the files are made.
+        folder: destination of the files.
 
     Returns:
-        The files in the order in which their tables can be filled, and the last ids of the tables that
-        count.
+        The files, in an order in which their tables can be filled, and the last ids of tables with
+        counted ids.
     """
     made = {}
     for one in SQLModel.metadata.sorted_tables:
@@ -80,7 +80,7 @@ async def dump_tables(session: AsyncSession, folder: Path) -> tuple[dict[str, Pa
         writers = [_KINDS[kind][0] for kind in kinds.values()]
         shown = [cast(of, Text) if kinds[of.name] == "json" else of for of in one.columns]
         made[one.name] = folder / f"{one.name}.jsonl.gz"
-        # Without a time in it, so that a table which did not change is the content that is there already.
+        # Without a timestamp, so that an unchanged table has the same hash as before.
         packed = gzip.GzipFile(made[one.name], "wb", compresslevel=4, mtime=0)
         with packed, io.TextIOWrapper(packed, "utf-8") as file:
             file.write(json.dumps(kinds) + "\n")
@@ -94,7 +94,7 @@ async def dump_tables(session: AsyncSession, folder: Path) -> tuple[dict[str, Pa
 
 
 async def _last_ids(session: AsyncSession) -> dict[str, int]:
-    """By table; what is gone keeps its id, so the engine's own count says more than the rows."""
+    """Return the last id by table, from the engine's sequence: deleted rows keep their ids."""
     if session.get_bind().dialect.name == "sqlite":
         rows = await session.execute(text("SELECT name, seq FROM sqlite_sequence"))
         return {name: seq for name, seq in rows if name in _counted()}
@@ -107,7 +107,7 @@ async def _last_ids(session: AsyncSession) -> dict[str, int]:
 
 
 def _counted() -> list[str]:
-    """Tables whose ids the engine counts; a citation's are made by chance."""
+    """Return the tables with ids from a sequence; those of citations are random."""
     tables = SQLModel.metadata.sorted_tables
     return [one.name for one in tables if "id" in one.columns and type(one.columns["id"].type) is Integer]
 
@@ -115,16 +115,16 @@ def _counted() -> list[str]:
 async def load_table(
     connection: AsyncConnection, name: str, file: Path, change: Callable[[str, Row], Row | None]
 ) -> int:
-    """Fill an empty table from a dump; returns the number of rows.
+    """Fill an empty table from a dump; return the number of rows.
 
     Args:
-        connection: writes.
+        connection: for writing.
         name: of the table.
-        file: as ``dump_tables`` wrote it.
-        change: from (table, row) to the row that is written; None leaves it out.
+        file: from ``dump_tables``.
+        change: maps (table, row) to the row to write; None skips it.
 
     Raises:
-        DamagedBackup: a line is no row of the table.
+        DamagedBackup: a line is not a row of the table.
     """
     count = 0
     with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -150,7 +150,7 @@ def _rows(lines: Iterator[str], kinds: dict[str, str]) -> Iterator[Row]:
 
 
 async def set_last_ids(connection: AsyncConnection, last_ids: dict[str, int]) -> None:
-    """Have every table count on from where it was, and none below the rows it has."""
+    """Advance every sequence to its last id, and at least to the highest id in its table."""
     is_sqlite = connection.dialect.name == "sqlite"
     known = await connection.run_sync(lambda sync: set(inspect(sync).get_table_names()))
     for name in known.intersection(_counted()):
