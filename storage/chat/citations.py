@@ -278,6 +278,7 @@ def _showed(answer: Mapping[str, Any], version_id: int, quotes: Mapping[int | No
 @cache
 def _counting() -> Insert:
     """Return the upsert that adds a day's openings of an existing citation; built once."""
+    # INSERT ... SELECT: a citation that has been deleted adds no row.
     own = select(
         col(CitationRow.id),
         bindparam("on", type_=Date),

@@ -38,7 +38,7 @@ class FeedbackVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """One person's feedback on an answer, with the record of its question."""
+    """Feedback of one person on one answer, with the record of its question."""
 
     id: int
     channel_id: int

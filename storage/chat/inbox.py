@@ -438,6 +438,7 @@ class Inbox:
         Raises:
             LeaseLost: another worker has it.
         """
+        # Every claim raises the fence, so it counts the tries.
         rest = pause(item.fence, self._max_pause_seconds)
         wait = min(max(rest, timedelta(seconds=at_least)), MAX_WAIT)
         attempts = item.attempts + is_own_fault

@@ -60,7 +60,7 @@ class ErasureTarget:
     is_whole_channel: bool = False
     # Person, in the format of FOOTNOTE_ADMINS or of the audit log.
     person: str = ""
-    # Channels whose questions and answers are erased, whoever asked.
+    # Channels whose questions and answers are erased, of all askers.
     conversations: tuple[int, ...] = ()
 
     @property

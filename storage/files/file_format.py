@@ -137,6 +137,7 @@ def read_some(path: Path, first: int, end: int) -> list[Any]:
     with path.with_suffix(".index").open("rb") as starts:
         begin, stop = _bounds(starts, first)[0], _bounds(starts, end - 1)[1]
     with path.with_suffix(".lines").open("rb") as lines:
+        # A corrupt index may point outside the file.
         is_inside = begin <= stop <= os.fstat(lines.fileno()).st_size
         found = os.pread(lines.fileno(), stop - begin, begin).splitlines() if is_inside else []
     if len(found) != end - first:
@@ -257,4 +258,5 @@ def _put_in_place(temporary: Path, final: Path) -> None:
     else:
         temporary.rename(final)
     _sync_folder(final.parent)
+    # The parent folder may be new, so its entry is synced, too.
     _sync_folder(final.parent.parent)

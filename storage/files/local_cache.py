@@ -91,6 +91,7 @@ class LocalCache:
     def touch(self, name: str) -> bool:
         """Mark an entry as used; return False if there is none."""
         try:
+            # The modification time serves as the time of the last use.
             os.utime(self._root / name[:2] / name)
         except FileNotFoundError:
             return False

@@ -126,7 +126,7 @@ class ObjectStore:
             ) from fault
         except OSError as fault:  # some packages connect at once
             raise error(f"{name} cannot be reached: {fault.strerror or type(fault).__name__}") from fault
-        except Exception as fault:  # each fsspec package raises errors of its own
+        except Exception as fault:  # fsspec packages raise many error types
             raise SettingsError(f"the address of {name} cannot be opened ({type(fault).__name__})") from fault
         if options:
             self._system.retries = 1  # the caller retries
@@ -229,6 +229,7 @@ class ObjectStore:
             except FileNotFoundError as error:
                 if not file.exists():
                     raise
+                # FileNotFoundError would mean that the source file is missing.
                 raise OSError(errno.ENXIO, "there is no such bucket or folder") from error
 
     def remove(self, names: Collection[str]) -> None:
@@ -280,7 +281,7 @@ class ObjectStore:
             self._rest()
             reason = error.strerror or type(error).__name__
             raise self._error(f"{self._name} cannot {what}: {reason}") from error
-        except Exception as error:  # each fsspec package raises errors of its own
+        except Exception as error:  # fsspec packages raise many error types
             self._rest()
             raise self._error(f"{self._name} cannot {what} ({type(error).__name__})") from error
 

@@ -341,12 +341,14 @@ class ReadingFiles:
 
     def _read_sentences(self, line: _Line) -> ChunkSentenceVectors | None:
         folder = self._folder(line[0])
+        # Without its folder the reading is lost, and the read below raises.
         if folder.exists() and not (folder / "sentences.index").exists():
             return None
         return self._read_one(line, sentences_of)
 
     def _read_vectors(self, reading_id: UUID) -> Vectors | None:
         path = self._folder(reading_id) / "vectors.npy"
+        # Without its folder the reading is lost, and the read below raises.
         if not path.exists() and path.parent.exists():
             return None
         return read_vectors(path)

@@ -1,7 +1,7 @@
-"""Holds a home to the store that its blobs are in, and a store to one home.
+"""Pairs a home with the object storage of its blobs, so that no two homes share one.
 
-Two homes in one store would each sweep away what the other one keeps. A file in the store and a fact in SQL
-say the same; machines that share the database share the store.
+Each of two homes in one store would remove the other's blobs as unreferenced. A file in the store and a fact
+in SQL hold the same name; machines that share the database share the store.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from storage.sql.tables import FactRow
 from storage.threads import run_in_thread
 
 OWNER_FILE = "footnote-home.txt"
-# The facts that no other home may take over.
+# Facts that no other home may take over.
 BLOBS_FACT, KEY_FACT = "blobs", "blobs key"
 _OWNER_BYTES = 1024
 _ELSEWHERE = (
@@ -33,21 +33,22 @@ _MISSING = (
     "the store that FOOTNOTE_BLOBS names does not hold this home's PDFs, it is missing or empty: set "
     "FOOTNOTE_BLOBS back to theirs, or mount it; if they are lost, `footnote restore` a backup"
 )
-# Longer than other machines of ours are between the two steps that make a store their own.
+# Longer than the time between another machine's two steps of claiming a store.
 _STARTING_SECONDS = 0.1
 
 
 async def store_fault(database: Database, store: ObjectStore | None) -> str | None:
-    """Why the store cannot be this home's, as a sentence; None: it is, or it is empty and the home has none.
+    """Return why the store cannot be this home's; None if it is, or if it is empty and the home has none.
 
     Raises:
-        BlobsUnavailable: the store does not answer, or has nothing of the home that it is to hold.
+        BlobsUnavailable: the store does not answer, or is empty although the home has blobs in it.
         DatabaseUnavailable: the database does not work.
     """
     if store is None:
         return _ELSEWHERE if await own_name(database) else None
     owner, ours = await store_owner(store), await own_name(database)
     if owner is not None and owner != ours:
+        # Another machine of this home may be between the two steps of ``take_store``.
         await asyncio.sleep(_STARTING_SECONDS)
         owner, ours = await store_owner(store), await own_name(database)
     if ours is None:
@@ -58,7 +59,7 @@ async def store_fault(database: Database, store: ObjectStore | None) -> str | No
 
 
 async def require_own_store(database: Database, store: ObjectStore | None) -> None:
-    """Make sure that the store is this home's; an empty one becomes so where the home has none yet.
+    """Make sure that the store is this home's; claim an empty one if the home has none yet.
 
     Raises:
         ChangedBlobs: it is another home's, or ours are elsewhere.
@@ -71,12 +72,12 @@ async def require_own_store(database: Database, store: ObjectStore | None) -> No
 
 
 async def take_store(database: Database, store: ObjectStore) -> None:
-    """Make it this home's, whoever had it; of machines that do so at once one decides.
+    """Claim the store for this home, even from another one; of concurrent machines, one decides the name.
 
-    The store comes first: one that takes no file leaves the home as it was.
+    The store is written first: if that fails, the home is unchanged.
 
     Raises:
-        BlobsUnavailable: it takes none.
+        BlobsUnavailable: it cannot be written.
         DatabaseUnavailable: the database does not work.
     """
     name = await own_name(database) or uuid4().hex
@@ -91,9 +92,9 @@ async def take_store(database: Database, store: ObjectStore) -> None:
 
 
 async def keep_store_key(database: Database, new: bytes) -> bytes:
-    """Return the key that seals what this home's machines keep in the store; ``new`` where there was none.
+    """Return the HMAC key of this home's files in the store; store ``new`` if there is none.
 
-    It lies in SQL, where whoever may only write to the store does not see it.
+    It is in SQL, where a party that can only write to the store cannot read it.
 
     Raises:
         DatabaseUnavailable: the database does not work.
@@ -109,12 +110,12 @@ async def keep_store_key(database: Database, new: bytes) -> bytes:
 
 
 async def is_filled(store: ObjectStore) -> bool:
-    """True if it holds PDFs or readings."""
+    """True if the store holds PDFs or readings."""
     return bool(await run_in_thread(lambda: store.listed("blobs") or store.listed("readings")))
 
 
 async def own_name(database: Database) -> str | None:
-    """Return the name of the home by which it knows its store; None: it has had none.
+    """Return the name by which the home knows its store; None if it never had one.
 
     Raises:
         DatabaseUnavailable: the database does not work.
@@ -125,7 +126,7 @@ async def own_name(database: Database) -> str | None:
 
 
 async def store_owner(store: ObjectStore) -> str | None:
-    """Return the name of the home whose store it is; None: it is nobody's.
+    """Return the name of the home that owns the store; None if there is none.
 
     Raises:
         BlobsUnavailable: the store does not answer.

@@ -253,6 +253,7 @@ async def _missing(
 ) -> list[ReadingRow]:
     """Return readings to add for contents without one of this kind; those that already answer wait longer."""
     answers = _is_answered() if rung is Rung.QUICK else _is_answered(Rung.FULL)
+    # MIN: a content can wait only if every version with it already answers.
     columns = select(col(VersionRow.sha256), func.min(case((answers, 1), else_=0)))
     query = _of_documents(columns).where(~_has_reading(generation, rung), *wanted)
     return [
@@ -272,6 +273,7 @@ async def _plan_publications(session: AsyncSession, generations: Generations, wa
         .where(tuple_(col(ReadingRow.generation), col(ReadingRow.rung)).in_(generations.pairs()))
         .where(*wanted, ~_is_served())
     )
+    # Of several finished readings of a version, only the best one is published.
     best: dict[int, PublicationRow] = {}
     for version, channel, reading, rung in (await session.execute(query)).all():
         if version not in best or rung == Rung.FULL:

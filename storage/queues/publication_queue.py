@@ -135,6 +135,7 @@ class PublicationQueue:
             release(row)
             document = await session.get(DocumentRow, claim.document_id, with_for_update=True)
             live = await _live_of(session, claim.document_id)
+            # A newer version outranks an older one; of the same version, full outranks quick.
             mine = (claim.version, _RANKS.index(claim.rung))
             if document is None or document.state == "deleted" or any(rank > mine for _, rank in live):
                 _retire(row)
@@ -142,6 +143,7 @@ class PublicationQueue:
             for predecessor, _ in live:
                 _retire(predecessor)
             row.state, row.live_at = "live", utc_now()
+            # Only when the version was not live yet: a full reading that replaces a quick one is no news.
             if all(number != claim.version for _, (number, _) in live):
                 await record_live(session, row)
                 await mark_changed(session, [claim.document_id])

@@ -51,6 +51,7 @@ class PurgeQueue:
             .where(col(PublicationRow.retired_at) <= now - self._retire_grace)
             .where(
                 or_(
+                    # An undo restores only what was retired together with its document.
                     col(DocumentRow.state) != "deleted",
                     col(PublicationRow.retired_at) != DocumentRow.deleted_at,
                     col(DocumentRow.deleted_at) <= now - self._delete_grace,
@@ -87,6 +88,7 @@ class PurgeQueue:
         deleted = update(DocumentRow).where(col(DocumentRow.deleted_at) > now + MAX_CLOCK_SKEW)
         async with self._database.transaction() as session:
             await session.execute(retired.where(went_along).values(retired_at=now))
+            # A second earlier, so that it equals no document's time of deletion.
             await session.execute(retired.values(retired_at=now - timedelta(seconds=1)))
             await session.execute(deleted.values(deleted_at=now))
 

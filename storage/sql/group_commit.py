@@ -177,6 +177,7 @@ class GroupCommit:
             except BaseException as error:
                 await self._undo(session, group)
                 if group.failure is not None and isinstance(error, SQLAlchemyError):
+                    # The group's failure is the cause; this error only follows from it.
                     raise group.failure from error
                 raise
 

@@ -230,6 +230,7 @@ class PostgresDialect:
         self._watch = ServerWatch()
         self._writers = self._engine(WRITERS)
         self._locks = self._engine(LOCKS, isolation_level="AUTOCOMMIT")
+        # REPEATABLE READ: all statements of a transaction see one snapshot.
         self._readers = self._engine(
             READERS, isolation_level="REPEATABLE READ", execution_options={"postgresql_readonly": True}
         )

@@ -40,7 +40,7 @@ _CAUSES = {
 
 JOURNAL_POLL_SECONDS = 0.05
 
-# Execution option of an engine that opens no transactions: each statement sees its own snapshot.
+# Execution option of an engine that opens no transactions: each statement sees a separate snapshot.
 _WITHOUT_BEGIN = "without_begin"
 
 
@@ -135,6 +135,8 @@ class SqliteDialect:
             pool_timeout=QUEUE_SECONDS,
             hide_parameters=True,  # errors are logged, and parameters hold users' words
         )
+        # WAL: readers and the writer do not block each other. FULL: every commit is synced to the disk.
+        # secure_delete: deleted rows are overwritten with zeros.
         settings = {"journal_mode": "WAL", "synchronous": "FULL", "foreign_keys": "ON", "secure_delete": "ON"}
         settings |= pragmas
 
@@ -182,6 +184,7 @@ def vacuum(file: Path, busy_seconds: float) -> None:
     Raises:
         sqlite3.Error: the file is locked for longer, the disk is full, or a reader does not end.
     """
+    # mode=rw: never create a missing file.
     uri = f"{file.as_uri()}?mode=rw"
     with closing(sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None)) as connection:
         connection.execute("VACUUM")

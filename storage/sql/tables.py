@@ -45,7 +45,7 @@ class QuestionRecordRow(SQLModel, table=True):
 
 
 class FeedbackRow(SQLModel, table=True):
-    """One person's feedback on one answer; deleted with the record of its question."""
+    """Feedback of one person on one answer; deleted with the record of its question."""
 
     __tablename__ = "feedback"
     __table_args__ = (UniqueConstraint("record_id", "person"),)
@@ -62,7 +62,7 @@ class FeedbackRow(SQLModel, table=True):
 
 
 class TurnRow(SQLModel, table=True):
-    """One question of a thread with its answer; deleted with its channel, or when its retention ends."""
+    """Question of a thread with its answer; deleted with its channel, or when its retention ends."""
 
     __tablename__ = "turn"
     __table_args__ = (Index(None, "channel_id", "thread", "asked_at"),)
@@ -237,7 +237,7 @@ class ReadingRow(LeaseColumns, table=True):
 
 
 class PublicationRow(LeaseColumns, table=True):
-    """One reading of one version in one tenant; ``state``: pending, live, retired or removed.
+    """Publication of a reading of one version in one tenant; ``state``: pending, live, retired or removed.
 
     The objects in the index carry its id. A write of unknown outcome retires the row and a new one is made,
     because an engine may skip a repeated write.
