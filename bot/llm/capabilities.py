@@ -1,7 +1,7 @@
-"""What a model at its endpoint does not take: learnt from refusals, and tried again after a while.
+"""Optional request features that a model does not support, learnt from refusals and retried after a while.
 
-Endpoints change under their URL: a gateway is upgraded, a name leads to another model. So nothing is switched
-off for good, and nothing by one bad reply.
+What sits behind a URL changes: a gateway is upgraded, a name is routed to another model. So no feature is
+disabled permanently, and none by a single failure that may be chance.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ from enum import StrEnum
 
 from storage.clock import steady_seconds
 
-# Seconds for which a feature is left out before it is tried again.
+# Seconds before a refused feature is tried again.
 REST_SECONDS = 3600.0
-# Failures in a row that do not name their cause, after which a feature counts as refused.
+# Consecutive failures without a named cause that count as a refusal.
 MAX_FAILURES = 3
 
-# What a reasoning model may think beside its reply: its limit counts both.
+# Added for reasoning models, whose limit counts reasoning and reply together.
 REASONING_TOKENS = 4000
 
 
 class Feature(StrEnum):
-    """What not every model or endpoint takes, by the parameter of a request that asks for it."""
+    """Optional features of a request, each named by the parameter that asks for it."""
 
     SCHEMA = "response_format"
     STREAM = "stream"
     STREAM_USAGE = "stream_options"
-    # Reasoning models take their own only.
+    # Reasoning models accept only their default.
     TEMPERATURE = "temperature"
-    # Reasoning models call it ``max_completion_tokens``, and count what they think.
+    # Reasoning models call it ``max_completion_tokens``, and count reasoning tokens.
     MAX_TOKENS = "max_tokens"
 
 
 class Capabilities:
-    """What one model takes, as far as its replies have shown it."""
+    """Features that one model supports, as far as its replies have shown."""
 
     def __init__(self) -> None:
         self._refused_until: dict[Feature, float] = {}
         self._failures: dict[Feature, int] = {}
 
     def takes(self, feature: Feature) -> bool:
-        """True if to ask for it."""
+        """True if the feature may be requested."""
         return steady_seconds() >= self._refused_until.get(feature, 0.0)
 
     def note_success(self, feature: Feature) -> None:
-        """It was asked for and given."""
+        """Record that the model honoured the feature; resets its count of failures."""
         self._failures.pop(feature, None)
 
     def note_failure(self, feature: Feature, *, is_refusal: bool) -> None:
-        """It was asked for and not given; one refusal is enough, other failures may be chance."""
+        """Record that it did not: a refusal disables the feature at once, other failures may be chance."""
         failures = self._failures.get(feature, 0) + 1
         if is_refusal or failures >= MAX_FAILURES:
             self._refused_until[feature] = steady_seconds() + REST_SECONDS
@@ -56,7 +56,7 @@ class Capabilities:
         self._failures[feature] = failures
 
     def sampling(self, tokens: int) -> dict[str, int]:
-        """Temperature and longest reply of a request, in the words that this model takes."""
+        """Return temperature and maximum reply length, in the parameters that this model accepts."""
         temperature = {"temperature": 0} if self.takes(Feature.TEMPERATURE) else {}
         if self.takes(Feature.MAX_TOKENS):
             return {**temperature, "max_tokens": tokens}
@@ -64,6 +64,6 @@ class Capabilities:
 
 
 def named_feature(param: object, message: str) -> Feature | None:
-    """The feature that a refusal names, as its ``param`` or quoted in its message; None without a name."""
+    """Return the feature named in a refusal's ``param`` or quoted in its message; None if there is none."""
     named = {str(param or "").split(".")[0], *re.findall(r"['\"`](\w+)['\"`]", message)}
     return next((feature for feature in Feature if feature in named), None)

@@ -1,8 +1,8 @@
-"""A chat model behind any OpenAI-compatible endpoint: whole replies, streams, short calls for a little JSON.
+"""Client of a chat model behind any OpenAI-compatible endpoint: whole replies, streams, short JSON calls.
 
 The SDK's errors become ModelUnavailable or ModelReplyUnusable here. Its own retries are off, because they may
-sleep for as long as a server's Retry-After says. Short calls only help an answer: each is tried once, in
-bounded time, and whoever makes one goes on without it when it fails.
+sleep for as long as a server's Retry-After says. Short calls are auxiliary: each is tried once within a
+deadline, and its caller continues without it when it fails.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 _JITTER = secrets.SystemRandom()
 
 MAX_TRIES = 3
-# Seconds; an endpoint that asks for a longer pause counts as unavailable.
+# Longest Retry-After that is honoured; an endpoint that asks for more counts as unavailable.
 MAX_PAUSE_SECONDS = 5.0
 
-# The endpoint answered, but not with a completion; all other errors of the SDK mean it is unavailable.
+# The endpoint answered, but not with a completion; all other SDK errors mean that it is unavailable.
 UNUSABLE: tuple[type[Exception], ...] = (
     openai.APIResponseValidationError,
     openai.LengthFinishReasonError,
@@ -48,7 +48,7 @@ BROKEN: tuple[type[Exception], ...] = (openai.OpenAIError, *UNUSABLE)
 TRANSIENT = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
 REFUSED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
-# Called with each piece of a reply's text as it comes, and never twice with one.
+# Receives each piece of a reply's text as it arrives, at most once.
 OnDelta = Callable[[str], None]
 
 _T = TypeVar("_T")
@@ -56,23 +56,23 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a model is asked."""
+    """A request to a chat model."""
 
     system: str
     user: str
-    # Longest reply.
+    # Maximum length of the reply.
     tokens: int
-    # JSON schema of the reply, in the subset that strict mode takes.
+    # JSON schema of the reply, within the subset that strict mode supports.
     schema: Mapping[str, Any] | None = None
 
 
 class SchemaRefused(ModelUnavailable):
-    """The endpoint refused a request that asked for a JSON schema; it may take one without."""
+    """The endpoint refused a request with a JSON schema; it may accept one without."""
 
 
 @asynccontextmanager
 async def in_time(seconds: float) -> AsyncIterator[None]:
-    """What a model does in here counts as unavailable when it takes longer."""
+    """Raise ModelUnavailable if the block takes longer than ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -81,7 +81,7 @@ async def in_time(seconds: float) -> AsyncIterator[None]:
 
 
 class ChatModel:
-    """One model at one endpoint; learns what it does not take."""
+    """One model at one endpoint; learns which request features it supports."""
 
     def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
         self._client = client
@@ -90,13 +90,13 @@ class ChatModel:
 
     @classmethod
     def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ChatModel:
-        """Return an endpoint; nothing is sent yet.
+        """Return a client of an endpoint; sends nothing yet.
 
         Args:
-            api_key: its key.
-            base_url: where it is, up to and with its version; None for OpenAI's own.
-            model: name of the model there.
-            seconds: longest silence; how long a reply may take in all is up to ``in_time``.
+            api_key: of the endpoint.
+            base_url: up to and including the API version; None for OpenAI.
+            model: name of the model at the endpoint.
+            seconds: longest silence of the endpoint; ``in_time`` limits a whole reply.
         """
         client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=0, timeout=seconds)
         return cls(client, model=model)
@@ -104,14 +104,14 @@ class ChatModel:
     async def reply(
         self, ask: ChatRequest, on_delta: OnDelta | None = None, *, tries: int = MAX_TRIES
     ) -> Reply:
-        """Return the whole reply, after a few short retries; ``on_delta`` gets its pieces as they arrive.
+        """Return the whole reply, after a few short retries; ``on_delta`` receives its pieces as they arrive.
 
-        Pieces that were passed on belong to no whole reply when an error follows.
+        If an error follows, the pieces already passed on belong to no complete reply.
 
         Raises:
-            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
+            ModelUnavailable: the endpoint is down, too slow, refusing or rate-limited.
             SchemaRefused: it refused the request, perhaps only its schema.
-            ModelReplyUnusable: the reply was cut off, empty or no completion.
+            ModelReplyUnusable: the reply was truncated, empty or no completion.
         """
         if on_delta and self._capabilities.takes(Feature.STREAM):
             if streamed := await self._try(lambda: self._stream(ask, on_delta), ask, tries):
@@ -125,10 +125,10 @@ class ChatModel:
     async def prefer_schema(
         self, structured: Callable[[], Awaitable[_T]], plain: Callable[[], Awaitable[_T]]
     ) -> _T:
-        """What ``structured`` gives; what ``plain`` gives where the model does not keep to a schema.
+        """Return the result of ``structured``, or of ``plain`` if the model does not follow a schema.
 
         Raises:
-            ModelError: what they raise.
+            ModelError: raised by either of them.
         """
         if not self._capabilities.takes(Feature.SCHEMA):
             return await plain()
@@ -147,7 +147,7 @@ class ChatModel:
         await self._client.close()
 
     async def _try(self, send: Callable[[], Awaitable[_T]], ask: ChatRequest, tries: int) -> _T:
-        """What ``send`` gives, its errors translated."""
+        """Send with retries on transient errors, and translate the SDK's errors."""
         for tries_left in reversed(range(tries)):
             try:
                 return await send()
@@ -156,6 +156,7 @@ class ChatModel:
                 if pause is None or not tries_left:
                     raise ModelUnavailable(_error_name(error)) from error
             except REFUSED as error:
+                # A refusal that names no parameter may be about the schema.
                 is_schema = ask.schema and _refused_feature(error) in (Feature.SCHEMA, None)
                 raise (SchemaRefused if is_schema else ModelUnavailable)(_error_name(error)) from error
             except UNUSABLE as error:
@@ -174,9 +175,9 @@ class ChatModel:
         return _whole(text, choices[0].finish_reason, _usage_of(reply))
 
     async def _stream(self, ask: ChatRequest, on_delta: OnDelta) -> Reply | None:
-        """Return the reply of a stream; None when not a single event came, or the endpoint refuses to stream.
+        """Return a streamed reply; None if no event came, or the endpoint refuses to stream.
 
-        An error after the first piece ends it, because a second try would repeat what was passed on.
+        An error after the first piece is final: a retry would repeat what was passed on.
         """
         state = _StreamState(on_delta)
         try:
@@ -195,7 +196,7 @@ class ChatModel:
                     raise ModelReplyUnusable(f"the stream broke: {_error_name(error)}") from error
                 raise
             if not state.events:
-                # JSON in its place is a sure sign that there are no streams; an empty one may be chance.
+                # Another content type proves that there is no streaming; an empty stream may be chance.
                 is_other = "text/event-stream" not in stream.response.headers.get("content-type", "")
                 self._capabilities.note_failure(Feature.STREAM, is_refusal=is_other)
                 return None
@@ -203,7 +204,7 @@ class ChatModel:
         return _whole("".join(state.pieces), state.finish_reason, state.usage)
 
     async def _open_stream(self, ask: ChatRequest) -> AsyncStream[ChatCompletionChunk]:
-        """Return a stream that ends with its usage, where the endpoint does not mind."""
+        """Open a stream that ends with its token usage, if the endpoint supports that option."""
         stream: AsyncStream[ChatCompletionChunk]
         if not self._capabilities.takes(Feature.STREAM_USAGE):
             stream = await self._send(ask, stream=True)
@@ -219,9 +220,9 @@ class ChatModel:
         return stream
 
     async def _send(self, ask: ChatRequest, **options: Any) -> Any:
-        """What the SDK returns: a page of HTML with status 200 comes back as a str, despite its types.
+        """Return what the SDK returns: despite its types, a str for an HTML page with status 200.
 
-        A parameter that the model refuses by its name is left out at once, and from then on for a while.
+        A parameter that the model refuses by name is omitted at once, and from then on for ``REST_SECONDS``.
         """
         messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
         if ask.schema:
@@ -245,7 +246,7 @@ class ChatModel:
 
 @dataclass(slots=True)
 class _StreamState:
-    """What has come of a stream."""
+    """State of a stream as it is read."""
 
     on_delta: OnDelta
     events: int = 0
@@ -254,7 +255,7 @@ class _StreamState:
     usage: Usage | None = None
 
     def take(self, chunk: object) -> None:
-        """One event; the last but one ends the reply, and the last may be its usage alone."""
+        """Add an event; the last one may contain only the token usage, and no choices."""
         self.events += 1
         self.usage = _usage_of(chunk) or self.usage
         choices = chunk.choices if isinstance(chunk, ChatCompletionChunk) else None
@@ -268,10 +269,10 @@ class _StreamState:
 
 
 def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> Reply:
-    """Return a reply that came to its end.
+    """Return a complete reply.
 
     Raises:
-        ModelReplyUnusable: it is empty, or was cut off.
+        ModelReplyUnusable: it is empty or was truncated.
     """
     if finish_reason != "stop":
         raise ModelReplyUnusable(f"the reply ended by {finish_reason}")
@@ -281,7 +282,7 @@ def _whole(text: str | None, finish_reason: str | None, usage: Usage | None) -> 
 
 
 def _usage_of(reply: object) -> Usage | None:
-    """Return the tokens as the endpoint counted them; None when it does not say."""
+    """Return the token usage that the endpoint reports; None if it reports none."""
     counted = getattr(reply, "usage", None)
     prompt, completion = (getattr(counted, f"{part}_tokens", None) for part in ("prompt", "completion"))
     if isinstance(prompt, int) and isinstance(completion, int):
@@ -290,7 +291,7 @@ def _usage_of(reply: object) -> Usage | None:
 
 
 def _pause(error: openai.APIError, tries: int) -> float | None:
-    """Seconds to wait before trying again; None when it is not worth it."""
+    """Return the seconds before a retry: Retry-After, else backoff with jitter; None: do not retry."""
     if isinstance(error, openai.APITimeoutError) or error.code == "insufficient_quota":
         return None
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
@@ -306,19 +307,19 @@ def _refused_feature(error: openai.APIStatusError) -> Feature | None:
 
 
 def _error_name(error: Exception) -> str:
-    """What happened without a word of the exchange."""
+    """Return the type and status of an error, without its message, which may quote the conversation."""
     status = getattr(error, "status_code", None)
     return f"{type(error).__name__}{f' {status}' if status else ''}"
 
 
 @cache
 def prompt(name: str) -> str:
-    """Return the text of a prompt, with its ``{fields}``."""
+    """Return a prompt template, with its ``{fields}``."""
     return files("bot.core").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of an object that has all of these and nothing else, as strict mode takes it."""
+    """Return the JSON schema of an object with exactly these properties, as strict mode requires it."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -329,19 +330,19 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ShortRequest:
-    """What a model is asked for."""
+    """A request for a little JSON."""
 
-    # What the record of a question calls it.
+    # Name of the call in the question's record.
     purpose: str
     system: str
     user: str
     schema: Mapping[str, Any]
-    # Longest reply.
+    # Maximum length of the reply.
     tokens: int
 
 
 class ModelCalls:
-    """Asks a model for a little JSON."""
+    """Short auxiliary calls of a model that return a little JSON."""
 
     def __init__(self, endpoint: ChatModel, *, seconds: float) -> None:
         self._endpoint = endpoint
@@ -349,15 +350,15 @@ class ModelCalls:
 
     @classmethod
     def connect(cls, api_key: str, base_url: str | None, *, model: str, seconds: float) -> ModelCalls:
-        """Calls at an endpoint that take at most ``seconds`` each; nothing is sent yet."""
+        """Return calls at an endpoint, limited to ``seconds`` each; sends nothing yet."""
         return cls(ChatModel.connect(api_key, base_url, model=model, seconds=seconds), seconds=seconds)
 
     async def ask(self, short: ShortRequest, read: Callable[[Any], _T]) -> _T:
-        """What ``read`` makes of the JSON of a reply.
+        """Return what ``read`` makes of the JSON of a reply.
 
         Raises:
-            ModelUnavailable: the endpoint is down, late or refusing.
-            ModelReplyUnusable: the reply is cut off, or not the JSON that was asked for.
+            ModelUnavailable: the endpoint is down, too slow or refusing.
+            ModelReplyUnusable: the reply is truncated, or not the requested JSON.
         """
         structured = ChatRequest(short.system, short.user, short.tokens, short.schema)
         with auxiliary_call(short.purpose) as call:

@@ -1,4 +1,4 @@
-"""Has a language model write drafts from evidence, judge sentences, and write short texts."""
+"""Drafts answers, judges sentences and writes short texts with a language model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bot.llm.chat_model import (
 from bot.settings import BotSettings, revealed
 from storage.errors import SettingsError
 
-# Tokens of a reply, for each sentence and around them.
+# Token budget of a reply: for each verdict, and for the JSON around them.
 SENTENCE_TOKENS, MIN_TOKENS = 8, 96
 
 _VERDICT = {"type": "string", "enum": ["yes", "partly", "no"]}
@@ -42,15 +42,15 @@ _SCHEMA = object_schema({"verdicts": {"type": "array", "items": _VERDICT}, "miss
 
 
 class ModelGenerator:
-    """Lets a model write the draft: in JSON where its endpoint takes a schema, else in marked lines."""
+    """Drafts answers with a model: as JSON if its endpoint supports a schema, else in marked lines."""
 
     def __init__(self, endpoint: ChatModel, *, seconds: float = 60, tokens: int = 800) -> None:
-        """Nothing is sent yet.
+        """Wrap an endpoint; sends nothing yet.
 
         Args:
             endpoint: the model.
-            seconds: how long one draft may take, retries included.
-            tokens: longest reply the model may write.
+            seconds: time limit of one draft, retries included.
+            tokens: maximum length of the reply.
         """
         self._endpoint = endpoint
         self._seconds = seconds
@@ -61,7 +61,7 @@ class ModelGenerator:
     def connect(
         cls, api_key: str, base_url: str | None, *, model: str, seconds: float = 60, tokens: int = 800
     ) -> ModelGenerator:
-        """Return an answerer at an endpoint of its own."""
+        """Return a generator that connects to an endpoint."""
         endpoint = ChatModel.connect(api_key, base_url, model=model, seconds=seconds)
         return cls(endpoint, seconds=seconds, tokens=tokens)
 
@@ -76,13 +76,14 @@ class ModelGenerator:
         """Return a draft in the model's words with the quotes it claims.
 
         Raises:
-            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
-            ModelReplyUnusable: the reply was cut off, empty or not what was asked for.
+            ModelUnavailable: the endpoint is down, too slow, refusing or rate-limited.
+            ModelReplyUnusable: the reply was truncated, empty or malformed.
         """
         sent: list[Prompt] = []
 
         async def ask(reply_format: ReplyFormat) -> Draft:
-            # No document knows it.
+            # A delimiter that no document can know, so that none can end its passage early (prompt
+            # injection).
             fence = hashlib.blake2b(question.text.encode(), key=self._key, digest_size=8).hexdigest()
             turn = request(question, evidence, fence, stands)
             schema = REPLY_SCHEMA if reply_format is ReplyFormat.JSON else None
@@ -106,14 +107,14 @@ class ModelGenerator:
         """Return a short text in the model's words.
 
         Raises:
-            ModelUnavailable: the endpoint is down, late, refusing or rate-limited.
-            ModelReplyUnusable: the reply was cut off or empty.
+            ModelUnavailable: the endpoint is down, too slow, refusing or rate-limited.
+            ModelReplyUnusable: the reply was truncated or empty.
         """
         async with in_time(seconds):
             return await self._endpoint.reply(ChatRequest(instructions, request, tokens))
 
     def judge(self) -> ModelSentenceJudge:
-        """Return the same model as a judge of sentences."""
+        """Return a judge of sentences that uses the same model."""
         return ModelSentenceJudge(ModelCalls(self._endpoint, seconds=self._seconds))
 
     async def aclose(self) -> None:
@@ -122,23 +123,23 @@ class ModelGenerator:
 
 
 class ModelSentenceJudge:
-    """A language model that reads the question, the sentences and their sources, and nothing else.
+    """Judges sentences with a language model that reads only the question, the sentences and their sources.
 
-    Judging each sentence by the sources that it names: Rashkin et al., "Measuring Attribution in Natural
+    Each sentence is judged by the sources that it names: Rashkin et al., "Measuring Attribution in Natural
     Language Generation Models" (2023).
     """
 
     def __init__(self, calls: ModelCalls, *, fence: Callable[[], str] = lambda: secrets.token_hex(3)) -> None:
-        """Send nothing yet; ``fence`` gives text that no document can know, to stand around the sources."""
+        """Set the model; sends nothing yet. ``fence`` returns a delimiter that no document can know."""
         self._calls = calls
         self._fence = fence
 
     async def judge(self, question: AnalyzedQuestion, sentences: Sequence[QuotedSentence]) -> Judgement:
-        """Judge all sentences at once; one that is borne out in part is not borne out.
+        """Judge all sentences in one call; a partly supported sentence counts as unsupported.
 
         Raises:
-            ModelUnavailable: the endpoint is down, late or refusing.
-            ModelReplyUnusable: the reply has no verdict on each sentence.
+            ModelUnavailable: the endpoint is down, too slow or refusing.
+            ModelReplyUnusable: the reply does not have one verdict per sentence.
         """
         fence = self._fence()
         ask = ShortRequest(
@@ -152,10 +153,10 @@ class ModelSentenceJudge:
 
 
 def _read(reply: Any, sentences: int) -> Judgement:
-    """Read the verdicts.
+    """Parse the verdicts.
 
     Raises:
-        ValueError: they are not as many as the sentences.
+        ValueError: their number is not that of the sentences.
     """
     verdicts = [str(one).strip().lower() for one in reply["verdicts"]]
     if len(verdicts) != sentences:
@@ -167,7 +168,7 @@ def configured_models(settings: BotSettings) -> list[ModelGenerator]:
     """Return the configured models, in the order in which they are asked.
 
     Raises:
-        SettingsError: a second one is set by halves, or without a first.
+        SettingsError: the second model is incomplete, or there is no first one.
     """
     second, url, key = settings.second_model, settings.second_model_url, settings.second_model_key
     if second is None and (url or key):
@@ -176,7 +177,7 @@ def configured_models(settings: BotSettings) -> list[ModelGenerator]:
         raise SettingsError("FOOTNOTE_SECOND_MODEL: set a first one by OPENAI_API_KEY or OPENAI_BASE_URL")
     named = [(settings.openai_model, settings.openai_base_url, settings.openai_api_key)]
     if second:
-        # Without a URL of its own it is at the first endpoint, whose key goes to no other place.
+        # Without a URL the second model is at the first endpoint, whose key is sent nowhere else.
         own = (url, key) if url else (settings.openai_base_url, key or settings.openai_api_key)
         named.append((second, *own))
     return [

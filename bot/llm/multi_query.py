@@ -1,6 +1,6 @@
-"""Has a model say a question in other words, so that it is found where documents speak another language.
+"""Rewords a question with a model (multi-query), to find documents that use other words for the same thing.
 
-The words are only searched for: what answers, and what is shown, is the question as it was asked.
+The wordings are only searched for: answered and shown is the question as it was asked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from bot.core.verification.facts import unsupported
 from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 
 MAX_WORDINGS = 2
-# Characters of a wording.
 MAX_WORDING_CHARS = 300
 
 _TOKENS = 160
@@ -19,17 +18,17 @@ _SCHEMA = object_schema({"wordings": {"type": "array", "items": {"type": "string
 
 
 class MultiQueryModel:
-    """One short call for each question."""
+    """Rewords questions with one short model call each."""
 
     def __init__(self, calls: ModelCalls) -> None:
         self._calls = calls
 
     async def wordings(self, question: str) -> Sequence[str]:
-        """At most two further wordings; none that brings in a number, date or code of its own.
+        """Return at most ``MAX_WORDINGS`` further wordings, without those that add a number, date or code.
 
         Raises:
-            ModelUnavailable: the endpoint is down, late or refusing.
-            ModelReplyUnusable: the reply holds no wordings.
+            ModelUnavailable: the endpoint is down, too slow or refusing.
+            ModelReplyUnusable: the reply contains no wordings.
         """
         ask = ShortRequest("reword", prompt("reword"), f"Question: {question}", _SCHEMA, _TOKENS)
         said = await self._calls.ask(

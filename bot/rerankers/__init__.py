@@ -1,1 +1,1 @@
-"""The rerankers that need more than words: a cross-encoder, an endpoint, a language model's judgement."""
+"""Rerankers beyond lexical and vector scores: a cross-encoder, a rerank API, a language model."""

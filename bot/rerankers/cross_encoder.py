@@ -1,6 +1,7 @@
-"""A cross-encoder on onnxruntime: question and passage are read together, and one number says how they fit.
+"""Cross-encoder on onnxruntime: reads question and passage together, and scores how well they match.
 
-Nogueira and Cho, "Passage Re-ranking with BERT" (2019). Any model with one output for each pair will do.
+Nogueira and Cho, "Passage Re-ranking with BERT" (2019). Works with any model that has one output, or two
+classes, per pair.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read at the import: it would call its maker
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # disables telemetry; read at import
 
 import onnxruntime
 from tokenizers import Encoding, Tokenizer
@@ -29,7 +30,7 @@ from storage.errors import EngineStartError
 from storage.task_group import gather_or_cancel
 from storage.text.token_counts import MODEL, TOKENIZER, open_tokenizer
 
-# Pairs of like length that run together: few, so that all threads have work and a deadline is kept.
+# Pairs of similar length that run together: few, so that all threads are busy and deadlines are met.
 BATCH = 4
 
 _NUMBERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
@@ -39,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class CrossEncoder:
-    """Pairs in, one number for each out."""
+    """Scores pairs of a question and a text."""
 
     def __init__(
         self, session: onnxruntime.InferenceSession, tokenizer_json: bytes, *, window: int, threads: int
@@ -55,15 +56,15 @@ class CrossEncoder:
 
     @classmethod
     def load(cls, folder: Path, *, window: int = 512, threads: int = 2) -> CrossEncoder:
-        """Load ``model.onnx`` and ``tokenizer.json`` of ``folder`` and try them on one pair.
+        """Load ``model.onnx`` and ``tokenizer.json`` from ``folder`` and try them on one pair.
 
         Args:
-            folder: where the two files lie.
-            window: most pieces of a question with its passage; what exceeds it of the passage is not seen.
-            threads: batches that run at the same time.
+            folder: contains both files.
+            window: maximum tokens of a question with its passage; the passage is truncated beyond it.
+            threads: batches that run in parallel.
 
         Raises:
-            EngineStartError: a file is missing, or together they are no cross-encoder.
+            EngineStartError: a file is missing, or together they are not a cross-encoder.
         """
         try:
             model, words = ((folder / name).read_bytes() for name in (MODEL, TOKENIZER))
@@ -72,7 +73,7 @@ class CrossEncoder:
             encoder.score("a question", ["a passage"])
         except OSError as error:
             raise EngineStartError(f"the reranker's {error.filename} cannot be read") from error
-        except Exception as error:  # both libraries raise classes of their own that share no other base
+        except Exception as error:  # the exceptions of both libraries have no narrower base
             raise EngineStartError(f"the model in {folder} is no cross-encoder that can be used") from error
         return encoder
 
@@ -80,7 +81,7 @@ class CrossEncoder:
         """Return the model's raw score of each passage.
 
         Raises:
-            RerankerError: the model failed on one of them.
+            RerankerError: the model failed on a passage.
         """
         texts = [reranker_text(passage) for passage in passages]
         try:
@@ -96,29 +97,29 @@ class CrossEncoder:
         return [scores[at] for at in range(len(texts))]
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return the raw score of each text, in one batch."""
+        """Return the raw score of each text, computed in one batch."""
         scores: list[float] = self._run(self._encode(question, texts)).tolist()
         return scores
 
     async def aclose(self) -> None:
-        """Let the running batches end and drop what waits."""
+        """Let running batches finish and cancel the queued ones."""
         await asyncio.to_thread(self._workers.shutdown, wait=True, cancel_futures=True)
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._workers, work)
 
     def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
-        """Return each pair within the window; of a very long question only its beginning is read."""
+        """Tokenise each pair within the window; the question is truncated to half of it."""
         pieces = self._words.encode(question, add_special_tokens=False)
         if len(pieces) > self._longest_question:
             question = question[: pieces.offsets[self._longest_question - 1][1]]
         return [self._pairs.encode(question, text) for text in texts]
 
     def _run(self, pairs: Sequence[Encoding]) -> npt.NDArray[np.float64]:
-        """Return the model's number for each pair.
+        """Return the model's score of each pair.
 
         Raises:
-            ValueError: the model gives something else.
+            ValueError: the model has neither one nor two outputs per pair.
         """
         longest, (token, number) = max(map(len, pairs)), self._padding
         for pair in pairs:
@@ -132,11 +133,11 @@ class CrossEncoder:
         rows = np.asarray(self._session.run(None, inputs)[0], dtype=np.float64).reshape(len(pairs), -1)
         if rows.shape[1] not in (1, 2):
             raise ValueError(f"the model gives {rows.shape[1]} numbers for a pair")
-        # Of two classes, by how much the second is the likelier.
+        # With two classes: the logit of the second minus that of the first.
         return rows[:, -1] - rows[:, 0] if rows.shape[1] == 2 else rows[:, 0]
 
 
 def _padding(tokenizer: Tokenizer) -> tuple[str, int]:
-    """What fills a shorter pair up; the attention mask excludes it."""
+    """Return the padding token and its id; the attention mask excludes it."""
     known = ((token, tokenizer.token_to_id(token)) for token in _PADDING)
     return next(((token, number) for token, number in known if number is not None), (_PADDING[0], 0))

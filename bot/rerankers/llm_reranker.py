@@ -1,4 +1,4 @@
-"""A reranker that asks the answering model: one short call in which it gives each passage 0 to 10 points."""
+"""Reranker that asks the answering model, in one short call, for 0 to 10 points per passage."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.llm.chat_model import ModelCalls, ShortRequest, object_schema, prompt
 from storage.errors import InfrastructureError
 from storage.queues.reading_repair import RepairingReadings
 
-# Of a passage that the model reads, on average: those that rank last are left out when there are more.
+# Average token budget of a passage; the lowest-ranked ones are left out when it is exceeded.
 PASSAGE_TOKENS = 400
 
-# Of the reply, for each passage and around them.
+# Token budget of the reply: for each passage, and for the JSON around them.
 POINT_TOKENS, MIN_TOKENS = 24, 32
 
 MAX_POINTS = 10
@@ -27,7 +27,7 @@ _SCHEMA = object_schema({"points": {"type": "array", "items": _POINTS}})
 
 
 class LlmReranker:
-    """Lets a language model judge, that reads the passages as one does that answers."""
+    """Scores passages with a language model, which reads them as it does for an answer."""
 
     def __init__(
         self,
@@ -36,22 +36,22 @@ class LlmReranker:
         *,
         fence: Callable[[], str] = lambda: secrets.token_hex(8),
     ) -> None:
-        """Nothing is sent yet.
+        """Set the model; sends nothing yet.
 
         Args:
             calls: the model.
-            readings: know where in a passage its pages begin.
-            fence: gives text that no document can know, to stand around the passages of one call.
+            readings: provide the page starts within a passage.
+            fence: returns a delimiter that no document can know, for the passages of one call.
         """
         self._calls = calls
         self._readings = readings
         self._fence = fence
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
-        """Return the points of each passage; none for one that the model left out.
+        """Return the points of each passage; 0 for one that the model left out.
 
         Raises:
-            RerankerError: the model failed, was late, or wrote no points; or readings cannot be reached.
+            RerankerError: the model failed, timed out or gave no points; or readings are unavailable.
         """
         fence = self._fence()
         budget = PASSAGE_TOKENS * len(passages)
@@ -80,7 +80,7 @@ def _points(reply: Any, passages: int) -> list[float]:
     """Return the points in the order of the passages.
 
     Raises:
-        ValueError: there are none for any of them.
+        ValueError: no passage has any.
     """
     given = {int(one["passage"]): min(max(float(one["points"]), 0.0), MAX_POINTS) for one in reply["points"]}
     if not any(number in given for number in range(1, passages + 1)):

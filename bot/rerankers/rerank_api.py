@@ -1,5 +1,6 @@
-"""A reranker behind an endpoint, in the two forms that are common: Cohere's, which Jina, Voyage and vLLM
-share, and that of Text Embeddings Inference. Which one an endpoint takes is found out by asking.
+"""Reranker behind an HTTP endpoint, in either of two common formats; which one is found out by trying.
+
+One is Cohere's, which Jina, Voyage and vLLM share, the other that of Text Embeddings Inference.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from bot.core.models import AnalyzedQuestion, Passage
 from bot.core.retrieval.reranking import reranker_text
 from storage.text.token_counts import cut_tokens
 
-# Statuses by which an endpoint may refuse a form that it does not know.
+# Statuses with which an endpoint may refuse an unknown format.
 OTHER_FORM = (400, 415, 422)
 
 _CHECK = "check FOOTNOTE_RERANK_URL, FOOTNOTE_RERANK_MODEL and FOOTNOTE_RERANK_KEY"
 
 
 class ApiReranker:
-    """Sends question and passages, and reads one score for each."""
+    """Posts question and passages, and reads one score per passage."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, *, model: str | None, tokens: int) -> None:
         self._session = session
@@ -34,14 +35,14 @@ class ApiReranker:
     def connect(
         cls, url: str, api_key: str | None, *, model: str | None, seconds: float, tokens: int
     ) -> ApiReranker:
-        """Return a reranker at an endpoint; nothing is sent yet. Needs a running loop.
+        """Return a reranker at an endpoint; sends nothing yet. Needs a running event loop.
 
         Args:
-            url: where requests are posted, as in ``https://api.example.com/v2/rerank``.
-            api_key: its key, sent as a bearer token.
-            model: name of the model there; None where the endpoint has only one.
-            seconds: how long one request may take.
-            tokens: most tokens (cl100k_base) of a passage that are sent.
+            url: endpoint that requests are posted to, e.g. ``https://api.example.com/v2/rerank``.
+            api_key: sent as a bearer token.
+            model: name of the model at the endpoint; None if it has only one.
+            seconds: timeout of one request.
+            tokens: maximum tokens (cl100k_base) sent per passage.
         """
         session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
@@ -54,7 +55,7 @@ class ApiReranker:
         """Return the endpoint's score of each passage.
 
         Raises:
-            RerankerError: it is down, late or refusing, or sent no such scores.
+            RerankerError: it is down, too slow or refusing, or sent no valid scores.
         """
         texts = [cut_tokens(reranker_text(passage), self._tokens) or " " for passage in passages]
         try:
@@ -74,7 +75,7 @@ class ApiReranker:
         await self._session.close()
 
     async def _ask(self, question: str, texts: Sequence[str]) -> Any:
-        """Return the reply in the form that worked last; a refused form gives way to the other one."""
+        """Post in the format that worked last; if it is refused, switch to the other one."""
         try:
             return await self._post(self._body(question, texts))
         except aiohttp.ClientResponseError as error:
@@ -102,7 +103,7 @@ def _scores(reply: Any, expected: int) -> list[float]:
     """Return the scores in the order of their passages.
 
     Raises:
-        RerankerError: the reply has not exactly one for each.
+        RerankerError: the reply does not have exactly one score per passage.
     """
     try:
         results = reply if isinstance(reply, list) else reply.get("results") or reply["data"]
