@@ -1,1 +1,1 @@
-"""Checks each quote, number, date and negation of an answer against its passage."""
+"""Verifies each quote, number, date and negation of an answer against its passage."""

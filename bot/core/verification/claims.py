@@ -1,9 +1,9 @@
 """Turns a draft into verified text: every sentence carries located quotes.
 
-Pure: what an answerer says about its sources is never believed, only the words that are found. A quote is
-located in a passage's own text, and through its offset -> box map on the page. Both texts are reduced to what
-a reader would call the same words: case, whitespace, line-end hyphens, ligatures, kinds of quotation marks
-and dashes, bars between cells and invisible characters make no difference.
+Pure: what an answerer says about its sources is never trusted, only words that are found. A quote is located
+in its passage's text and, through the offset-to-box map, on the page. Both texts are normalised first: case,
+whitespace, line-end hyphens, ligatures, kinds of quotation marks and dashes, bars between cells and invisible
+characters make no difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bot.core.verification.table_rows import cells_of, is_caption, readable_rows
 from storage.text.sentences import LIST_MARKER
 from storage.text.word_boxes import main_page, rectangles
 
-# A quote of fewer reduced characters must occur at one place only; a longer one may repeat itself.
+# A quote with fewer normalised characters must be unique; a longer one may occur more than once.
 MIN_UNAMBIGUOUS_CHARS = 12
 
 _SAME = {
@@ -43,37 +43,37 @@ _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)|<(?:https?:|mailto:)[^>|\n]*\|?
 
 @dataclass(frozen=True, slots=True)
 class VerifiedClaim:
-    """A sentence and the places that prove it."""
+    """A sentence and the quotes that prove it."""
 
     text: str
     quotes: tuple[LocatedQuote, ...]
-    # As ``Claim.is_reference``.
+    # See ``Claim.is_reference``.
     is_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A sentence of a draft, and what became of it."""
+    """A sentence of a draft with its verdict."""
 
     claim: Claim
-    # Where each of its quotes was found; None: nowhere, or at several places where it is short.
+    # Location of each of its quotes; None: not found, or short and ambiguous.
     places: tuple[LocatedQuote | None, ...]
-    # What is shown of it; or what is wrong with it.
+    # The claim as shown, or its fault.
     verdict: VerifiedClaim | str
 
     @property
     def fault(self) -> str | None:
-        """Fault of the sentence; None if it is shown."""
+        """Reason for leaving the sentence out; None if it is shown."""
         return self.verdict if isinstance(self.verdict, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedDraft:
-    """What is left of a draft."""
+    """Result of verifying a draft."""
 
-    # All that was written.
+    # All sentences of the draft.
     judged: tuple[JudgedClaim, ...]
-    # What of the question has no answer in it.
+    # Part of the question that it does not answer.
     missing: str = ""
 
     @property
@@ -83,12 +83,12 @@ class VerifiedDraft:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Faults of the sentences left out; one that says it found no answer has none."""
+        """Faults of the sentences left out; an abstention is not a fault."""
         return tuple(one.fault for one in self.judged if one.fault and one.fault != ABSTAINS)
 
 
 UNFOUND = "none of its quotes stands in a passage word for word"
-# No fault: who writes so found no answer.
+# Not a fault: the model found no answer.
 ABSTAINS = "it says that the passages do not say it"
 
 
@@ -101,21 +101,21 @@ def verify(draft: Draft, evidence: Sequence[Evidence]) -> VerifiedDraft:
 
 
 def locate_all(claim: Claim, evidence: Sequence[Evidence]) -> tuple[LocatedQuote | None, ...]:
-    """Locate each quote of a claim; None: it is found nowhere, or at several places where it is short."""
+    """Locate each quote of a claim; None: not found, or short and ambiguous."""
     return tuple(locate(quote, evidence) for quote in claim.quotes)
 
 
 def number_quotes(
     claims: Sequence[VerifiedClaim], *, by_page: bool = False
 ) -> tuple[list[str], tuple[LocatedQuote, ...]]:
-    """(the claims' texts with their [n], what each [n] stands for): a number for each quote, by first use.
+    """Return (the claims' texts with their [n], the quote behind each [n]), numbered by first use.
 
-    A claim that is added behind others changes none of their numbers. Rows of one table that follow each
-    other have its caption once.
+    Appending a claim leaves the numbers of earlier ones unchanged. Consecutive rows of one table share its
+    caption.
 
     Args:
         claims: in their order.
-        by_page: give a number to each page instead, which is cited with all its quotes.
+        by_page: number pages instead of quotes; a page is cited with all its quotes.
     """
     key = _page if by_page else _place
     places: dict[object, list[LocatedQuote]] = {}
@@ -133,7 +133,7 @@ def number_quotes(
 
 
 def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
-    """Return the [n] of a quote among what is cited, quote by quote or page by page."""
+    """Return the [n] of a quote among the cited ones, whether they are numbered by quote or by page."""
     quote = next(iter(quote.parts), quote)
     said = reduce_text(quote.quote).text
     return next(
@@ -144,10 +144,10 @@ def place_of(quote: LocatedQuote, cited: Sequence[LocatedQuote]) -> int:
 
 
 def join_sentences(lines: Sequence[str], *, is_open: bool = False) -> str:
-    """Return the lines of ``number_quotes`` as running text; steps and items of a list have a line each.
+    """Return the lines of ``number_quotes`` as running text; steps and list items get a line each.
 
-    Sentences in a row that rest on the same pages have the numbers once, behind the last of them: ``is_open``
-    leaves them out behind the last one, which further sentences may follow.
+    Consecutive sentences with the same sources carry their numbers once, after the last of them. ``is_open``
+    omits them after the very last sentence, because others may follow.
     """
     text, was_item = "", False
     for line, following in zip_longest(lines, lines[1:]):
@@ -166,7 +166,7 @@ def _split_marks(line: str) -> tuple[str, str]:
 
 
 def _on_pages(claim: VerifiedClaim) -> Iterator[LocatedQuote]:
-    """Yield a claim's quotes, of one that runs over a page's end what stands on each page."""
+    """Yield a claim's quotes; one that crosses a page break as one part per page."""
     for quote in claim.quotes:
         yield from quote.parts or (quote,)
 
@@ -176,7 +176,7 @@ def _page(quote: LocatedQuote) -> tuple[int, int]:
 
 
 def _joined(quotes: Sequence[LocatedQuote]) -> LocatedQuote:
-    """Return all quotes of one page as one citation, in their order on it."""
+    """Merge all quotes of one page into one citation, in reading order."""
     first, *more = ordered = sorted(quotes, key=lambda one: (one.passage.ordinal, one.start))
     if not more:
         return first
@@ -192,18 +192,18 @@ def _joined(quotes: Sequence[LocatedQuote]) -> LocatedQuote:
 
 
 def _check_quote(claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
-    """Return a claim that is a quote, as it stands in its passage."""
+    """Return a quoted claim in the words of its passage, or its fault."""
     if not located:
         return UNFOUND
     if claim.is_reference:
         return VerifiedClaim(claim.text, tuple(located), is_reference=True)
-    # The words' own [3] becomes (3), as [n] means our sources; and no link forms.
+    # A [3] in the document becomes (3), because [n] marks our sources; and no link may form.
     inert = (_BRACKETED.sub(r"(\1)", readable(one)).replace("](", "] (") for one in located)
     return VerifiedClaim(f"“{' … '.join(inert)}”", tuple(_on_one_page(located)))
 
 
 def _on_one_page(located: Sequence[LocatedQuote]) -> Iterator[LocatedQuote]:
-    """What introduces an item, and the item: one citation that marks both, or two where a page parts them."""
+    """Yield an item with its lead-in: one citation that marks both, or two if a page break separates them."""
     *leads, item = located
     pages = [_introduced(part, leads) for part in item.parts or (item,)]
     yield replace(item, parts=tuple(pages)) if item.parts else pages[0]
@@ -211,19 +211,19 @@ def _on_one_page(located: Sequence[LocatedQuote]) -> Iterator[LocatedQuote]:
 
 
 def _introduced(item: LocatedQuote, leads: Iterable[LocatedQuote]) -> LocatedQuote:
-    """Return an item, or its part on a page, with what introduces it on the same page."""
+    """Return an item, or its part on one page, merged with its lead-in on the same page."""
     parts = (*(one for one in leads if one.page == item.page), item)
     boxes = tuple(box for one in parts for box in one.boxes)
     return replace(item, quote=" … ".join(one.quote for one in parts), boxes=boxes)
 
 
 def plain_sentence(text: str) -> str:
-    """Return a model's sentence as plain text: without [n] of its own, links or images; [2024] stays."""
+    """Return a model's sentence as plain text, without [n] markers, links and images; [2024] stays."""
     return " ".join(_MARK.sub("", _LINK.sub(r"\1\2", text)).split())
 
 
 def distinct(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
-    """Return each place once, in order of first use."""
+    """Return each quoted place once, in order of first use."""
     unique: dict[tuple[int, int, str], LocatedQuote] = {}
     for quote in filter(None, quotes):
         unique.setdefault(_place(quote), quote)
@@ -231,13 +231,13 @@ def distinct(quotes: Iterable[LocatedQuote | None]) -> list[LocatedQuote]:
 
 
 def _place(quote: LocatedQuote) -> tuple[int, int, str]:
-    """Return the same words of one page are one place, though two overlapping passages hold them."""
+    """Return a key that is equal for the same words of a page, even from two overlapping passages."""
     return (quote.passage.publication.version_id, quote.page, reduce_text(quote.quote).text)
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A text reduced for comparing, and for each reduced character where it comes from."""
+    """A normalised text; ``origins`` maps each of its characters to an offset of the original."""
 
     text: str
     origins: tuple[int, ...]
@@ -245,7 +245,7 @@ class Reduced:
 
 @lru_cache(maxsize=256)
 def reduce_text(text: str) -> Reduced:
-    """Return the comparable form of a text with its offset map."""
+    """Normalise a text for comparison, with its offset map."""
     chars = list(_folded(text))
     kept = [
         (char, origin)
@@ -256,12 +256,12 @@ def reduce_text(text: str) -> Reduced:
 
 
 def plain_quote(quote: LocatedQuote) -> str:
-    """Return a quote as it is printed, in one line, without bars between cells."""
+    """Return a quote as printed, on one line and without bars between table cells."""
     return " ".join(cells_of(quote.quote) if _is_row(quote) else quote.quote.split())
 
 
 def readable(quote: LocatedQuote) -> str:
-    """Return a quote as a person reads it: rows of a table with their columns' names, a list line by line."""
+    """Return a quote for display: table rows with their column names, a list with one item per line."""
     if _is_row(quote):
         return readable_rows(quote.passage.text, quote.start, quote.end)
     return "\n".join(" ".join(part.split()) for part in _ITEM_START.split(quote.quote))
@@ -273,9 +273,9 @@ def _is_row(quote: LocatedQuote) -> bool:
 
 
 def find_spans(quote: str, text: str) -> list[tuple[int, int]]:
-    """Every (start, end) of ``text`` that reads as ``quote``, between whole words; none for an empty one.
+    """Return each (start, end) where ``text`` reads as ``quote``, at word boundaries; none for an empty one.
 
-    Punctuation at the quote's ends counts when the text has it there, and is passed over when not.
+    Punctuation at the ends of the quote is matched if the text has it, and ignored if not.
     """
     return _spans(quote, text) or _spans(_EDGES.sub("", quote), text)
 
@@ -290,10 +290,10 @@ def _spans(quote: str, text: str) -> list[tuple[int, int]]:
 
 
 def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
-    """Return the one best place of a quote in the evidence, or None.
+    """Return the best match of a quote in the evidence, or None.
 
-    The passage that the answerer named is searched first, then all others in their order: the words
-    decide, not the number.
+    The passage that the answerer named is searched first, then all others in order: the words decide, the
+    number is only a hint.
     """
     for item in sorted(evidence, key=lambda item: item.number != quote.passage):
         if span := _best_span(quote, item):
@@ -302,7 +302,7 @@ def locate(quote: Quote, evidence: Sequence[Evidence]) -> LocatedQuote | None:
 
 
 def place(item: Evidence, start: int, end: int) -> LocatedQuote:
-    """A span of a passage as a located quote: its page is where most of it lies, its boxes those on it."""
+    """Return a span as a located quote: its page is where most of it lies, its boxes those on that page."""
     boxes = rectangles(item.words, start, end)
     page = main_page(item.words, start, end) if boxes else page_at(item, start)
     located = LocatedQuote(
@@ -322,7 +322,7 @@ def place(item: Evidence, start: int, end: int) -> LocatedQuote:
 
 
 def _page_spans(item: Evidence, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of what text[start:end] has on each of its pages, without the white space between."""
+    """Yield the (start, end) of text[start:end] on each of its pages, without surrounding whitespace."""
     breaks = [offset for offset, _ in item.page_starts if start < offset < end]
     for first, last in pairwise([start, *breaks, end]):
         said = item.passage.text[first:last]
@@ -331,7 +331,7 @@ def _page_spans(item: Evidence, start: int, end: int) -> Iterator[tuple[int, int
 
 
 def page_at(item: Evidence, offset: int) -> int:
-    """Return the page that a passage's text is on at an offset."""
+    """Return the page at an offset of a passage's text."""
     return [page for start, page in item.page_starts if start <= offset][-1]
 
 
@@ -348,7 +348,7 @@ def _best_span(quote: Quote, item: Evidence) -> tuple[int, int] | None:
 
 
 def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
-    """Where its very characters are, at its offset: the place that a search would find, without one."""
+    """Return the span at the quote's offset if its characters match there, which saves a search."""
     if quote.start is None or not quote.text:
         return None
     span = quote.start, quote.start + len(quote.text)
@@ -357,16 +357,16 @@ def _copied_span(quote: Quote, text: str) -> tuple[int, int] | None:
 
 
 def _is_seen(char: str) -> bool:
-    """True if it makes a difference at the end of a quote."""
+    """True if a character counts at the end of a quote."""
     return any(part != "-" for part, _ in _folded(char))
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:
-    """Comparable characters with the offset each comes from; whitespace and invisible ones are gone."""
+    """Yield comparable characters with their source offsets; whitespace and invisible ones are dropped."""
     before = ""
     for offset, char in enumerate(text):
         if before.isdecimal() and (char in _SIGNS or char.isnumeric() > char.isdecimal()):
-            yield "^", offset  # a footnote's mark, an exponent or a fraction: no digit of the number
+            yield "^", offset  # a footnote mark, exponent or fraction is not a digit of the number
         for part in _comparable(char):
             yield part, offset
         before = char
@@ -374,14 +374,14 @@ def _folded(text: str) -> Iterator[tuple[str, int]]:
 
 @lru_cache(maxsize=4096)
 def _comparable(char: str) -> str:
-    """What a character is compared as; memoised, because texts are of few."""
+    """Return the comparable form of a character; cached, because texts use few different ones."""
     parts = unicodedata.normalize("NFKD", _SAME.get(char, char)).casefold()
     seen = (one for one in parts if unicodedata.category(one) not in _UNSEEN and one != "|")
     return "".join(_SAME.get(one, one) for one in seen)
 
 
 def _separates_numbers(chars: Sequence[tuple[str, int]], at: int) -> bool:
-    """A dash counts only before a digit and not after a letter: '5-10' and '-5' are not '510' and '5'."""
+    """True for a dash before a digit and not after a letter: '5-10' and '-5' are not '510' and '5'."""
     follows_letter = at > 0 and chars[at - 1][0].isalpha()
     return not follows_letter and at + 1 < len(chars) and chars[at + 1][0].isdigit()
 
@@ -391,5 +391,5 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _joins(left: str, right: str) -> bool:
-    """True if two neighbouring characters belong to one word."""
+    """True if two adjacent characters belong to one word."""
     return left.isalnum() and right.isalnum() and not _ONE_WORD_A_CHAR.match(left + right)

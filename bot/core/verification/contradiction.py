@@ -1,9 +1,9 @@
-"""Does a sentence deny what its quotes assert, or assert what they deny? Decided by words, clause by clause.
+"""Detects sentences that deny what their quotes assert, or assert what they deny, clause by clause.
 
-Sentences are taken apart into statements: the words that each names, what it denies, what limits it. Only
-what is plain counts: one side denies and the other does not, both speak of the same things in the same limits
-("unless", "before", "prohibited"), and nothing in the quoted passages agrees with the sentence. Whatever is
-less plain is taken for a paraphrase.
+Rule-based: each clause is reduced to the words that it names, what it denies and what limits it. Only clear
+cases count: one side denies and the other does not, both are about the same things under the same limits
+("unless", "before", "prohibited"), and nothing in the quoted passages agrees with the sentence. Anything less
+clear is taken for a paraphrase.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BREAKS = frozenset(";!.()|-–—")
 _ANSWER = re.compile(
     r"^\W*(?:(?P<no>no|nein|non|nao|nee)|(?P<yes>yes|ja|oui|si|sim))\s*(?:[,.:;!–—-]+\s*|$)", re.I
 )
-# Words that look like a denial and deny nothing.
+# Phrases that look like a negation but are none.
 _NOT_AT_ALL = re.compile(
     r"""\bno[.s]*\s*(?=\d|of\b) | \bn[r°o]\.?\s*(?=\d) | \bn/a\b | \b(?:whether\ )?or\ not\b | \bno\ doubt\b
       | \b(?:not\ only|nicht\ nur|non\ seulement|no\ solo|non\ solo|nao\ (?:so|apenas)|niet\ alleen)\b
@@ -44,14 +44,14 @@ _PARTIAL = re.compile(
     r"|\bnon (?:tutt\w+|sempre)\b|\bnao (?:tod\w+|sempre)\b|\bniet (?:alle\w*|altijd)\b"
 )
 _JOINTS = frozenset(", and or und oder et ou y o ed en of e".split())
-# With "nor" they deny once.
+# Together with "nor" they are a single negation.
 _PAIRED = frozenset({"neither", "weder"})
 _MUSTS = frozenset("must shall doit doivent debe deben deve devono devem moet moeten muss mussen".split())
 
 DENIES = "it denies something that the quoted words do not deny."
 ASSERTS = "it leaves out a negation of the quoted words."
 
-# Share of a clause's words that another one holds before they are compared.
+# Minimum share of a clause's words in another clause for the two to be compared.
 ENOUGH = 2 / 3
 
 _DENIALS = EXCLUSIONS.union(*(words.denies for words in NEGATIONS.values()))
@@ -67,28 +67,28 @@ _PREFIXES = ("un", "in", "im", "il", "ir", "non", "dis", "des", "on", "miss")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One statement, taken apart."""
+    """A parsed clause."""
 
-    # Those that name something.
+    # Content words.
     words: tuple[str, ...]
-    # For each denial, how many of ``words`` stand before it.
+    # Number of ``words`` before each negation.
     denials: tuple[int, ...]
-    # Its denials cancel each other.
+    # Its negations cancel out.
     is_double: bool
     tokens: frozenset[str]
     limits: frozenset[str]
     owes: bool
-    # It says that something may be, and not that it must.
+    # It states a possibility, not an obligation.
     is_allowed: bool
 
     @property
     def denied(self) -> tuple[str, ...]:
-        """What the first denial is about: the words behind it, else all."""
+        """Scope of the first negation: the words after it, else all."""
         return self.words[self.denials[0] :] or self.words
 
 
 def prepare(text: str) -> str:
-    """Folded and in lower case; "can't" denies, "No. 5" and "not only" do not."""
+    """Fold and lowercase a text, and normalise negations: "can't" is one, "No. 5" and "not only" are none."""
     low = _ANSWER.sub("", fold(text).lower())
     for clipped, full in (("can't", "can not"), ("won't", "will not"), ("n't", " not")):
         low = low.replace(clipped, full)
@@ -96,7 +96,7 @@ def prepare(text: str) -> str:
 
 
 def split_answer(sentence: str) -> tuple[str, str]:
-    """(``yes`` or ``no`` where a sentence opens so in any language, else ''; what it says behind that)."""
+    """Split a leading yes or no, in any language, from a sentence: (``yes``, ``no`` or '', the rest)."""
     folded = fold(sentence)
     answer = _ANSWER.match(folded)
     return (answer.lastgroup or "", folded[answer.end() :]) if answer else ("", folded)
@@ -108,13 +108,13 @@ def denies(text: str) -> bool:
 
 
 def may_deny(text: str) -> bool:
-    """True if a text holds what a sentence may put as a denial: a limit, a condition, an opposite."""
+    """True if a text contains what a sentence may rephrase as a denial: a limit, condition or opposite."""
     tokens = re.findall(r"[^\W_]+", prepare(text))
     return not (_DENIALS | _LIMITS).isdisjoint(tokens) or any(map(_OPPOSITE.match, tokens))
 
 
 def read_languages(text: str) -> list[str]:
-    """Those whose small words a text holds most; none when it holds none."""
+    """Return the languages whose function words are most frequent in a text; none if it has none."""
     words = re.findall(r"[^\W_]+", text)
     counts = {name: sum(word in known.signs for word in words) for name, known in NEGATIONS.items()}
     best = max(counts.values())
@@ -122,7 +122,7 @@ def read_languages(text: str) -> list[str]:
 
 
 def split_clauses(text: str, words: NegationWords) -> list[Clause]:
-    """Return the statements of a text; questions state nothing."""
+    """Split a text into clauses; questions are dropped, because they assert nothing."""
     parts: list[list[str]] = [[]]
     for sign in map(str.strip, _TOKEN.findall(text)):
         if sign in _BREAKS or sign in words.turns:
@@ -135,7 +135,7 @@ def split_clauses(text: str, words: NegationWords) -> list[Clause]:
 
 
 def _split_at_verbs(part: Sequence[str], words: NegationWords) -> Iterator[list[str]]:
-    """Commas part clauses where both sides have a verb of their own: "may not park, but must sign in"."""
+    """Yield clauses, split at commas with a verb on both sides: "may not park, but must sign in"."""
     clause: list[str] = []
     for segment in _segments(part):
         if words.verbs.isdisjoint(clause) or words.verbs.isdisjoint(segment):
@@ -178,7 +178,7 @@ def _clause(tokens: Sequence[str], words: NegationWords) -> Clause:
 
 
 def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | None:
-    """``DENIES`` or ``ASSERTS`` when a sentence turns its quotes round; None when it does not, or may not."""
+    """Return ``DENIES`` or ``ASSERTS`` if a sentence contradicts its quotes; None if not, or if unclear."""
     said = prepare(sentence)
     read = read_languages(prepare(" ".join(quote.passage.text for quote in quotes)))
     if not denies(sentence) and any(map(is_excluded, quotes)):
@@ -189,12 +189,12 @@ def find_contradiction(sentence: str, quotes: Sequence[LocatedQuote]) -> str | N
     clauses = split_clauses(said, NEGATIONS[language])
     is_conditional = any(one.limits & CONDITIONS for one in clauses)
     if is_conditional and sum(len(one.denials) for one in clauses) > 1:
-        return None  # that what lacks something is not so: what has it may be so
+        return None  # "not valid if not signed" may restate "valid if signed"
     return next(filter(None, map(_ClauseComparison(language, quotes).fault, clauses)), None)
 
 
 def find_lead(text: str, unit: TextUnit) -> tuple[int, int] | None:
-    """(start, end) of what introduces a part of a text, with the sentence before if it only points back."""
+    """Return (start, end) of a unit's lead-in, and of the sentence before it if it only points back."""
     if unit.lead is None:
         return None
     start, end = unit.lead
@@ -205,7 +205,7 @@ def find_lead(text: str, unit: TextUnit) -> tuple[int, int] | None:
 
 
 def is_excluded(quote: LocatedQuote) -> bool:
-    """True if its lead leaves a quote's last part out of something, or the heading of what is no sentence."""
+    """True if its lead-in, or its heading if it is no sentence, excludes the last part of a quote."""
     text = quote.passage.text
     cited = [unit for unit in split_units(text) if unit.start < quote.end and quote.start < unit.end]
     part = text[cited[-1].start : cited[-1].end] if cited else ""
@@ -220,7 +220,7 @@ def is_excluded(quote: LocatedQuote) -> bool:
 
 
 class _ClauseComparison:
-    """Holds the clauses of a sentence against what it quotes."""
+    """Compares the clauses of a sentence with its quotes."""
 
     def __init__(self, language: str, quotes: Sequence[LocatedQuote]) -> None:
         self._words = NEGATIONS[language]
@@ -230,14 +230,14 @@ class _ClauseComparison:
         self._quoted = [clause for unit in self._cited for clause in split_clauses(unit.text, self._words)]
 
     def fault(self, said: Clause) -> str | None:
-        """What is wrong with one clause of the sentence."""
+        """Return the fault of a clause of the sentence; None if it has none."""
         turned = [one for one in self._quoted if self._is_turned(said, one)]
         if not turned:
             return None
         cover = max(self._cover(said, one) for one in turned)
         clauses = (clause for unit in self._units for clause in split_clauses(unit.text, self._words))
         if any(self._agree(said, one) and self._cover(said, one) >= cover for one in clauses):
-            return None  # another place of the passages says so, in as many of its words
+            return None  # another clause of the passages agrees and covers it as well
         if not said.denials:
             return ASSERTS
         return None if any(unit.stands_below_denial(self._words) for unit in self._cited) else DENIES
@@ -247,7 +247,7 @@ class _ClauseComparison:
             return False
         missing = [word for word in said.words if not self._holds(quoted.words, word)]
         if any(self._holds(other.words, word) for word in missing for other in self._quoted):
-            return False  # the quote says something else of what is missing
+            return False  # the quotes say something else about the missing words
         if said.denials:
             return all(self._holds(quoted.words, word) for word in said.denied)
         return any(self._is_said(said, quoted, at) for at in quoted.denials)
@@ -256,13 +256,13 @@ class _ClauseComparison:
         return bool(said.denials) == bool(quoted.denials)
 
     def _is_unclear(self, said: Clause, quoted: Clause) -> bool:
-        """True if something besides a denial may distinguish the meanings, or turn them round."""
+        """True if something other than a negation may distinguish or invert the meanings."""
         one, other = (said, quoted) if said.denials else (quoted, said)
         is_spared = one.owes and other.is_allowed
         return one.is_double or is_spared or said.limits != quoted.limits or _have_opposites(said, quoted)
 
     def _is_said(self, said: Clause, quoted: Clause, at: int) -> bool:
-        """True if the sentence says what is denied behind the first ``at`` words, or ends there."""
+        """True if the sentence asserts what the negation after the first ``at`` words denies."""
         after = quoted.words[at : at + 2] or quoted.words[-1:]
         if sum(self._same(after[0], word) for word in quoted.words) > 1:
             return False
@@ -271,7 +271,7 @@ class _ClauseComparison:
         return self._hold(said.words, after) or (is_whole and self._hold(said.words, around))
 
     def _cover(self, said: Clause, quoted: Clause) -> float:
-        """Share (0-1) of the sentence's words that the quoted clause holds."""
+        """Return the share (0-1) of the sentence's words that the quoted clause contains."""
         held = sum(self._holds(quoted.words, word) for word in said.words)
         return held / len(said.words) if said.words else 0.0
 
@@ -284,7 +284,7 @@ class _ClauseComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A sentence, item or row of a passage that something is quoted from."""
+    """A sentence, item or row of a passage that is quoted."""
 
     quote: LocatedQuote
     place: TextUnit
@@ -295,7 +295,7 @@ class _Unit:
 
     @property
     def text(self) -> str:
-        """With what introduces it; a row of two cells is one statement, a longer one is none as a whole."""
+        """Text with its lead-in; a row of two cells is one statement, a longer row one per cell."""
         whole, place = self.quote.passage.text, self.place
         cells = re.split(r" \| | {2,}", whole[place.start : place.end])
         said = (" " if len(cells) == 2 else " | ").join(cells)
@@ -303,7 +303,7 @@ class _Unit:
         return prepare(f"{lead} {said}".replace("\n", " "))
 
     def stands_below_denial(self, words: NegationWords) -> bool:
-        """True if a heading, or the text before what is no whole sentence, may deny it."""
+        """True if a heading, or the text before an incomplete sentence, may deny the unit."""
         passage = self.quote.passage
         above = " ".join(self.quote.section)
         if not _CLOSED.search(passage.text[: self.place.end]):
@@ -317,13 +317,13 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def have_same_beginning(one: str, other: str) -> bool:
-    """True if two words differ in their last letters only, as far as an inflection goes."""
+    """True if two words differ only in their last letters, as inflected forms do."""
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return one == other or shared >= max(5, min(len(one), len(other)) - 2)
 
 
 def _have_opposites(one: Clause, other: Clause) -> bool:
-    """True if a word here is the opposite of one there: "paid" and "unpaid"."""
+    """True if a word of one clause is the opposite of one in the other: "paid" and "unpaid"."""
     pairs = [(one.tokens, set(map(stem, other.tokens))), (other.tokens, set(map(stem, one.tokens)))]
     return any(
         stem(word) in there

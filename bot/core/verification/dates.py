@@ -1,4 +1,4 @@
-"""Days, times of day and frequencies as texts write them, for comparing.
+"""Dates, times of day and frequencies in texts, parsed for comparison.
 
 "3 March 2024" is 2024-03-03, 2 pm is 14:00, "daily" is "once a day".
 """
@@ -50,18 +50,18 @@ _PERHAPS = re.compile(rf"(?:\ban?\s|/\s?)(?P<unit>{_UNIT})\b")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A date in a text."""
+    """A date mentioned in a text."""
 
     text: str
-    # (month, day, year) as it may be read; the day is 0 where none is said, the year None.
+    # Possible readings as (month, day, year); without a day it is 0, without a year None.
     days: frozenset[tuple[int, int, int | None]]
 
     def agrees(self, other: Mention) -> bool:
-        """True if both may mean the same; a month without a day agrees with each of its days."""
+        """True if both may mean the same date; a month without a day agrees with each of its days."""
         return any(_agree(one, another) for one in self.days for another in other.days)
 
     def contradicts(self, others: Sequence[Mention]) -> bool:
-        """True if other days of its month are said, or day and month exchanged, and never its own."""
+        """True if the others give other days of its month, or swap day and month, but never the date."""
         if not self.days or any(self.agrees(other) for other in others):
             return False
         said = {day for other in others for day in other.days}
@@ -77,7 +77,7 @@ def _agree(one: tuple[int, int, int | None], other: tuple[int, int, int | None])
 
 
 def find_dates(text: str) -> list[Mention]:
-    """All dates and months of a text; a word such as "may" counts only beside a number, or behind "in"."""
+    """Return the dates and months in a text; words like "may" count only next to a number, or after "in"."""
     return [*_numeric(text), *_named(text)]
 
 
@@ -115,11 +115,11 @@ class Time:
     """A time of day in a text."""
 
     text: str
-    # Since midnight; two where "2:00" may be in the afternoon.
+    # Minutes since midnight; two values if "2:00" may be in the afternoon.
     minutes: frozenset[int]
 
     def contradicts(self, others: Sequence[Time]) -> bool:
-        """True if the other half of the day is said, and never its own."""
+        """True if the others give the same time in the other half of the day, and never the time itself."""
         said = frozenset(minute for other in others for minute in other.minutes)
         return not self.minutes & said and any((minute + 720) % 1440 in said for minute in self.minutes)
 
@@ -143,7 +143,7 @@ def _minutes(one: re.Match[str]) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """Once in so many units of time."""
+    """A frequency: once every ``count`` units of time."""
 
     text: str
     count: str
@@ -151,7 +151,7 @@ class Frequency:
 
 
 def find_frequencies(text: str, *, is_source: bool = False) -> list[Frequency]:
-    """Return every frequency of a folded text; in a source also what may be one: "5 EUR a day", "a year"."""
+    """Return every frequency in a folded text; for a source also doubtful ones: "5 EUR a day", "a year"."""
     low = text.lower()
     found = [Frequency(one[0], "1", _period(one[0])) for one in _ADVERB.finditer(low)]
     for one in _EACH.finditer(low):

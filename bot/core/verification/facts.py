@@ -1,10 +1,10 @@
-"""The numbers, dates, frequencies, codes and addresses of a sentence, and what it asks of its reader.
+"""Facts of a sentence: numbers, dates, frequencies, codes and addresses; and what it asks of its reader.
 
-All must occur in its sources.
+All of them must occur in its sources.
 
-Spelling makes no difference, and meaning does: "3 March 2024" is 2024-03-03 and not 2024-04-03, "five days"
-are 5 days and not 5 %. Numbers are read with their units as texts write them: "1,000", "$1.5 million",
-"-5 °C", "10-15 %".
+Spelling makes no difference, meaning does: "3 March 2024" is 2024-03-03 and not 2024-04-03, "five days" are 5
+days and not 5 %. Numbers are parsed with their units as texts write them: "1,000", "$1.5 million", "-5 °C",
+"10-15 %".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"(?<!\d[.,])\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d
 _PARTS = re.compile(r"[:/ -]|\.(?=\d+\.)|(?<=\.\d\d)\.|(?<=\.\d)\.")
 _COMPOSED = re.compile(r"[:/ -]|\..+\.")
 _BEFORE = re.compile(r"(\b(?:EUR|USD|GBP|CHF)|[$€£])\s?-?$", re.IGNORECASE)
-# Words between a number and its unit.
+# Words that may come between a number and its unit.
 _BETWEEN = frozenset(
     "working business calendar consecutive full whole paid unpaid additional further more".split()
 )
@@ -43,7 +43,7 @@ _ROUGHLY = re.compile(
     r"|bijna)\W+$",
     re.IGNORECASE,
 )
-# How far a number may lie from one that it rounds.
+# Maximum relative error of a rounded number.
 ROUNDED = Decimal("0.05")
 _SPELLED_WORD = re.compile(
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine)\b"
@@ -53,8 +53,9 @@ _SPELLED_WORD = re.compile(
 _COUNTING = CARDINALS.keys() | UNITS.keys() | MAGNITUDES.keys()
 _ARTICLES = frozenset("a an ein eine einer eines einem einen un une una uno um uma een".split())
 
-# What an instruction in a document may have a model ask of its reader, in English; behind them words that a
-# source may use for the same: "email it" is asked where it says "contact us at a@b.org".
+# Requests that an instruction in a document may have a model make of its reader (prompt injection), in
+# English; after them, words that may support them in a source: "email it" is supported by "contact us at
+# a@b.org".
 _REQUESTS = (
     ("call phone contact notify email mail send submit forward reply respond post share upload", "tell inform"
      " ask write fax report text message dial telephone publish"),
@@ -78,7 +79,7 @@ _JOINTS = frozenset(analyze("and or own"))
 
 
 def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
-    """Return the facts of a claim that none of its sources states, as the claim writes them."""
+    """Return the facts of a claim that none of its sources states, as written in the claim."""
     claim, source = _folded(_LIST_MARK.sub("", claim)), _folded("\n".join(sources))
     missing = [url for url in _URL.findall(claim) if url.casefold() not in source.casefold()]
     bare = _URL.sub(" ", claim)
@@ -89,7 +90,7 @@ def unsupported(claim: str, sources: Iterable[str]) -> list[str]:
 
 
 def asks_for_more(sentence: str, source: str, question: str) -> bool:
-    """Return True if a sentence asks the reader for something that neither source nor question names."""
+    """True if a sentence asks the reader for something that neither source nor question mentions."""
     said, held = fold(sentence), frozenset(analyze(source))
     if any(one[0].lower() not in fold(source).lower() for one in _THIS_CHAT.finditer(said)):
         return True
@@ -101,7 +102,7 @@ def asks_for_more(sentence: str, source: str, question: str) -> bool:
 
 
 def without_facts(text: str) -> str:
-    """What ``unsupported`` does not check of a text: no units, dates, times, frequencies, spelled numbers."""
+    """Return a text without the facts that ``unsupported`` checks, except for codes and plain numbers."""
     bare = _folded(_URL.sub(" ", text))
     found = {one.text for find in (find_dates, find_times, find_frequencies) for one in find(bare)}
     for fact in sorted(found, key=len, reverse=True):
@@ -110,7 +111,7 @@ def without_facts(text: str) -> str:
 
 
 class _Source:
-    """What a source says of days, times and numbers."""
+    """Dates, times and numbers that a source states."""
 
     def __init__(self, text: str) -> None:
         self._dates, self._times = find_dates(text), find_times(text)
@@ -124,18 +125,19 @@ class _Source:
         self._undated = StatedNumbers(text)
 
     def recurs(self, count: str, unit: str) -> bool:
-        """True if something happens once in so many units of time."""
+        """True if the source states that something happens once every ``count`` units of time."""
         return (count, unit) in self._frequencies
 
     def moments_denied(self, claim: str) -> Iterator[str]:
-        """Days and times of a claim of which the source says otherwise."""
+        """Yield the dates and times of a claim that the source contradicts."""
         yield from (one.text for one in find_dates(claim) if one.contradicts(self._dates))
         yield from (time.text for time in find_times(claim) if time.contradicts(self._times))
 
     def numbers_missing(self, claim: str) -> Iterator[str]:
-        """Numbers of a claim that the source does not state.
+        """Yield the numbers of a claim that the source does not state.
 
-        Those in words count with a unit only, for "the two plans" are counted; those of a time as meant.
+        Number words count only with a unit, because "the two plans" are merely counted; times are compared by
+        meaning.
         """
         for time in find_times(claim):
             if any(time.minutes & other.minutes for other in self._times):
@@ -145,18 +147,18 @@ class _Source:
         yield from (one.text for one in find_dates(claim) if not self._has_month(one))
 
     def _has_month(self, one: Mention) -> bool:
-        """True if its month is one of a day that is said, or of a number that belongs to none: "08"."""
+        """True if the source states its month, as part of a date or as a number outside any date: "08"."""
         months = {month for month, _, _ in one.days}
         said = {month for other in self._dates for month, _, _ in other.days}
         return not months or bool(months & said) or self._undated.has_any({str(month) for month in months})
 
 
-# Several sentences of an answer cite the same passages.
+# Cached, because several sentences of an answer cite the same passages.
 _source = lru_cache(maxsize=64)(_Source)
 
 
 def _folded(text: str) -> str:
-    """Plain letters, 2½ as a decimal, a power of ten as a code, numbers without their footnote's mark."""
+    """Return the text folded: 2½ as a decimal, a power of ten as a code, footnote marks removed."""
     folded = _POWER.sub(lambda power: "10em" if power[1] else "10e", _FRACTION.sub(_as_decimal, fold(text)))
     return _FOOTNOTE.sub("", folded)
 
@@ -166,18 +168,18 @@ def _as_decimal(fraction: re.Match[str]) -> str:
 
 
 def _without_codes(text: str) -> str:
-    """Return the '04' of 'SOP-IT-04' is no number."""
+    """Blank out codes: the '04' of 'SOP-IT-04' is not a number."""
     return _CODE.sub(lambda code: " " if _is_code(code[0]) else code[0], text)
 
 
 def _holds_code(source: str, code: str) -> bool:
-    """True if a code occurs there, its parts separated in any way: 'SOP IT 04' is 'SOP-IT-04'."""
+    """True if a text contains a code, whatever separates its parts: 'SOP IT 04' is 'SOP-IT-04'."""
     parts = r"[\W_]{0,3}".join(map(re.escape, _CODE_PART.findall(code)))
     return re.search(rf"(?<![^\W_]){parts}(?![^\W_])", source, re.IGNORECASE) is not None
 
 
 def _is_code(word: str) -> bool:
-    """Letters and digits in one word: 'SOP-IT-04', 'NYC08CA055'; not '5th', '2pm' or '25-50mg'."""
+    """True for letters and digits in one word: 'SOP-IT-04', 'NYC08CA055'; not '5th', '2pm' or '25-50mg'."""
     has_both = any(char.isdigit() for char in word) and any(char.isalpha() for char in word)
     number = re.fullmatch(r"\d+(?:[.,:]\d+)*(-\d+(?:[.,]\d+)*)?-?([^\W\d_]{1,10})", word)
     return has_both and not (number and (not number[1] or number[2].lower() in UNITS))
@@ -188,25 +190,25 @@ class Quantity:
     """A number in a text."""
 
     text: str
-    # What it may mean, without separators, leading zeros and zero decimals.
+    # Possible readings, without separators, leading zeros and zero decimals.
     values: frozenset[str]
-    # Those of a date, a time or a range, where it may be one.
+    # Its components, if it may be a date, a time or a range.
     parts: frozenset[str]
     unit: str | None
     magnitude: int
     is_negative: bool
-    # It is said roughly: "about 30".
+    # Approximate, as in "about 30".
     is_rounded: bool = False
 
     def amounts(self) -> Iterator[tuple[str, Decimal]]:
-        """(what it measures, how much of the smallest unit of that); '' where it has no such unit."""
+        """Yield (dimension, amount in its smallest unit); the dimension is '' for a number without a unit."""
         dimension, factor = FACTORS.get(self.unit or "", (self.unit or "", 1))
         for value in _products(self):
             yield dimension, Decimal(value) * factor
 
 
 def find_quantities(text: str) -> list[Quantity]:
-    """Return every number in digits."""
+    """Return every number written in digits."""
     found = []
     for match in _NUMBER.finditer(text):
         number = match[0]
@@ -219,7 +221,7 @@ def find_quantities(text: str) -> list[Quantity]:
 
 
 def find_spelled(text: str, *, is_source: bool = False) -> list[Quantity]:
-    """Return every number in words; in a source also those that may be none: "first", "a year"."""
+    """Return every number written in words; for a source also doubtful ones: "first", "a year"."""
     words = SPELLED if is_source else CARDINALS
     found = [
         _in_words(text, match, words)
@@ -243,7 +245,7 @@ class StatedNumbers:
     """All numbers of a source."""
 
     def __init__(self, source: str, more: Collection[str] = ()) -> None:
-        """``more``: numbers that it states in other ways."""
+        """Parse the source; ``more``: numbers that it states in other ways."""
         self._found = find_quantities(source) + find_spelled(source, is_source=True)
         self._values = {value for one in self._found for value in (*one.values, *one.parts)} | {"0", *more}
         self._products = {value for one in self._found for value in _products(one)}
@@ -252,19 +254,19 @@ class StatedNumbers:
         self._magnitudes = {1, *(MAGNITUDES[word] for word in words if word in MAGNITUDES)}
 
     def add_spans(self, days: Iterable[tuple[int, int, int | None]]) -> None:
-        """Add the time between days, each as (month, day, year)."""
+        """Add the durations between days, each given as (month, day, year)."""
         whole = [ordinal for one in days if (ordinal := _ordinal(*one)) is not None]
         spans = {abs(first - second) for first in whole for second in whole} - {0}
         self._amounts |= {("time", Decimal(span * FACTORS["day"][1])) for span in spans}
 
     def holds(self, one: Quantity) -> bool:
-        """True if the source states a number of a claim, in its unit and with its sign."""
+        """True if the source states or implies a claim's number, in its unit and with its sign."""
         same = [other for other in self._found if one.values & other.values]
         has_sign = not one.is_negative or any(other.is_negative for other in same)
         return has_sign and ((self._has_value(one) and self._has_unit(one)) or self._follows(one))
 
     def _follows(self, one: Quantity) -> bool:
-        """True if it is a number of the source in another unit or rounded, or follows from two of them."""
+        """True if it converts or rounds a number of the source, or is derived from two of them."""
         return any(
             abs(wanted - amount) <= (ROUNDED * amount if one.is_rounded else 0)
             for dimension, wanted in one.amounts()
@@ -272,14 +274,14 @@ class StatedNumbers:
         )
 
     def _derived(self, dimension: str) -> Iterator[Decimal]:
-        """Sums, differences, doubles and halves of the source's amounts in a dimension, or in any for ''."""
+        """Yield sums, differences, doubles and halves of the source's amounts in a dimension; '' is any."""
         known = {amount for each, amount in self._amounts if dimension in ("", each)}
         for one in known:
             yield from (one, one * 2, one / 2)
             yield from (amount for other in known for amount in (one + other, abs(one - other)))
 
     def has_any(self, values: Collection[str]) -> bool:
-        """True if it states one of these numbers, or none is asked for."""
+        """True if the source states one of these numbers, or none is given."""
         return not values or not self._values.isdisjoint(values)
 
     def _has_value(self, one: Quantity) -> bool:
@@ -289,7 +291,7 @@ class StatedNumbers:
         return is_there and one.magnitude in self._magnitudes
 
     def _has_unit(self, one: Quantity) -> bool:
-        """True if the number occurs somewhere in the claim's unit, or in none that we know."""
+        """True if the source gives the number in the claim's unit, or without a known one."""
         same = [other.unit for other in self._found if one.values & (other.values | other.parts)]
         return one.unit is None or not same or one.unit in same or None in same
 
@@ -297,7 +299,7 @@ class StatedNumbers:
 def _ordinal(month: int, day: int, year: int | None) -> int | None:
     try:
         return date(year or 0, month, day).toordinal()
-    except ValueError:  # it has no year or no day, or is none
+    except ValueError:  # no year, no day, or not a valid date
         return None
 
 
@@ -324,7 +326,7 @@ def _quantity(
 
 
 def _unit_behind(after: re.Match[str] | None) -> str | None:
-    """Return the unit behind a number, if there is one."""
+    """Return the unit after a number; None if there is none."""
     if after is None:
         return None
     first, second = after["first"].replace(" ", "").lower(), (after["second"] or "").lower()
@@ -334,14 +336,14 @@ def _unit_behind(after: re.Match[str] | None) -> str | None:
 
 
 def _products(one: Quantity) -> Iterator[str]:
-    """Its values with the magnitude: "1.5 million" is "1500000"."""
+    """Yield the values times the magnitude: "1.5 million" is "1500000"."""
     for value in one.values:
         if re.fullmatch(r"\d+(?:\.\d+)?", value):
             yield f"{(Decimal(value) * one.magnitude).normalize():f}"
 
 
 def _possible_values(number: str) -> frozenset[str]:
-    """What it may mean: "1.200" may be 1200 or a version; "12,5" is "12.5", and may be two numbers."""
+    """Return all readings: "1.200" may be 1200 or a version; "12,5" is "12.5", or may be two numbers."""
     bare = re.sub(r"[ ']", "", number)
     found = {bare, re.sub(r",(?=\d{3}(?!\d))", "", bare)}
     if re.fullmatch(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?", bare):
@@ -352,6 +354,6 @@ def _possible_values(number: str) -> frozenset[str]:
 
 
 def _plain(number: str) -> str:
-    """Without leading zeros and zero decimals: '007' is '7', '5.00' is '5', '0.50' is '0.5'."""
+    """Strip leading zeros and zero decimals: '007' is '7', '5.00' is '5', '0.50' is '0.5'."""
     bare = re.sub(r"\.0+$", "", re.sub(r"^0+(?=\d)", "", number))
     return re.sub(r"(?<=^0\.\d)0+$", "", bare)

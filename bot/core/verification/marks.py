@@ -1,6 +1,6 @@
-"""What may be marked of the passages for a model's sentence: sentences, items, rows, whole lists.
+"""Parts of the passages that may be marked for a model's sentence: sentences, items, rows, whole lists.
 
-Each comes with what makes sense of it: its lead, the header of its table, what it points back to.
+Each includes its context: the lead-in, the table header, the sentence that it points back to.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _SECTION_NUMBER = re.compile(r"^\W*(?:[a-z]+\s)?\d+(?:\.\d+)*[.):]?\s", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A sentence, item, list or row of a passage, with the lead or the header that it belongs to."""
+    """A sentence, item, list or row of a passage, with its lead-in or table header."""
 
     start: int
     end: int
-    # (start, end) of its lead, or of the row that names its columns.
+    # (start, end) of its lead-in, or of its table's header row.
     above: tuple[int, int] | None
-    # Both.
+    # Text of ``above`` and of the part.
     text: str
     terms: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A part that may be marked."""
+    """A part of the evidence that may be marked."""
 
     item: Evidence
     part: _Part
@@ -44,7 +44,7 @@ class Mark:
 
     @property
     def section(self) -> tuple[str, ...]:
-        """The headings above it."""
+        """Headings above it."""
         return self.item.section_at(self.part.end - 1)
 
     @property
@@ -53,19 +53,19 @@ class Mark:
         return _terms_of((self.item.passage.publication.title, *self.section))
 
     def sources(self) -> list[str]:
-        """Return all that may carry the facts of a sentence; the number of a section is none."""
+        """Return all texts that may support the facts of a sentence; section numbers are removed."""
         source = self.item.passage.publication
         headings = [_SECTION_NUMBER.sub("", heading) for heading in self.section]
         return [self.part.text, source.title, source.file_name, self_description(source.metadata), *headings]
 
     def source(self) -> QuotedPart:
-        """Return the same as the judge of meaning reads it."""
+        """Return the part as the sentence judge reads it."""
         publication = self.item.passage.publication
         names = (publication.title, publication.file_name, *self.section[-2:])
         return QuotedPart(names, self.part.text)
 
     def located(self) -> Iterator[LocatedQuote]:
-        """What is marked: with its lead or header in one piece where they are near, else in two."""
+        """Yield the marked spans: one with its lead-in or header if these are near, else two."""
         start, end, above = self.part.start, self.part.end, self.part.above
         if above and len(self.item.passage.text[above[0] : end].split()) <= MAX_LIST_WORDS:
             start, above = above[0], None
@@ -75,9 +75,9 @@ class Mark:
 
 
 def quoted_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) -> list[Mark]:
-    """Find the sentences, items and rows that quotes stand in: one mark for each quote, none twice.
+    """Return the sentences, items and rows that contain the quotes: one mark per quote, without duplicates.
 
-    A quote of several sentences is marked as one, with the lead or the header of its first.
+    A quote of several sentences is one mark, with the lead-in or header of the first.
     """
     marks: dict[tuple[int, int, int], Mark] = {}
     for quote in located:
@@ -92,7 +92,7 @@ def quoted_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) 
 
 
 def find_marks(evidence: Sequence[Evidence], located: Sequence[LocatedQuote]) -> list[Mark]:
-    """Return everything of the evidence that may be marked; ``located``: what a model quoted of it."""
+    """Return everything in the evidence that may be marked; ``located``: what a model quoted from it."""
     found = []
     for item in evidence:
         passage = item.passage
@@ -110,7 +110,7 @@ def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _parts_of(text: str) -> tuple[_Part, ...]:
-    """All of a passage that may be marked: sentences with what they point back to, whole lists last."""
+    """Return all markable parts of a passage: sentences with what they point back to, whole lists last."""
     found = list(_units_of(text))
     units = split_units(text)
     for one in (with_subject(text, each) for each in quotables(text)):

@@ -1,7 +1,7 @@
-"""Words that deny, limit and oblige, by language, as folded and lower-case text has them.
+"""Words that negate, limit and oblige, by language, in folded lowercase.
 
-``contradiction.py`` compares them, and leaves a sentence alone as soon as a limiting word is on one
-side only: whatever may turn a meaning round without denying it belongs to ``limits``.
+``contradiction.py`` compares them, and skips a sentence as soon as a limiting word is on one side only:
+whatever may invert a meaning without negating it belongs in ``limits``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-# Stands for "not all", "nicht immer" and the like, which neither deny nor assert.
+# Placeholder for "not all", "nicht immer" and the like, which neither deny nor assert.
 PARTLY = "partly"
 
 CONDITIONS = frozenset(
@@ -17,7 +17,7 @@ CONDITIONS = frozenset(
 )
 
 
-# What they introduce, or head, is left out of something.
+# Words that exclude what they introduce or head from something.
 EXCLUSIONS = frozenset(
     """except excepting exception exceptions exclude excludes excluded excluding exclusion exclusions exempt
     prohibit prohibited prohibits prohibition forbidden banned disallowed
@@ -32,30 +32,30 @@ EXCLUSIONS = frozenset(
 
 @dataclass(frozen=True)
 class NegationWords:
-    """One language's."""
+    """Word lists of one language."""
 
     denies: frozenset[str]
-    # They exclude, refuse, compare, set a condition: "without", "prohibited", "before", "if".
+    # Words that exclude, refuse, compare or set a condition: "without", "prohibited", "before", "if".
     limits: frozenset[str]
-    # Where these are denied, nothing is forbidden: "not required".
+    # Words of obligation; negated, they forbid nothing: "not required".
     owes: frozenset[str]
-    # Auxiliary verbs and those that allow: two of them make two clauses.
+    # Auxiliary and permissive verbs: two of them make two clauses.
     verbs: frozenset[str]
-    # Further words that name nothing.
+    # Other function words.
     light: frozenset[str]
-    # A denial ends where one of these begins.
+    # Words that end the scope of a negation.
     turns: frozenset[str]
-    # Two denials of one clause make an assertion; elsewhere they make a denial.
+    # Two negations in one clause cancel out; in other languages they reinforce each other (negative concord).
     is_strict: bool
 
     @cached_property
     def signs(self) -> frozenset[str]:
-        """What a text of this language is known by."""
+        """Words by which a text of this language is recognised."""
         return self.denies | self.verbs | self.light | self.turns
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """All that names nothing and denies nothing."""
+        """Words that neither name nor negate anything."""
         return self.verbs | self.light | self.limits | self.owes
 
 

@@ -1,4 +1,4 @@
-"""Numbers, units and months as words, folded and in lower case."""
+"""Number words, units and month names, in folded lowercase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OTHERS = {
     "100": "hundred hundert cent cien ciento cento cem honderd",
     "1000": "thousand tausend mille mil duizend",
 }
-# A number's word -> its digits.
+# Number word -> digits.
 CARDINALS = {
     **{word: str(value) for value, word in enumerate(_ENGLISH)},
     **{word: str(10 * tens) for tens, word in enumerate(_TENS, start=2)},
@@ -44,14 +44,14 @@ CARDINALS = {
     **{word: value for value, words in _OTHERS.items() for word in words.split()},
 }
 
-# With what may stand for a number, but is more often none.
+# Also words that may mean a number, but more often do not.
 SPELLED = {
     **CARDINALS,
     **{word: str(value) for value, word in enumerate(_ORDINALS, start=1)},
     "half": "0.5",
 }
 
-# A unit's word -> the unit. Not those that mean something else, too, such as "m" and "k".
+# Unit word -> unit. Excludes ambiguous ones such as "m" and "k".
 UNITS = {
     word: name
     for name, words in {
@@ -86,7 +86,7 @@ UNITS = {
     for word in words.split()
 }
 
-# A unit -> what it measures, and how many of the smallest unit of that it is.
+# Unit -> (dimension, size in the smallest unit of that dimension).
 FACTORS = {
     **{"second": ("time", 1), "minute": ("time", 60), "hour": ("time", 3600), "day": ("time", 86_400)},
     **{"week": ("time", 604_800), "month": ("months", 1), "quarter": ("months", 3), "year": ("months", 12)},
@@ -96,7 +96,7 @@ FACTORS = {
     **{"megabyte": ("bytes", 1), "gigabyte": ("bytes", 1_000)},
 }
 
-# An adjective or adverb that says how often -> the unit of time that passes between.
+# Adjective or adverb of frequency -> unit of time.
 PERIODS = {
     word: name
     for name, words in {

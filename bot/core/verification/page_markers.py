@@ -1,7 +1,7 @@
-"""Page markers: they show an answerer where in the document it reads, and are made at reading time.
+"""Page markers in a prompt, which show an answerer where in the document it reads.
 
-A marker opens every passage, and comes at each page start and at most 400 tokens after the last one,
-between sentences. Nothing of this is stored, embedded or counted in a chunk.
+A marker opens every passage; others follow at each page start and at most 400 tokens after the last one,
+between sentences. They are never stored, embedded or counted in a chunk.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import pairwise
 from storage.text.sentences import sentence_starts
 from storage.text.token_counts import count_tokens
 
-# Most cl100k_base tokens between two markers.
+# Maximum cl100k_base tokens between two markers.
 SPACING = 400
-# From so many on they are counted exactly: pieces put together may have other tokens than each by itself.
+# Estimate from which tokens are counted exactly: joined pieces may tokenise differently.
 TOLERANCE = 320
 
 _MARKER = re.compile(r"^--- Page \d+ ---\n", re.MULTILINE)
@@ -28,8 +28,8 @@ _ESCAPED = re.compile(rf"\\(?={_DASH})")
 def with_page_markers(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
     """Return the text with its page markers.
 
-    A line of the document that looks like a marker is escaped, whole or not, so that it can never move a
-    page number.
+    A line of the document that looks like a marker, or like part of one, is escaped, so that it cannot change
+    a page number.
     """
     found = list(page_marker_offsets(text, page_starts))
     ends = [offset for offset, _ in found[1:]] + [len(text)]
@@ -41,12 +41,12 @@ def with_page_markers(text: str, page_starts: Sequence[tuple[int, int]]) -> str:
 
 
 def count_marker_tokens(prompt: str) -> int:
-    """Tokens that the page markers of a prompt cost; lines of documents that look like them are none."""
+    """Return the tokens that the page markers of a prompt cost; lookalikes in documents do not count."""
     return sum(count_tokens(marker[0]) for marker in _MARKER.finditer(prompt))
 
 
 def page_marker_offsets(text: str, page_starts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """(offset, page) of every marker, in order."""
+    """Yield the (offset, page) of every marker, in order."""
     ends = [offset for offset, _ in page_starts[1:]] + [len(text)]
     for (start, page), end in zip(page_starts, ends, strict=True):
         yield start, page
@@ -58,12 +58,12 @@ def _escaped(text: str) -> str:
 
 
 def unescaped(quote: str) -> str:
-    """What a model copied, as the document has it."""
+    """Return a quote that a model copied as it is in the document, without escapes."""
     return _ESCAPED.sub("", quote)
 
 
 def _too_far(text: str) -> Iterator[int]:
-    """Offsets at which the text since the last marker would otherwise exceed the spacing."""
+    """Yield the offsets at which the text since the last marker would exceed the spacing."""
     if _tokens(text) <= SPACING:
         return
     begin = since = 0
@@ -76,7 +76,7 @@ def _too_far(text: str) -> Iterator[int]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Sentences; one that is longer than the spacing gives its words instead."""
+    """Yield sentences; one longer than the spacing as single words."""
     starts = [0, *(start for start in sentence_starts(text) if start), len(text)]
     for start, end in pairwise(starts):
         if _tokens(text[start:end]) <= SPACING:
@@ -88,5 +88,5 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _tokens(text: str) -> int:
-    """As a model reads it."""
+    """Return the number of tokens as a model reads the text, with escapes."""
     return count_tokens(_escaped(text))

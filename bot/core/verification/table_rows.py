@@ -1,4 +1,4 @@
-"""The rows of a table in a passage: which columns they have, and how a person reads them."""
+"""Table rows in a passage: their column names, and their form for display."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile, groupby, pairwise, takewhile, zip_longest
 
-# A cell that repeats the label above it, and what stands between cells and in the rule under a header.
+# Content of a cell that repeats the label above it; separators of cells and below a header.
 _ABOVE = "^^"
 _BARS = re.compile(r"\|+|---|\^\^")
-# A row of one cell over all columns: the name of the rows below it.
+# A row of one cell across all columns: the name of the rows below it.
 _GROUP = re.compile(r"\|[^|]+\|{2,}\s*")
-# Under the row that names a table's columns.
+# Rule below a table's header row.
 _RULE = re.compile(r"\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 _TABLE = re.compile(r"(?:^\|.*(?:\n|$))+", re.MULTILINE)
 _CAPTION = re.compile(
@@ -20,16 +20,16 @@ _CAPTION = re.compile(
 
 
 def cells_of(row: str) -> list[str]:
-    """What stands in the cells of a row, or of a part of it, each on one line; empty ones are left out."""
+    """Return the non-empty cells of a row, or of a part of it, each on one line."""
     parts = groupby(row.split(), key=lambda token: _BARS.fullmatch(token) is not None)
     return [" ".join(part) for is_bar, part in parts if not is_bar]
 
 
 def readable_rows(text: str, start: int, end: int) -> str:
-    """The rows ``text[start:end]`` as a person reads them, a line each, the numbered caption above the first.
+    """Return the rows ``text[start:end]`` for display, a line each, below the numbered caption of the table.
 
-    ``Column: value`` where a header names the columns; else the cells with a dot between them, but none
-    between a label and its value. Labels of empty fields are left out.
+    ``Column: value`` if a header names the columns; else the cells separated by dots, but none between a
+    label and its value. Labels of empty fields are left out.
     """
     lines, at = [find_caption(text, start)], start
     for part in text[start:end].split("\n"):
@@ -39,7 +39,7 @@ def readable_rows(text: str, start: int, end: int) -> str:
 
 
 def find_caption(text: str, at: int) -> str:
-    """Return the numbered caption right above the table that holds a row; empty where there is none."""
+    """Return the numbered caption directly above the table that contains a row; '' if there is none."""
     above = text[:at].split("\n")[:-1]
     outside = dropwhile(lambda line: line.startswith("|") or not line.strip(), reversed(above))
     line = " ".join(next(outside, "").split())
@@ -66,13 +66,13 @@ def _readable_row(text: str, start: int, end: int) -> str:
 
 
 def names_of_row(text: str, at: int) -> str:
-    """All that names the row at an offset: its table's caption, its columns' names, its group, its label."""
+    """Return the names of the row at an offset: its table's caption, column names, group and label."""
     header = find_header(text, at)
     return " ".join((find_caption(text, at), text[slice(*header)] if header else "", *labels_above(text, at)))
 
 
 def labels_above(text: str, at: int) -> tuple[str, str]:
-    """Names that the row at an offset stands under: its group's, and the label it repeats; '' for none."""
+    """Return (name of the group, repeated label) of the row at an offset; '' for none."""
     row = _row_at(text, at)
     if not row.startswith("|") or _GROUP.fullmatch(row):
         return "", ""
@@ -89,7 +89,7 @@ def _cells_in_a_line(row: str) -> str:
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
-    """Return the cells without labels that no value follows."""
+    """Return the cells without labels that have no value."""
     return [
         cell
         for cell, after in pairwise([*cells, ""])
@@ -103,17 +103,17 @@ def _all_cells(row: str) -> list[str]:
 
 
 def _row_at(text: str, at: int) -> str:
-    """Return the whole line that an offset stands in."""
+    """Return the whole line at an offset."""
     return text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
 
 
 def _table_above(text: str, at: int) -> list[str]:
-    """Return the rows of a table above the one at an offset, the nearest first."""
+    """Return the table rows above the one at an offset, nearest first."""
     return list(takewhile(lambda line: line.startswith("|"), reversed(text[:at].split("\n")[:-1])))
 
 
 def find_header(text: str, at: int) -> tuple[int, int] | None:
-    """(start, end) of the row that names the columns of the row at an offset: a rule stands under it."""
+    """Return (start, end) of the header above the row at an offset; None without one (a rule follows it)."""
     above = text[:at].split("\n")[:-1]
     table = _table_above(text, at)
     if len(table) < 2 or not _RULE.fullmatch(table[-2]):
@@ -123,12 +123,12 @@ def find_header(text: str, at: int) -> tuple[int, int] | None:
 
 
 def find_table(text: str, at: int, most_rows: int) -> tuple[int, int] | None:
-    """(start, end) of the table that holds an offset, or of the nearest one; None where there is none.
+    """Return (start, end) of the table that contains an offset, or of the nearest one; None without tables.
 
     Args:
         text: a passage.
-        at: an offset in it, as of a row or of a caption.
-        most_rows: rows of a long table that are taken, its header beside them.
+        at: an offset in it, e.g. of a row or a caption.
+        most_rows: maximum rows of a long table, header excluded.
     """
     found = list(_TABLE.finditer(text))
     if not found:
