@@ -1,1 +1,1 @@
-"""Citations as they are kept, signed links to their pages, source buttons."""
+"""Citation records, signed links to cited pages, source buttons."""

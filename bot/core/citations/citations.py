@@ -1,9 +1,9 @@
-"""Makes citations public: each is kept in SQL first, so that its link outlives readings and chunks.
+"""Publishes citations: each is stored in SQL first, so that its link outlives readings and chunks.
 
-Its document is called by a name that no other one of its channel has. A title that the document prints of
-itself, or that an admin gave it, comes before the file's own /Title or largest heading. A title that several
-documents share, or that is the organisation's name, says nothing: the file's name stands in its place, and
-its path where even that is not the only one.
+A document is cited by a name that is unique in its channel. A title that the document prints, or that an
+admin set, takes precedence over the file's /Title or largest heading. A title that several documents share,
+or that is the organisation's name, is not distinctive: the file name replaces it, or the path if that is not
+unique either.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from storage.task_group import gather_or_cancel
 
 
 class DocumentNames:
-    """Names documents among all that answer in their channel."""
+    """Resolves names of documents that are unique in their channel."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     async def names(self, channel_id: int, publications: Collection[LivePublication]) -> dict[int, str]:
-        """Version -> its name in this channel.
+        """Return the display name in this channel of each publication, by version id.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -44,7 +44,7 @@ class DocumentNames:
         return names_among([*publications, *namesakes], publications)
 
     async def names_of_versions(self, channel_id: int, versions: Collection[int]) -> dict[int, str]:
-        """Return the same for those of these versions that answer right now.
+        """Return the same for those of these versions that are live.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -53,7 +53,7 @@ class DocumentNames:
 
 
 class CitationService:
-    """Stores what is shown and signs the links to it."""
+    """Stores citations and signs their links."""
 
     def __init__(self, store: Citations, links: Links, catalog: Catalog) -> None:
         self._store = store
@@ -62,12 +62,12 @@ class CitationService:
         self.names = DocumentNames(catalog)
 
     async def cite(self, channel: Channel, quotes: Sequence[LocatedQuote]) -> tuple[Citation, ...]:
-        """One citation per quote, numbered from 1 in this order.
+        """Return one citation per quote, numbered from 1 in this order.
 
-        A PDF's opens its page by a signed link, an approved web page's is that page's own address.
+        A PDF citation opens its page by a signed link; that of an approved web page is the page's own URL.
 
         Raises:
-            storage.errors.InfrastructureError: citations cannot be kept, or documents not be named.
+            storage.errors.InfrastructureError: citations cannot be stored, or documents cannot be named.
         """
         texts = [plain_quote(quote) for quote in quotes]
         sources = [quote.passage.publication for quote in quotes]
@@ -101,12 +101,12 @@ class CitationService:
         figure: KnownFigure,
         number: int = 0,
     ) -> AnswerFigure:
-        """Return a figure with a link that opens its page and marks it, and one to its picture.
+        """Return a figure with a link to its marked page, and one to its picture.
 
-        ``number``: the [n] of the sentence that speaks of it.
+        ``number``: the [n] of the sentence that refers to it.
 
         Raises:
-            storage.errors.InfrastructureError: citations cannot be kept.
+            storage.errors.InfrastructureError: citations cannot be stored.
         """
         shown = Shown(publication.version_id, figure.page, figure.caption, (figure.box,))
         (record,) = await self._store.add(channel.id, [shown])
@@ -123,10 +123,10 @@ class CitationService:
         )
 
     async def nearest(self, channel: Channel, passage: Passage) -> NearestPage:
-        """Return the first page of a passage as the page that came nearest; it marks nothing.
+        """Return the first page of a passage as the closest page; its link marks nothing.
 
         Raises:
-            storage.errors.InfrastructureError: citations cannot be kept, or the document not be named.
+            storage.errors.InfrastructureError: citations cannot be stored, or the document cannot be named.
         """
         publication, page = passage.publication, passage.first_page
         url, names = await gather_or_cancel(
@@ -135,17 +135,22 @@ class CitationService:
         return NearestPage(publication.file, page, url, names[publication.version_id])
 
     async def open_page(self, channel: Channel, version_id: int, page: int) -> str:
-        """Return a link to one page of a version of this channel; it marks nothing.
+        """Return a link to a page of a version of this channel; it marks nothing.
 
         Raises:
-            storage.errors.InfrastructureError: citations cannot be kept.
+            storage.errors.InfrastructureError: citations cannot be stored.
         """
         return await self._open(channel, Shown(version_id, page))
 
     async def show_again(
         self, channel: Channel, versions: Collection[int], shown: Sequence[Mapping[str, Any]]
     ) -> tuple[Citation, ...]:
-        """Citations of an earlier answer with links that begin to live now, without those that are gone.
+        """Return the citations of an earlier answer with new links, without those whose documents are gone.
+
+        Args:
+            channel: to which the documents belong.
+            versions: that the answer cited.
+            shown: the citations of the answer, as stored in the question's record.
 
         Args:
             channel: whose documents they are of.
@@ -175,7 +180,7 @@ class CitationService:
         return tuple(found)
 
     async def renew(self, channel: Channel, shown: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
-        """Return the same, with the versions that the citations themselves are of.
+        """Return the same, with the versions looked up by the ids of the citations.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.
@@ -215,7 +220,7 @@ class CitationService:
 
 
 def names_among(known: Collection[LivePublication], named: Collection[LivePublication]) -> dict[int, str]:
-    """Version -> the first of its names that no other document of the known ones goes by."""
+    """Return, by version id, the first candidate name that no other known document has."""
     candidates = {one.version_id: (one.document_id, list(_candidates(one))) for one in known}
     found = {}
     for one in named:
@@ -231,7 +236,7 @@ def names_among(known: Collection[LivePublication], named: Collection[LivePublic
 
 
 def said_beside(publication: LivePublication) -> tuple[str, ...]:
-    """What a document says of itself beside its name: SOP id, department, the day that it counts from."""
+    """Return the details shown with a document's name: SOP id, department and its date."""
     said = {name: one.day or one.value for name, one in publication.metadata.items()}
     titles = " ".join(_titles(publication)).casefold()
     sop_id = said.get("sop_id", "")
@@ -241,7 +246,7 @@ def said_beside(publication: LivePublication) -> tuple[str, ...]:
 
 
 def _candidates(publication: LivePublication) -> Iterator[str]:
-    """Its names, the one that says most first; the last one is its path."""
+    """Yield its possible names, the most specific first; the last one is its path."""
     organisation = publication.metadata.get("organisation")
     own = organisation.value.casefold() if organisation else ""
     file = PurePosixPath(publication.file)
@@ -258,7 +263,7 @@ def _titles(publication: LivePublication) -> Sequence[str]:
 
 
 def _with_version(title: str, publication: LivePublication) -> str:
-    """``Handbook v3``; a title that ends in its version already stays as it is."""
+    """Return ``Handbook v3``; a title that already ends with its version stays as it is."""
     version = publication.metadata.get("version")
     if version is None or title.casefold().endswith(version.value.casefold()):
         return title

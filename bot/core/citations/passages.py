@@ -1,4 +1,4 @@
-"""Text of a search's passages: each under its document, page and section."""
+"""Text of a search reply: passages under headings of document, page and section."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MAX_NAME_CHARS, MAX_SECTION_CHARS = 200, 60
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
-    """A line of a search's reply."""
+    """A quote or a note in a search reply."""
 
     # Quote with its [n], or a note.
     text: str
-    # Citation that heads it.
+    # Number of the citation that forms its heading.
     number: int
-    # Day of its document, where that decides what counts.
+    # Date of its document, if it decides which document applies.
     day: str = ""
-    # It stays under the heading before it, if there is one.
+    # Stays under the previous heading, if there is one.
     is_reference: bool = False
 
 
@@ -33,9 +33,9 @@ def write_passages(
     words: ReplyWords,
     notes: Sequence[str] = (),
 ) -> tuple[str, tuple[str, ...]]:
-    """Write a text, below it the passages, those of one place under one heading, and below these notes.
+    """Write a text, then the passages grouped under one heading per place, then the notes.
 
-    Returns it with its headings.
+    Returns (the written text, its headings).
     """
     places: list[list[str]] = []
     for one in passages:

@@ -1,4 +1,4 @@
-"""Finds what a citation quotes in another version of its document: text, else section, else page 1."""
+"""Finds a citation's quote in another version of its document: by text, else by section, else page 1."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from storage.queues.reading_repair import RepairingReadings
 from storage.recent_items import RecentItems
 from storage.text.word_boxes import main_page, rectangles
 
-# Places that are held in memory: finding one reads a whole document.
+# Cached places: finding one means reading a whole document.
 REMEMBERED = 500
-# The longest words of a quote, and what begins them: a chunk that holds none of them is not compared.
+# Prefilter: a chunk without the prefix of any of a quote's longest words is not compared.
 PROBES, PROBE_CHARS = 3, 6
 
 _PARTS = re.compile(r" … |\n+")
@@ -28,23 +28,23 @@ _NUMBERING = re.compile(r"^[\d.]+\s+")
 
 
 class FoundBy(StrEnum):
-    """How a place was found."""
+    """Method by which a place was found."""
 
-    # The same words stand there.
+    # The same words occur there.
     TEXT = "text"
-    # Its section begins there; its words are not in the document.
+    # Its section begins there; its words do not occur in the document.
     SECTION = "section"
-    # It is page 1.
+    # Fallback to page 1.
     NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a version has what another one was quoted for."""
+    """Place of a quote in another version of its document."""
 
     page: int
     found_by: FoundBy
-    # Of the words on the page.
+    # Bounding boxes of the words on the page.
     boxes: tuple[Box, ...] = ()
 
 
@@ -52,7 +52,7 @@ FIRST_PAGE = Place(1, FoundBy.NOTHING)
 
 
 class PassageLocator:
-    """Finds places by the chunks of readings."""
+    """Locates quotes in the chunks of readings."""
 
     def __init__(self, readings: RepairingReadings) -> None:
         self._readings = readings
@@ -61,16 +61,16 @@ class PassageLocator:
     async def locate(
         self, shown: Shown, newer: UUID, *, own: UUID | None = None, section: Sequence[str] = ()
     ) -> Place:
-        """Where the reading ``newer`` has what was shown of another version.
+        """Locate in the reading ``newer`` what was shown of another version.
 
         Args:
-            shown: what was shown.
-            newer: the reading of the other version.
-            own: a reading of its own version, which tells its section.
-            section: the headings that the quote stands under, where they are known.
+            shown: page and quote as shown.
+            newer: reading of the other version.
+            own: reading of the version that was shown, to look up the section.
+            section: headings above the quote, if known.
 
         Raises:
-            storage.errors.InfrastructureError: what was read of the other version is not there just now.
+            storage.errors.InfrastructureError: the reading of the other version is unavailable.
         """
         key = (shown.version_id, shown.page, shown.quote, newer)
         if (place := self._places.get(key)) is None:
@@ -94,13 +94,13 @@ class PassageLocator:
 
 
 def moved(shown: Shown, version_id: int, place: Place) -> Shown:
-    """What to cite at a place of another version; words that do not stand there are not said to."""
+    """Return what to cite at a place of another version; without the quote if its words are not there."""
     quote = shown.quote if place.found_by is FoundBy.TEXT else ""
     return Shown(version_id, place.page, quote, place.boxes, shown.number, shown.origin)
 
 
 def _by_text(quote: str, chunks: Sequence[Chunk]) -> Place | None:
-    """Return the first chunk that holds all parts of a quote; its page is that of the last part."""
+    """Return the place of the first chunk that contains all parts of a quote; its page is the last part's."""
     if (chunk := _chunk_of(quote, chunks)) is None:
         return None
     spans = [find_spans(part, chunk.text)[0] for part in _parts(quote)]
@@ -124,12 +124,12 @@ def _chunk_of(quote: str, chunks: Sequence[Chunk]) -> Chunk | None:
 
 
 def _parts(quote: str) -> list[str]:
-    """What introduces an item, and the item, as they stand one after the other in the document."""
+    """Split a quote into parts that follow each other in the document, e.g. an item and its lead-in."""
     return [part for part in _PARTS.split(quote) if _WORD.search(part)]
 
 
 def _by_section(section: Sequence[str], chunks: Sequence[Chunk]) -> Place | None:
-    """Where the same headings begin, else the same last heading, its numbering aside."""
+    """Return the place of the same headings, else of the same last heading, ignoring numbering."""
     wanted = [_heading(one) for one in section]
     if not wanted or not wanted[-1]:
         return None

@@ -1,7 +1,7 @@
-"""The signing keys of all machines of a database: kept in SQL, and held in memory for a moment.
+"""Signing keys shared by all machines of a database: stored in SQL, cached in memory for a moment.
 
-Whoever opens a link reads them again first: a key that another process made verifies at once, and one that is
-out verifies nothing any more.
+They are read again before a link is opened: a key that another process made verifies at once, and a retired
+one no longer does.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from bot.core.citations.signed_links import ACTIVE_KEYS, KEY_BYTES, LinkKey
 from storage.clock import steady_seconds
 from storage.installations.link_keys import LinkKeyStore, StoredLinkKey
 
-# How often a process that opens no link reads them, so that it signs with the newest.
+# Refresh interval of a process that opens no links, so that it signs with the newest key.
 REFRESH_SECONDS = 10.0
-# Forged links, however many, have SQL asked no more often.
+# Minimum interval between SQL reads, however many forged links are opened.
 HELD_SECONDS = 0.1
 
 
 class SharedKeyRing:
-    """The active keys as SQL has them; ``open`` is the way in."""
+    """The active keys as stored in SQL; use ``open`` to create one."""
 
     def __init__(self, store: LinkKeyStore, held: Sequence[StoredLinkKey]) -> None:
         self._store = store
         self._held = held
-        # When SQL was last asked, whether it answered or not.
+        # Monotonic seconds of the last SQL read, whether it succeeded or not.
         self._read_at = steady_seconds()
         self._reading = asyncio.Lock()
 
     @classmethod
     async def open(cls, store: LinkKeyStore) -> SharedKeyRing:
-        """Read the keys in SQL; make the first one where there is none.
+        """Read the keys from SQL; create the first one if there is none.
 
         Raises:
-            DatabaseUnavailable: the database does not work.
+            DatabaseUnavailable: the database is unavailable.
         """
         return cls(store, await store.keys() or await store.begin(secrets.token_bytes(KEY_BYTES)))
 
@@ -44,19 +44,20 @@ class SharedKeyRing:
         return tuple(LinkKey(one.number, one.secret) for one in self._held[:ACTIVE_KEYS])
 
     async def refresh(self) -> None:
-        """Read them again, unless that was done a moment ago.
+        """Read the keys again, unless that happened within ``HELD_SECONDS``.
 
         Raises:
-            DatabaseUnavailable: the database does not work; the keys stay as they are.
+            DatabaseUnavailable: the database is unavailable; the cached keys remain.
         """
         if self._is_fresh():
             return
         async with self._reading:
+            # Another task may have read them while this one waited for the lock.
             if not self._is_fresh():
                 await self._read()
 
     async def rotate(self, actor: str) -> None:
-        """Sign with a new key; links of the key before it still open, older ones end."""
+        """Sign with a new key; links of the previous key still open, older ones become invalid."""
         await self._store.add(secrets.token_bytes(KEY_BYTES), ACTIVE_KEYS, actor)
         async with self._reading:
             await self._read()

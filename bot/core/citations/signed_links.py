@@ -1,10 +1,10 @@
-"""Signed, expiring links to one page or figure of one version for one channel, and the keys that sign them.
+"""Signed, expiring links to one page or figure of one version for one channel, and their signing keys.
 
-A link's token is packed bytes and their MAC in base64url: it holds no name and no word of a document, which
-stay in SQL under the citation's id. Whoever holds a link may open it until it ends.
+A token is packed bytes and their MAC in base64url: it contains no name and no word of a document, which are
+in SQL under the citation's id. Tokens are bearer tokens: anyone with the link may open it until it expires.
 
-The keys lie in SQL (``shared_keys``), or in a file that is mounted. The newest one signs, all of the ring
-verify; rotating twice ends every link signed before.
+The keys are stored in SQL (``shared_keys``), or in a mounted file. The newest one signs, all keys of the ring
+verify; two rotations invalidate all earlier links.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from storage.models import Channel, CitationRecord
 ACTIVE_KEYS = 2
 KEY_BYTES = 32
 
-# After its first signing no renewal makes a link live on, whoever holds it.
+# Measured from the first signing: renewals cannot extend a link beyond it.
 MAX_LIFE = timedelta(days=30)
 
 _FORMAT = 1
@@ -39,41 +39,41 @@ _DOMAIN = b"footnote link\x00"
 # Format, key id, purpose, audience; channel, version, page, citation, expiry, epoch, first signing.
 _BODY = struct.Struct(">4B2QI2QIQ")
 _MAC_BYTES = 32
-# 84 bytes are a multiple of three: exactly one text for any bytes, and no padding.
+# 84 bytes are a multiple of three: no padding, and exactly one encoding of any bytes.
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{112}", re.ASCII)
 
 
 def is_token(text: str) -> bool:
-    """True if a text has the form of a token, whoever made it."""
+    """True if a text has the form of a token, whether or not we signed it."""
     return _TOKEN.fullmatch(text) is not None
 
 
 class LinkKey(NamedTuple):
-    """One signing key; the id (0-255) travels in every link that it signed."""
+    """One signing key; its id (0-255) is part of every token that it signed."""
 
     id: int
     secret: bytes
 
 
 class KeySource(Protocol):
-    """Active keys, wherever they are kept."""
+    """Source of the active keys."""
 
     def keys(self) -> tuple[LinkKey, ...]:
-        """Return the one that signs, then those that only verify."""
+        """Return the signing key first, then those that only verify."""
 
     async def refresh(self) -> None:
-        """Notice what other processes changed."""
+        """Pick up changes made by other processes."""
 
 
 class KeyRing:
-    """The active keys in a file, newest first, made at first use.
+    """The active keys in a file, newest first; created at first use.
 
-    Several processes may share the file: it appears and changes in one step, and a change made by
-    another process is noticed at the next use.
+    Several processes may share the file: it is created and replaced atomically, and a change by another
+    process is seen at the next use.
     """
 
     def __init__(self, path: Path, *, is_ours: bool = True) -> None:
-        """``is_ours``: False for a file that is mounted: it is only read."""
+        """``is_ours``: False for a mounted file, which is only read."""
         self._path = path
         self._is_ours = is_ours
         self._stat: tuple[int, int, int] | None = None
@@ -81,14 +81,14 @@ class KeyRing:
 
     @property
     def is_made(self) -> bool:
-        """True if the file is there."""
+        """True if the file exists."""
         return self._path.exists()
 
     def keys(self) -> tuple[LinkKey, ...]:
         """Return the active keys, newest first: one before the first rotation, then two.
 
         Raises:
-            OSError: the file can be neither read nor made.
+            OSError: the file can be neither read nor created.
             ValueError: the file is not a key ring.
         """
         if self._is_ours and not self._path.exists():
@@ -99,18 +99,19 @@ class KeyRing:
         return self._keys
 
     async def refresh(self) -> None:
-        """Nothing to do: ``keys`` looks at the file each time."""
+        """Do nothing: ``keys`` checks the file each time."""
 
     def rotate(self) -> None:
-        """Sign with a new key from now on; links of the key before it still open, older ones end."""
+        """Sign with a new key; links of the previous key still open, older ones become invalid."""
         kept = self.keys()[: ACTIVE_KEYS - 1]
         newest = LinkKey((kept[0].id + 1) % 256, secrets.token_bytes(KEY_BYTES))
         self._temporary((newest, *kept)).replace(self._path)
 
     def _create(self) -> None:
-        """Make the first ring; when another process was faster, its ring stands."""
+        """Create the first ring; if another process was faster, its ring is used."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self._temporary((LinkKey(1, secrets.token_bytes(KEY_BYTES)),))
+        # Unlike a rename, a hard link fails if the file exists: the first process wins.
         try:
             os.link(temporary, self._path)
         except FileExistsError:
@@ -119,7 +120,7 @@ class KeyRing:
             temporary.unlink()
 
     def _temporary(self, keys: tuple[LinkKey, ...]) -> Path:
-        """Return a complete ring under a name of its own, on disk before it is put in place."""
+        """Write a complete ring to a temporary file, and fsync it before it is moved into place."""
         path = self._path.with_name(f".{self._path.name}.{uuid4().hex}")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -148,7 +149,7 @@ def _parse_keys(data: bytes) -> tuple[LinkKey, ...]:
 
 
 class Purpose(IntEnum):
-    """What a link is good for; a token of one purpose is worth nothing for another."""
+    """Purpose of a token; a token of one purpose is invalid for any other."""
 
     PAGE = 1
     # The picture of one figure, and nothing else of its document.
@@ -156,15 +157,15 @@ class Purpose(IntEnum):
 
 
 class Audience(IntEnum):
-    """Whom a link lets in."""
+    """Audience of a link."""
 
-    # Anyone who has it: the channel's members, and whomever they pass it on to.
+    # Anyone who has the link: the channel's members, and anyone they share it with.
     BEARER = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LinkClaims:
-    """What our signature vouches for; whether it still holds is for SQL to say."""
+    """Claims vouched for by our signature; SQL decides whether they still hold."""
 
     channel_id: int
     version_id: int
@@ -172,14 +173,14 @@ class LinkClaims:
     citation_id: int
     # Unix seconds.
     expires: int
-    # The channel's epoch when the link was made.
+    # The channel's epoch at signing.
     epoch: int
-    # Unix seconds, when it was signed first; renewals keep it.
+    # Unix seconds of the first signing; kept by renewals.
     signed: int
 
 
 class Links:
-    """Makes links and reads them back."""
+    """Makes and verifies links."""
 
     def __init__(
         self,
@@ -199,16 +200,16 @@ class Links:
         """True if there is a key to sign with.
 
         Raises:
-            OSError, ValueError: the file that holds them is away or damaged.
+            OSError, ValueError: the key file is missing or damaged.
         """
         return bool(self.keys.keys())
 
     async def refresh_keys(self) -> None:
-        """Notice what other processes changed; raises as the keys' source."""
+        """Pick up key changes made by other processes; raises like the key source."""
         await self.keys.refresh()
 
     def ended_url(self) -> str:
-        """A URL of a link that ended long ago: whoever has our keys answers it by 410, everybody else by 404.
+        """Return a link that expired long ago: a service with our keys answers 410, any other one 404.
 
         Raises:
             OSError, ValueError: as ``KeyRing.keys``.
@@ -217,19 +218,19 @@ class Links:
         return f"{self.public_url}/v/{_token(self.keys.keys()[0], Purpose.PAGE, claims)}"
 
     def page_url(self, channel: Channel, citation: CitationRecord) -> str:
-        """Return a signed, expiring URL of the cited page: our viewer, or the PDF itself by setting."""
+        """Return a signed, expiring URL of the cited page: in our viewer, or the PDF if so configured."""
         url = f"{self.public_url}/v/{self._new_token(Purpose.PAGE, channel, citation)}"
         return f"{url}/file.pdf#page={citation.page}" if self._opens == "pdf" else url
 
     def figure_url(self, channel: Channel, citation: CitationRecord) -> str:
-        """Return a signed, expiring URL of the picture of a figure, which is what ``citation`` marks."""
+        """Return a signed, expiring URL of the picture of the figure that ``citation`` marks."""
         return f"{self.public_url}/f/{self._new_token(Purpose.FIGURE, channel, citation)}"
 
     def token_beside(self, token: str, citation: CitationRecord) -> str:
-        """A token for another quote of the same answer: of the same key and end, so it outlives nothing.
+        """Return a token for another quote of the same answer, with the same key and expiry.
 
         Raises:
-            LinkForged: ``token`` is not one of ours.
+            LinkForged: we did not sign ``token``.
         """
         key, body = self._verify(token)
         claims = _parse(key, body, Purpose.PAGE)
@@ -237,13 +238,13 @@ class Links:
         return _token(key, Purpose.PAGE, replace(claims, **place))
 
     def renewed(self, token: str) -> str:
-        """The same link with a later end, up to ``MAX_LIFE`` after its first signing; else ``token`` itself.
+        """Return the token with a later expiry, up to ``MAX_LIFE`` after its first signing, or unchanged.
 
-        Of the same key, so that it ends with every link that this key signed. One that lives longer by
-        setting is not renewed.
+        It keeps its key, so that it becomes invalid with all links of that key. A link whose configured
+        lifetime is longer is not renewed.
 
         Raises:
-            LinkForged, LinkEnded: as ``read``; a link that has ended stays so.
+            LinkForged, LinkEnded: as ``read``; an expired link stays expired.
         """
         claims = self.read(token)
         latest = claims.signed + int(MAX_LIFE.total_seconds())
@@ -253,19 +254,19 @@ class Links:
         return _token(self._verify(token)[0], Purpose.PAGE, replace(claims, expires=expires))
 
     def viewer_path(self, url: str) -> str:
-        """Return the viewer's path, without host or prefix, of a URL that ``page_url`` made."""
+        """Return the viewer's path, without host or prefix, of a URL made by ``page_url``."""
         _, _, token = urlsplit(url).path.removesuffix("/file.pdf").rpartition("/v/")
         return f"/v/{token}"
 
     def figure_path(self, url: str) -> str:
-        """Return the path, without host or prefix, of a URL that ``figure_url`` made."""
+        """Return the path, without host or prefix, of a URL made by ``figure_url``."""
         return f"/f/{urlsplit(url).path.rpartition('/f/')[2]}"
 
     def read(self, token: str, purpose: Purpose = Purpose.PAGE) -> LinkClaims:
-        """What a token vouches for.
+        """Verify a token and return its claims.
 
         Raises:
-            LinkForged: we never signed this, or not for this purpose.
+            LinkForged: we did not sign it, or not for this purpose.
             LinkEnded: it has expired.
         """
         claims = _parse(*self._verify(token), purpose)
@@ -274,10 +275,10 @@ class Links:
         return claims
 
     def vouched(self, token: str) -> LinkClaims:
-        """What our signature says of a token, expired or not, whatever it is good for.
+        """Return the claims of a token of any purpose, expired or not.
 
         Raises:
-            LinkForged: we never signed this.
+            LinkForged: we did not sign it.
         """
         key, body = self._verify(token)
         try:
@@ -293,7 +294,7 @@ class Links:
         return _token(self.keys.keys()[0], purpose, claims)
 
     def _verify(self, token: str) -> tuple[LinkKey, bytes]:
-        """The key that signed a token, and the bytes it signed; every key is tried, whatever they say."""
+        """Return (the key that signed a token, the signed bytes); tries every key, whatever id is stated."""
         if not is_token(token):
             raise LinkForged("not a token")
         data = base64.urlsafe_b64decode(token)
@@ -314,7 +315,7 @@ def _mac(key: LinkKey, body: bytes) -> bytes:
 
 
 def _parse(key: LinkKey, body: bytes, purpose: Purpose) -> LinkClaims:
-    """Read bytes that are known to be ours."""
+    """Unpack bytes that are known to be ours."""
     *head, channel, version, page, citation, expires, epoch, signed = _BODY.unpack(body)
     if head != [_FORMAT, key.id, purpose, Audience.BEARER]:
         raise LinkForged("signed for something else")

@@ -1,8 +1,8 @@
-"""One source per cited page: what the buttons under an answer are, on every platform.
+"""Source buttons under an answer, one per cited page, for every platform.
 
-A label begins with the numbers of the page's quotes and the page itself, which nothing ever cuts off. Behind
-them stand the document's name, the section, and as much of what the document says of itself as has room.
-Where no button of ours could be opened, sources are lines of the text.
+A label begins with the numbers of the page's quotes and the page itself, which are never truncated. The
+document's name, the section and further details follow as far as they fit. If links cannot be opened, the
+sources become lines of the text.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from bot.core.ports import Announcement, Announcer, AnswerListener, NoteWriter, 
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import Channel, TenantName
 
-# What a button of Slack holds; those of Teams say the same.
+# Slack's limit for a button label; Teams buttons show the same.
 LABEL_CHARS = 75
 PICTURE_TITLE_CHARS, ALT_TEXT_CHARS = 300, 1000
-# Numbers of a page that are marked one by one; of more, those that follow each other are a range.
+# Numbers that are marked one by one; of more, consecutive ones become a range.
 MARKS_LISTED = 6
-# So much of a label a name has at least; names that look alike in it are told apart.
+# Minimum space for a name in a label; names that look alike when truncated to it are told apart.
 NAME_CHARS = 30
-# So much of a label a section may claim beside a long name.
+# Space reserved for a section next to a long name.
 SECTION_CHARS = 24
-# Beside the name of a web page, where nothing else limits them.
+# Space after the name of a web page where no label limits it.
 FALLBACK_CHARS = 500
-# Of a host, and of its end, which says whose it is: the day behind it needs its part of a label.
+# Maximum length of a host, and of its end, which identifies the owner: the date needs its space, too.
 MAX_HOST_CHARS, HOST_END_CHARS = 28, 18
-# Of the name of a channel, where a direct chat is answered from one.
+# Maximum length of a channel's name, shown in direct chats that are answered from one.
 CHANNEL_CHARS = 24
-# A name or a section of which less has room is left out.
+# A name or section with less space is left out.
 MIN_CHARS = 8
 
 Key = TypeVar("Key", bound=Hashable)
-# Path and version: two folders of one channel may each hold a file of the same path.
+# Path and version: two folders of one channel may each contain a file at the same path.
 _Document = tuple[str, int]
 
 
 def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
-    """One source per cited page of one document, in the order of first use.
+    """Return one source per cited page of a document, in order of first use.
 
-    A label and its numbers have ``longest`` characters at most.
+    A label with its numbers has at most ``longest`` characters.
     """
     groups: dict[tuple[_Document, int], list[Citation]] = {}
     for citation in answer.citations:
@@ -66,12 +66,12 @@ def cited_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
 
 
 def numbered(page: CitedPage, text: str) -> str:
-    """Return a page's label or fallback behind its numbers: ``[1][3] p. 4 · Handbook``."""
+    """Return a page's label or fallback after its numbers: ``[1][3] p. 4 · Handbook``."""
     return f"{marks_of(page.numbers)} {text}" if page.numbers else text
 
 
 def marks_of(numbers: Sequence[int]) -> str:
-    """Numbers as the text marks them: ``[1][3]``; of many ``[1-4,7]``."""
+    """Format citation numbers as the text marks them: ``[1][3]``; many as ``[1-4,7]``."""
     if len(numbers) <= MARKS_LISTED:
         return "".join(f"[{number}]" for number in numbers)
     ranges: list[list[int]] = []
@@ -84,7 +84,7 @@ def marks_of(numbers: Sequence[int]) -> str:
 
 
 def _channel(answer: Answer) -> str:
-    """What a source of an answer says of its channel."""
+    """Return the channel name that an answer's sources show."""
     return shorten_middle(tame(answer.channel_name), CHANNEL_CHARS)
 
 
@@ -95,7 +95,7 @@ def _joined(*parts: str) -> str:
 def _label(
     words: ReplyWords, name: str, citations: Sequence[Citation], longest: int, channel: str = ""
 ) -> str:
-    """Page and channel, and behind them what has room; a web page is marked as such, with host and day."""
+    """Return page and channel, then what fits; a web page is shown with its host and date."""
     first = citations[0]
     page = words.page_label(first.page, is_ocr=first.is_ocr) if first.page else ""
     head = _joined(page, channel)
@@ -104,7 +104,7 @@ def _label(
 
 
 def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: int) -> list[str]:
-    """Name, section and details within ``room`` characters; a detail is shown whole or not at all."""
+    """Return name, section and details within ``room`` characters; details are never truncated."""
     if citations[0].host:
         return [shorten(_on_the_web(words, name, citations[0]), room)] if room >= MIN_CHARS else []
     if room < MIN_CHARS:
@@ -129,7 +129,7 @@ def _parts(words: ReplyWords, name: str, citations: Sequence[Citation], room: in
 
 
 def _common_path(citations: Sequence[Citation]) -> Sequence[str]:
-    """Return the headings that all quotes of a page stand under."""
+    """Return the headings that all quotes of a page have in common."""
     levels = zip(*(one.section for one in citations), strict=False)
     return [level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels)]
 
@@ -147,7 +147,7 @@ def _fallback(words: ReplyWords, name: str, citations: Sequence[Citation]) -> st
 
 
 def figure_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
-    """One source per figure of an answer; in a label of ``longest`` characters the page is never cut off."""
+    """Return one source per figure of an answer; labels of ``longest`` characters keep the page whole."""
     words, channel = reply_words(answer.language), _channel(answer)
     room = longest - len(_joined("…", channel)) + 1
     return [
@@ -162,7 +162,7 @@ def figure_pages(answer: Answer, longest: int = LABEL_CHARS) -> list[CitedPage]:
 
 
 def picture_words(answer: Answer, figure: AnswerFigure) -> tuple[str, str]:
-    """(title of the picture of one of an answer's figures, what is said to who cannot see it)."""
+    """Return (title, alt text) for the picture of a figure of an answer."""
     words, caption = reply_words(answer.language), " ".join(figure.caption.split())
     channel = _channel(answer)
     room = PICTURE_TITLE_CHARS - len(_joined("…", channel)) + 1
@@ -171,14 +171,14 @@ def picture_words(answer: Answer, figure: AnswerFigure) -> tuple[str, str]:
 
 
 def _caption_within(words: ReplyWords, figure: AnswerFigure, longest: int) -> str:
-    """A caption as far as it leaves room for the rest of its label; cut words could turn into links."""
+    """Truncate a caption to fit its label, between words: a cut word could turn into a link."""
     room = longest - len(words.figure_label("…", figure.page))
     caption = " ".join(figure.caption.split())
     return caption if len(caption) <= room else f"{caption[:room].rpartition(' ')[0]}…"
 
 
 def opened_pages(answer: Answer) -> list[CitedPage]:
-    """Return the cited pages; where nothing is cited, the page that came nearest."""
+    """Return the cited pages; if nothing is cited, the closest page."""
     near = answer.nearest
     if near is None or answer.citations:
         return cited_pages(answer)
@@ -188,7 +188,7 @@ def opened_pages(answer: Answer) -> list[CitedPage]:
 
 
 def split_sources(pages: Sequence[CitedPage], shown: int) -> tuple[list[CitedPage], list[CitedPage]]:
-    """(pages that get a button of their own, pages behind one "N more sources" control)."""
+    """Return (pages with a button each, pages behind one "N more sources" control)."""
     return list(pages[:shown]), list(pages[shown:])
 
 
@@ -197,7 +197,7 @@ def _document(citation: Citation) -> _Document:
 
 
 def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
-    """Return each is called as in its channel, by title or file where an older answer does not say how."""
+    """Return the name of each document in its channel, or title or file for older answers without it."""
     names = distinct_names({_document(one): (one.name or one.title, "", one.file) for one in citations})
     short = {key: shorten_middle(name, NAME_CHARS) for key, name in names.items()}
     return {
@@ -207,14 +207,14 @@ def _names(citations: Sequence[Citation]) -> dict[_Document, str]:
 
 
 def _from_difference(name: str, alike: Sequence[str]) -> str:
-    """A name without the beginning that it shares with those that look like it once they are shortened."""
+    """Drop the beginning that a name shares with names that look alike once truncated."""
     columns = zip(*alike, strict=False) if len(alike) > 1 else ()
     shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
     return f"…{name[shared - MIN_CHARS :]}" if shared > MIN_CHARS else name
 
 
 def distinct_names(documents: Mapping[Key, tuple[str, str, str]]) -> dict[Key, str]:
-    """What people call each of these (title, edition, file): its title, its file where two share one."""
+    """Return a name for each (title, edition, file): the title, or the file if two share it."""
     files = {key: PurePosixPath(file) for key, (_, _, file) in documents.items()}
     titles = {}
     for key, (title, edition, _) in documents.items():
@@ -230,13 +230,13 @@ def _unless_shared(names: Mapping[Key, str], otherwise: Mapping[Key, str]) -> di
 
 
 class LinklessAnswering:
-    """Answers for chats whose people cannot open our links, as the public URL is this very machine's."""
+    """Answers for chats that cannot open our links, because the public URL is this machine's."""
 
     def __init__(self, answering: QuestionAnswering) -> None:
         self._answering = answering
 
     async def answer(self, question: Question, listener: AnswerListener | None = None) -> Answer:
-        """Return the answer with its sources in its text."""
+        """Return the answer with its sources in the text."""
         return without_links(await self._answering.answer(question, listener))
 
 
@@ -247,11 +247,11 @@ class LinklessNotes:
         self._notes = notes
 
     async def due(self, note: Mapping[str, int]) -> TenantName | None:
-        """As the notes themselves have it."""
+        """Delegate to the note writer."""
         return await self._notes.due(note)
 
     async def write(self, note: Mapping[str, int]) -> Answer:
-        """Return the note with its page in its text."""
+        """Return the note with its page in the text."""
         return without_links(await self._notes.write(note))
 
 
@@ -262,23 +262,23 @@ class LinklessAnnouncer:
         self._announcer = announcer
 
     def announcing_place(self, channel: Channel, address: dict[str, Any] | None) -> dict[str, Any] | None:
-        """As the platform has it."""
+        """Delegate to the platform."""
         return self._announcer.announcing_place(channel, address)
 
     async def announce(self, place: dict[str, Any], announcement: Announcement) -> None:
-        """Post it with a sentence in place of its buttons; its files are named in any case."""
+        """Post it with a sentence instead of buttons; its files are named anyway."""
         if announcement.sources:
             more = (*announcement.more, reply_words(Language.ENGLISH).no_links)
             announcement = replace(announcement, more=more, sources=())
         await self._announcer.announce(place, announcement)
 
     async def has_announced(self, place: dict[str, Any], announcement: str, since: datetime) -> bool | None:
-        """As the platform has it."""
+        """Delegate to the platform."""
         return await self._announcer.has_announced(place, announcement, since)
 
 
 def without_links(answer: Answer) -> Answer:
-    """Return the same words, and below them a sentence and a line for each source that no button opens."""
+    """Return the answer with a line of text per source instead of buttons; links to the web stay."""
     on_the_web = tuple(one for one in answer.citations if one.host)
     own = replace(answer, citations=tuple(one for one in answer.citations if not one.host))
     if own.citations or not answer.citations:

@@ -1,8 +1,8 @@
-"""Citations of approved web pages: links that let a browser scroll to the quote and mark it.
+"""Citations of approved web pages: links that make a browser scroll to the quote and highlight it.
 
-The mark is a text fragment (https://wicg.github.io/scroll-to-text-fragment/): the first and the last words of
-the quote as they stand on the page. A browser that does not know them opens the page, at the heading above
-the quote where that has an anchor.
+They use text fragments (https://wicg.github.io/scroll-to-text-fragment/): the first and last words of the
+quote as they are on the page. A browser without support opens the page at the heading above the quote, if
+that has an anchor.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from storage.models import WebOrigin
 from storage.text.sentences import LIST_MARKER
 
 _DIRECTIVE = ":~:"
-# Words of each end of a longer quote.
+# Words taken from each end of a longer quote.
 EDGE_WORDS = 6
-# Slack refuses a message with a longer link; what goes beyond marks nothing.
+# Slack refuses messages with longer links; text fragments beyond it are dropped.
 MAX_LINK_CHARS = 3000
 
 _MARKER = re.compile(rf"^\s*(?:{LIST_MARKER})\s*")
-# Between two blocks of a page, or two cells of a row: no single run of text holds both.
+# Boundaries between blocks of a page or cells of a row, which a text fragment cannot span.
 _PIECE = re.compile(r"\n|\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
 
 
 def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
-    """A citation of a web page, or of a page of a PDF on the web; ``text`` is the quote as it is shown."""
+    """Return a citation of a web page, or of a page of a PDF on the web; ``text``: the quote as shown."""
     publication = quote.passage.publication
     origin = publication.web or WebOrigin("", None)
     anchors = origin.anchors[quote.passage.ordinal : quote.passage.ordinal + 1]
@@ -50,7 +50,7 @@ def web_citation(number: int, quote: LocatedQuote, text: str) -> Citation:
 
 
 def text_directive(quote: str) -> str:
-    """Return the part of a link that marks a quote; '' where there is nothing to mark."""
+    """Return the text fragment that highlights a quote; '' if there is nothing to highlight."""
     pieces = [words for part in _PIECE.split(quote) if (words := _MARKER.sub("", part, count=1).split())]
     if not pieces:
         return ""
@@ -61,14 +61,14 @@ def text_directive(quote: str) -> str:
 
 
 def marking_all(urls: Sequence[str]) -> str:
-    """One link to the page of these, which are of one page, that marks what each of them marks."""
+    """Merge links to one page into a link that highlights all their quotes."""
     page, _, _ = urls[0].partition(_DIRECTIVE)
     marks = dict.fromkeys(mark for url in urls if (mark := url.partition(_DIRECTIVE)[2]))
     return _within(page, [f"{'&' if number else _DIRECTIVE}{mark}" for number, mark in enumerate(marks)])
 
 
 def _within(page: str, marks: Sequence[str]) -> str:
-    """A link with as many of its marks, the first ones, as it may be long; without the anchor if it must."""
+    """Append as many text fragments as fit, in order; drop the anchor if even it does not fit."""
     if len(page) > MAX_LINK_CHARS:
         return page.partition("#")[0]
     ends = accumulate(map(len, marks), initial=len(page))
@@ -77,5 +77,5 @@ def _within(page: str, marks: Sequence[str]) -> str:
 
 
 def _encoded(words: list[str]) -> str:
-    """Return a hyphen would begin a directive's context, a comma end its text."""
+    """Percent-encode words, hyphens too: they would begin a directive's context, commas end its text."""
     return percent_encoded(" ".join(words), safe="").replace("-", "%2D")
