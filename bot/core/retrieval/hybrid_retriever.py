@@ -1,8 +1,8 @@
-"""Finds the passages of one channel that may answer a question, by BM25 and by vectors, in every wording.
+"""Hybrid search in one channel, by BM25 and by vectors, for every wording of a question.
 
-A question is searched for in its own words, with the glossary's beside them, and in a model's wordings; the
-candidates of all wordings are merged, each with the best scores it got in any of them. The index holds a
-publication's figures behind its chunks: hits are split into both.
+A question is searched for in its own words, with the glossary's synonyms, and in a model's rewordings (query
+expansion); the candidates of all wordings are merged, each with its best scores. The index stores a
+publication's figures after its chunks: hits are split into both.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ log = logging.getLogger(__name__)
 _WORD = re.compile(r"\S+")
 _Key = tuple[str, int]
 
-# Hits asked for beyond the chunks that are wanted, for figures are among them; and the most ever asked.
+# Extra hits requested, because figures are among them; and the maximum ever requested.
 EXTRA_FIGURES, MAX_HITS_ASKED = 12, 1000
 
-# A code, number or name that more chunks hold than this is not rare enough to be kept at any rank.
+# A code, number or name in more chunks is not rare enough to be kept at any rank.
 EXACT_HOLDERS = 6
 
 
@@ -68,11 +68,11 @@ def chunks_of(found: SearchHits, limit: int) -> SearchHits:
 
 
 def is_short(found: SearchHits, asked: int, limit: int) -> bool:
-    """True if figures took places of a leg that chunks should have had.
+    """True if figures crowded chunks out of a leg.
 
     Args:
-        found: what was found.
-        asked: how many hits of each leg were asked for.
+        found: the hits.
+        asked: hits requested from each leg.
         limit: how many of them should be chunks.
     """
     return any(
@@ -82,7 +82,7 @@ def is_short(found: SearchHits, asked: int, limit: int) -> bool:
 
 
 def figures_of(found: SearchHits) -> tuple[FoundFigure, ...]:
-    """Return every figure once, the most like the question first; those found by words alone come last."""
+    """Return every figure once, the most similar first; those found by words alone come last."""
     words, vectors = (
         {(hit.publication, hit.ordinal): hit.score for hit in leg if _is_figure(hit, found)}
         for leg in (found.words, found.vectors)
@@ -100,7 +100,7 @@ def _is_figure(hit: Hit, found: SearchHits) -> bool:
 
 
 class HybridRetriever:
-    """Searches one channel by BM25 and by cosine."""
+    """Searches one channel by BM25 and by cosine similarity."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class HybridRetriever:
         """Return the best candidates of the question's channel, best first; none in an unknown channel.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down or late.
+            storage.errors.InfrastructureError: an engine is down or too slow.
         """
         terms = tuple(analyze(question.text))
         weighed = weighted_terms(question.text)
@@ -153,7 +153,7 @@ class HybridRetriever:
             question.asked_at.date(),
         )
         passages = tuple(cut(ranked.passages, self._candidates, holds_exactly(rare)))
-        chosen = set(map(id, passages))  # comparing them by what they hold takes long
+        chosen = set(map(id, passages))  # by identity, because comparing contents is slow
         below = [Rejected(one) for one in ranked.passages if id(one) not in chosen]
         return Retrieval(
             analyzed,
@@ -171,9 +171,9 @@ class HybridRetriever:
     async def _find(
         self, question: Question, terms: Sequence[str], vector: PendingVector
     ) -> tuple[SearchHits, tuple[FoundFigure, ...]]:
-        """Chunks of both legs, as many as if there were no figures; and the figures.
+        """Return the chunks of both legs, as many as if there were no figures, and the figures.
 
-        A question that speaks of a figure has them searched by themselves.
+        For a question about a figure, figures are searched for separately.
         """
         find = partial(self._search.find, question.channel, terms, vector)
         allowed = question.documents
@@ -191,7 +191,7 @@ class HybridRetriever:
 
 
 def _unknown(question: Question, holding: Mapping[str, int]) -> tuple[str, ...]:
-    """Words that stand nowhere; the usual question has none, and is not even taken apart for them."""
+    """Return the words that no chunk contains; usually none, so that the question is not even tokenised."""
     if all(holding.values()):
         return ()
     explained = {term for synonym in question.synonyms for term in synonym.asked}
@@ -199,23 +199,23 @@ def _unknown(question: Question, holding: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def inverse_frequency(chunks: int, holding: int) -> float:
-    """BM25's idf of a term that ``holding`` of ``chunks`` chunks hold; 0 in an empty channel."""
+    """Return BM25's idf of a term in ``holding`` of ``chunks`` chunks; 0 in an empty channel."""
     return max(math.log((chunks + 1) / (holding + 0.5)), 0.0)
 
 
 class MultiQuery(Protocol):
-    """Says a question in other words."""
+    """Rewords a question."""
 
     async def wordings(self, question: str) -> Sequence[str]:
-        """Further wordings that mean the same, within a deadline of its own.
+        """Return further wordings with the same meaning, within the model's deadline.
 
         Raises:
-            bot.core.errors.ModelError: the model failed, was late or wrote nothing usable.
+            bot.core.errors.ModelError: the model failed, timed out or wrote nothing usable.
         """
 
 
 class MultiQueryMode(StrEnum):
-    """When a model rewords a question for the search."""
+    """Condition for having a model reword a question."""
 
     NEVER = "never"
     # Only after a search that found too little.
@@ -224,7 +224,7 @@ class MultiQueryMode(StrEnum):
 
 
 class QueryExpansionRetriever:
-    """Hands each wording of a question to another retriever."""
+    """Searches for each wording of a question with another retriever."""
 
     def __init__(
         self,
@@ -235,7 +235,7 @@ class QueryExpansionRetriever:
         rewords: MultiQueryMode = MultiQueryMode.NEVER,
         speller: SpellingCorrector | None = None,
     ) -> None:
-        """``speller``: corrects the words that the first search finds nowhere; None: they stay as typed."""
+        """``speller``: corrects words that the first search does not find; None: they stay as typed."""
         self._retriever = retriever
         self._speller = speller
         self._glossaries = glossaries
@@ -243,12 +243,12 @@ class QueryExpansionRetriever:
         self._rewords = rewords
 
     async def retrieve(self, question: Question) -> Retrieval:
-        """Return the candidates of the question and of all its further wordings, best first.
+        """Return the candidates of the question and of all its wordings, best first.
 
-        Misspelt words are corrected, and the question is searched for anew, before anything is judged.
+        Misspelt words are corrected and the question is searched for again, before anything is judged.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down or late.
+            storage.errors.InfrastructureError: an engine is down or too slow.
         """
         typed = await self._expanded(question)
         unknown = typed.question.unknown
@@ -259,7 +259,7 @@ class QueryExpansionRetriever:
         )
         if not corrections:
             return typed
-        # The typed spelling is not searched for any more: it was, and no chunk holds it.
+        # The typed spelling is not searched for again: no chunk contains it.
         corrected = await self._expanded(
             replace(
                 question,
@@ -275,7 +275,7 @@ class QueryExpansionRetriever:
         )
 
     async def _expanded(self, question: Question) -> Retrieval:
-        """What the question, with the glossary's words, and its further wordings find together."""
+        """Search for the question, with glossary synonyms, and for its rewordings; merge the results."""
         entries = await self._glossaries.entries(question.channel)
         first = content_words(question.text) if question.is_wide else question.text
         texts = [first, *await self._further(question)]
@@ -291,7 +291,7 @@ class QueryExpansionRetriever:
         return _merged(question.text, found)
 
     async def _further(self, question: Question) -> Sequence[str]:
-        """Return a model's wordings; none when it fails, for the question has words of its own."""
+        """Return a model's rewordings; none if it fails, because the question itself is enough."""
         is_due = self._rewords is MultiQueryMode.ALWAYS or (
             self._rewords is MultiQueryMode.MISSED and question.is_wide
         )
@@ -305,7 +305,7 @@ class QueryExpansionRetriever:
 
 
 def content_words(text: str) -> str:
-    """Return a question without the words that only ask or join; one that has no others stays whole."""
+    """Return the content words of a question; the whole question if it has none."""
     kept = [word[0] for word in _WORD.finditer(text) if set(analyze(word[0])) - FUNCTION_TERMS]
     return " ".join(kept) or text
 

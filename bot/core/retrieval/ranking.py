@@ -1,18 +1,22 @@
-"""Orders what a search found: by words and meaning, by the documents that the question names or
-is about, by edition and age. The weights were measured on the tuning half of ``tools/evaluation``.
+"""Ranks search hits: by words and meaning, by the documents that a question is about, by edition and age.
 
-"Did the Panama pilot file a flight plan?" is about the report that says Panama, though the passage on flight
-plans does not: what a document holds anywhere among its found passages counts for all of them.
+The weights were measured on the tuning half of ``tools/evaluation``.
 
-Among passages of nearly equal relevance the newer document comes first: score = (1 - w) * relevance
-+ w * 2 ** (-age / half-life). A document's age counts from its effective day, else from its last update, else
-from its arrival; a coming day counts as today. Of several editions of one procedure in a channel, the newest
-one in force keeps its score, the others lose.
+"Did the Panama pilot file a flight plan?" is about the report that mentions Panama, though its passage on
+flight plans does not: words in any found passage of a document count for all of its passages.
 
-Near-identical passages, as of two copies of a page, count once. Similarity is the Jaccard index of word
-5-shingles (Broder, "On the resemblance and containment of documents", 1997); passages whose numbers differ
-never count as similar, however equal their words. A question that spans documents gets passages of each; one
-about a single document is not diluted.
+Among passages of nearly equal relevance the newer document comes first:
+
+    score = (1 - w) * relevance + w * 2 ** (-age / half-life)
+
+A document's age counts from its effective date, else from its last update, else from its arrival; a future
+date counts as today. Of several editions of a procedure in a channel, the newest one in force keeps its
+score, the others are demoted.
+
+Near-duplicate passages, such as copies of a page, count once. Similarity is the Jaccard index of word
+5-shingles (Broder, "On the resemblance and containment of documents", 1997); passages with different numbers
+are never similar. A question that spans documents gets passages of each; one about a single document is not
+diluted.
 """
 
 from __future__ import annotations
@@ -36,15 +40,15 @@ from storage.index.live_index import SearchHits
 from storage.models import LivePublication
 from storage.text.analyzer import HeldTerms, fold
 
-# Share of the best score that a document's best passage reaches before it takes part, unless it is named.
+# Minimum share of the best score for a document's best passage to take part in diversification, unless the
+# question names the document.
 MIN_SCORE = 0.4
 
-# Documents that take part.
+# Maximum number of documents that take part.
 MAX_PER_DOCUMENT = 8
 
-# What the best and the worst of some scores differ by at least before they are scaled to 1 and 0. Of seven
-# documents on one subject in slightly different words, two of them new, one of the new ones is among the
-# first three in 165 of 168 cases (151 without).
+# Minimum spread of scores before they are scaled to 1 and 0. Of seven documents on one subject in slightly
+# different words, two of them new, one of the new ones is in the top three in 165 of 168 cases (151 without).
 MIN_BM25_SPREAD, MIN_COSINE_SPREAD = 6.0, 0.25
 
 SIMILARITY = 0.9
@@ -53,40 +57,40 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
-# Best hits by words among which a document that has no vectors yet has all compared by words alone.
+# Top hits by words: if they include a document without vectors, all are compared by words alone.
 WORDS_COMPARED = 8
 
 _Key = tuple[UUID, int]
 
 
 def rank_order(passage: Passage) -> tuple[float, str, int]:
-    """Best first; equals in one fixed order, so that the same question gives the same answer."""
+    """Return a sort key: best first, ties in a fixed order, so that equal questions get equal answers."""
     return (-passage.score, passage.publication.file, passage.ordinal)
 
 
 def min_max_scaled(scores: Sequence[float], min_spread: float = 0.0) -> list[float]:
-    """The scores from 1, the best, down to 0, the worst, where these differ by ``min_spread`` or more."""
+    """Scale scores from 1 (best) down to 0 (worst), if these differ by at least ``min_spread``."""
     high = max(scores, default=0.0)
     spread = max(high - min(scores, default=0.0), min_spread)
     return [1 - (high - score) / spread if spread else 1.0 for score in scores]
 
 
 def is_by_words(found: SearchHits) -> bool:
-    """True if a document without vectors is among the best by words."""
+    """True if a document without vectors is among the top hits by words."""
     return any(hit.publication in found.words_only for hit in found.words[:WORDS_COMPARED])
 
 
 def fuse(found: SearchHits, words_weight: float) -> list[Passage]:
-    """Every hit once, scored 0-1 by its min-max normalised legs, best first; tiny differences stay small.
+    """Return every hit once, scored 0-1 by a weighted sum of its min-max normalised legs, best first.
 
-    When one leg found nothing at all (only words are live yet, or no word occurs) the other counts
-    alone. Words count alone for all where ``is_by_words``: scores of two kinds compare nothing.
-    Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    Tiny differences stay small. If one leg found nothing (only words are live yet, or no word occurs), the
+    other one counts alone. If ``is_by_words``, words count alone for all: scores of two kinds are not
+    comparable. Source: Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
     """
     words, vectors = _by_key(found.words), _by_key(found.vectors)
     share = words_weight if words and vectors and not is_by_words(found) else float(bool(words))
     keys = {**vectors, **words}
-    # A chunk without any word of the question scores 0; where a leg was cut off, less than its last hit.
+    # A chunk without any question word scores 0; if the leg was truncated, the score of its last hit.
     word_scores = _scaled(keys, words, MIN_BM25_SPREAD, unfound=0.0 if len(words) < len(vectors) else None)
     vector_scores = _scaled(keys, vectors, MIN_COSINE_SPREAD)
     passages = []
@@ -115,9 +119,9 @@ def _by_key(hits: Sequence[Hit]) -> dict[_Key, Hit]:
 def _scaled(
     keys: Iterable[_Key], leg: Mapping[_Key, Hit], min_spread: float, unfound: float | None = None
 ) -> dict[_Key, float]:
-    """Return the score of every hit in one leg, 0-1.
+    """Return the score (0-1) of every hit in one leg.
 
-    ``unfound``: raw score of what the leg did not find; None: that of its last hit.
+    ``unfound``: raw score of hits that the leg did not find; None: that of its last hit.
     """
     scores = [hit.score for hit in leg.values()]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
@@ -127,7 +131,7 @@ def _scaled(
 
 
 def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], bool]) -> list[Passage]:
-    """The first ``limit`` passages, where an exact hit further down takes the place of the last inexact."""
+    """Return the first ``limit`` passages; exact hits further down replace the last inexact ones."""
     kept = list(passages[:limit])
     late = [passage for passage in passages[limit:] if is_exact(passage)]
     inexact = [passage for passage in reversed(kept) if not is_exact(passage)]
@@ -136,11 +140,11 @@ def cut(passages: Sequence[Passage], limit: int, is_exact: Callable[[Passage], b
 
 
 def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[UUID]:
-    """Return the publications whose procedure another one of these documents describes as it is now.
+    """Return the publications that a newer edition among them supersedes.
 
-    Editions are known by their SOP id and organisation. Days decide, the effective one before that of the
-    last update; where an edition has none, version numbers do, part by part. What is effective only in
-    the future gives way to what is in force; what cannot be compared is left alone.
+    Editions have the same SOP id and organisation. Dates decide, the effective date before that of the last
+    update; if an edition has none, version numbers do, part by part. An edition that is not yet effective
+    yields to the one in force; editions that cannot be compared are left alone.
     """
     editions: dict[tuple[str, str], list[LivePublication]] = {}
     for one in publications:
@@ -152,7 +156,7 @@ def outdated(publications: Iterable[LivePublication], today: date) -> frozenset[
 
 
 def _is_newer(other: LivePublication, one: LivePublication, today: date) -> bool:
-    """True if ``other`` replaces ``one``."""
+    """True if ``other`` supersedes ``one``."""
     if other.document_id == one.document_id:
         return False
     is_coming, is_other_coming = _is_coming(one, today), _is_coming(other, today)
@@ -171,7 +175,7 @@ def _is_coming(one: LivePublication, today: date) -> bool:
 
 
 def day_of(one: LivePublication) -> date | None:
-    """The day it is effective from, else that of its last update; None when it clearly says neither."""
+    """Return the effective date, else that of the last update; None if neither is clearly stated."""
     fields = (one.metadata.get(name) for name in DATE_FIELDS)
     return next((date.fromisoformat(field.day) for field in fields if field and field.day), None)
 
@@ -191,26 +195,26 @@ def _key(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """How much age counts."""
+    """Weight of a document's age."""
 
     # Share (0-1) of a score that is decided by age.
     weight: float = 0.1
-    # Days after which it counts half.
+    # Days after which freshness is halved.
     half_life_days: float = 730
 
     def freshness(self, day: date, today: date) -> float:
-        """2 ** (-age / half-life): 1 for a document of today or of a coming day."""
+        """Return 2 ** (-age / half-life): 1 for a document of today or of a future date."""
         return 2 ** (-max((today - day).days, 0) / self.half_life_days)
 
     def aged(self, relevance: float, freshness: float | None) -> float:
-        """Return a relevance (0-1) with its share of age; unchanged where the day is unknown."""
+        """Return a relevance (0-1) blended with freshness; unchanged if the date is unknown."""
         return relevance if freshness is None else (1 - self.weight) * relevance + self.weight * freshness
 
 
 def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict[UUID, float]:
-    """Publication -> share (0-1) of the question's weight that its passages hold together.
+    """Return, by publication id, the share (0-1) of the question's weight that its passages cover together.
 
-    A term weighs by how few of the found publications hold it, so that what all of them say singles out none.
+    Terms in few of the found publications weigh more: those that all contain single out none.
     """
     held: dict[UUID, set[str]] = {}
     for passage in passages:
@@ -218,7 +222,7 @@ def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict
         known.update(term for term in terms if term in passage.terms)
     holders = {term: sum(term in known for known in held.values()) for term in terms}
     weights = {term: max(math.log((len(held) + 1) / (count + 0.5)), 0.0) for term, count in holders.items()}
-    total = math.fsum(weights.values())  # fsum: sets of terms have no order, and equals are to stay equal
+    total = math.fsum(weights.values())  # fsum: the order of sets varies, and ties must stay ties
     return {
         id_: math.fsum(weights[term] for term in known) / total if total else 0.0
         for id_, known in held.items()
@@ -227,7 +231,7 @@ def document_shares(terms: Collection[str], passages: Iterable[Passage]) -> dict
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Passages in their order."""
+    """Ranked passages, and the near-duplicates removed from them."""
 
     passages: list[Passage]
     copies: tuple[Rejected, ...]
@@ -235,19 +239,19 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The weights of a ranking."""
+    """Weights of a ranking."""
 
-    # Share (0-1) of BM25 in the mix of words and meaning; the rest is the cosine.
+    # Share (0-1) of BM25 in the hybrid score; the rest is cosine similarity.
     words_weight: float = 0.45
-    # What holding the question's words adds, however often, names and codes a little; beside a mix of at most
-    # 1.
+    # Bonus for containing the question's words, however common, names and codes only a little; added to a
+    # hybrid score of at most 1.
     coverage_weight: float = 0.5
-    # What being of the document that the question names or singles out adds.
+    # Bonus for a document that the question names or singles out.
     named_weight: float = 0.25
-    # What being of a document that holds the question's rarer words anywhere adds.
+    # Bonus for a document that contains the question's rarer words anywhere.
     document_weight: float = 0.5
-    # What the relevance of a passage counts when another edition of its procedure is newer: one that is
-    # clearly better, or whose document the question names, still comes first.
+    # Factor for passages of which a newer edition exists: a clearly better one, or one whose document the
+    # question names, still comes first.
     outdated_share: float = 0.8
     recency: Recency = field(default_factory=Recency)
 
@@ -259,14 +263,14 @@ class Ranking:
         publications: Collection[LivePublication],
         today: date,
     ) -> Ranked:
-        """Return every passage once, best first; near-identical ones as their best copy alone.
+        """Return every passage once, best first; of near-duplicates only the best copy.
 
         Args:
-            question: as analyzed in its channel.
-            rare: its codes, numbers and names that few chunks hold.
-            passages: hits of both legs, fused.
-            publications: theirs.
-            today: what ages count to.
+            question: as analysed in its channel.
+            rare: its codes, numbers and names that few chunks contain.
+            passages: fused hits of both legs.
+            publications: those of the passages.
+            today: date from which ages are counted.
         """
         named = named_documents(question.terms, publications)
         identified = identified_documents(rare, passages)
@@ -286,7 +290,7 @@ class Ranking:
         old: Collection[UUID],
         today: date,
     ) -> list[Passage]:
-        """Return the passages with a relevance of 0-1 and their share of age, best first."""
+        """Return the passages with their relevance (0-1) blended with age, best first."""
         asked = QuestionTerms(question)
         about = document_shares(asked.weights, passages)
         most = 1 + self.coverage_weight + self.named_weight + self.document_weight
@@ -320,16 +324,16 @@ class Ranking:
 
 
 def _publications(passages: Iterable[Passage]) -> Iterable[LivePublication]:
-    """Those that the passages are of, each once."""
+    """Return the publications of the passages, each once."""
     return {passage.publication.id: passage.publication for passage in passages}.values()
 
 
 def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list[Passage]:
-    """Return the passages so that the documents take turns, each with its best first.
+    """Interleave the passages of different documents, each document's best first.
 
     Args:
         passages: best first.
-        named: the documents that the question names; two of them leave the others for the end.
+        named: documents that the question names; if there are two or more, all others come last.
     """
     queues: dict[UUID, list[Passage]] = {}
     for passage in passages:
@@ -344,11 +348,11 @@ def diversify(passages: Sequence[Passage], named: Collection[UUID] = ()) -> list
 
 
 class _TextFingerprint:
-    """What one passage is compared by."""
+    """Features of a passage for near-duplicate detection."""
 
     def __init__(self, passage: Passage) -> None:
         self._text = passage.text.casefold()
-        # Equal in texts of the same numbers; comparing them costs a tenth.
+        # Equal for texts with the same numbers; comparing digits costs a tenth of comparing numbers.
         self.digits = passage.text.encode(errors="ignore").translate(None, _NO_DIGITS)
 
     @cached_property
@@ -365,7 +369,7 @@ class _TextFingerprint:
         return frozenset(tuple(self.words[at : at + _SHINGLE]) for at in range(last + 1))
 
     def is_like(self, other: _TextFingerprint) -> bool:
-        """True if another text says the same of the same numbers."""
+        """True if the texts have the same numbers and nearly the same words."""
         if self.numbers != other.numbers:
             return False
         if self.words == other.words:
@@ -378,7 +382,7 @@ class _TextFingerprint:
 
 
 def with_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Passage | None]]:
-    """Each passage with the earlier one that it nearly repeats; None where it repeats none that was kept."""
+    """Yield each passage with the earlier, kept one that it nearly repeats; None if there is none."""
     by_digits: dict[bytes, list[tuple[_TextFingerprint, Passage]]] = {}
     for passage in passages:
         print_ = _TextFingerprint(passage)
@@ -389,5 +393,5 @@ def with_duplicates(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Pass
         yield passage, like
 
 
-# With the weights that settings have by default.
+# Default weights of the settings.
 USUAL = Ranking()

@@ -1,13 +1,13 @@
-"""Puts the candidates of a search into their last order, and gathers the evidence that is read of them.
+"""Reranks the candidates of a search, and gathers the evidence for an answer (context expansion).
 
-A reranker that fails or is late changes nothing. The preset one needs nothing: a passage is as near to a
-question as the nearest of its sentences. The vector of a whole passage blurs what its sentences say; each
-sentence got a vector when its PDF was read, so comparing them costs no embedding. Source: Dai & Callan,
+A reranker that fails or times out changes nothing. The default one needs no model: a passage is as similar to
+a question as its most similar sentence. The vector of a whole passage blurs what its sentences say; each
+sentence was embedded when its PDF was read, so comparing them costs no embedding. Source: Dai & Callan,
 "Deeper Text Understanding for IR with Contextual Neural Language Modeling" (2019), whose MaxP scores a
 document by its best part.
 
-The evidence of a question is the passages that an answerer reads, and the text around them: followed no
-further than its section, one chunk on and one back, and a table as far as it goes.
+The evidence of a question consists of the passages that an answerer reads and of the text around them: one
+chunk forward and one back within the section, and the rest of a table.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from storage.text.token_counts import count_tokens
 
 log = logging.getLogger(__name__)
 
-# Share of its relevance that a passage lends to one beside it.
+# Share of a passage's score that its neighbours get.
 NEIGHBOUR_SHARE = 0.9
 
-# Chunks that a table is followed for in each direction.
+# Maximum chunks for which a table is followed in each direction.
 MAX_TABLE_CHUNKS = 4
 
-# A part of a passage's text.
+# (passage, part of its text).
 VectorUnit = tuple[Passage, Quotable]
 
 
 class SentenceVectors:
-    """Looks vectors up, and has the missing ones made in one go."""
+    """Looks up sentence vectors, and embeds the missing ones in one batch."""
 
     def __init__(self, embedder: QueryEmbedder, kept: SentenceVectorStore | None) -> None:
-        """``kept``: what reading made; None: nothing."""
+        """``kept``: vectors stored when documents were read; None: none are."""
         self._embedder = embedder
         self._kept = kept
 
     async def of(self, units: Sequence[VectorUnit], *, most_made: int) -> tuple[list[Vectors | None], int]:
-        """(the L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
+        """Return (L2-normalised vector of each unit, None beyond ``most_made`` new ones; tokens embedded).
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+            storage.errors.InfrastructureError: readings are unavailable, or the embedder is too slow.
         """
         found: list[Vectors | None] = [None] * len(units)
         if self._kept is not None:
@@ -76,17 +76,17 @@ class SentenceVectors:
 
 
 class SentenceReranker:
-    """Judges a passage by its sentence nearest to the question."""
+    """Scores a passage by its sentence most similar to the question (MaxP)."""
 
     def __init__(self, kept: SentenceVectorStore) -> None:
-        """``kept``: the vectors that reading made."""
+        """``kept``: vectors stored when documents were read."""
         self._kept = kept
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
-        """The highest cosine of each passage; one whose sentences have no vectors counts as an average one.
+        """Return the highest cosine of each passage; one without sentence vectors gets the mean of all.
 
         Raises:
-            RerankerError: readings cannot be reached.
+            RerankerError: readings are unavailable.
         """
         if question.vector is None:
             return [0.0] * len(passages)
@@ -101,7 +101,7 @@ class SentenceReranker:
 
 
 def _nearest(asked: Vectors, kept: Sequence[Mapping[tuple[int, int], Vectors]]) -> dict[int, float]:
-    """Place of a passage -> its highest cosine; of those that have vectors."""
+    """Return the highest cosine of each passage that has vectors, by its index."""
     known = {place: vectors for place, vectors in enumerate(kept) if vectors}
     if not known:
         return {}
@@ -111,30 +111,30 @@ def _nearest(asked: Vectors, kept: Sequence[Mapping[tuple[int, int], Vectors]]) 
 
 
 def chunk_place(passage: Passage) -> tuple[UUID, int, str]:
-    """What the vectors of a passage's parts are looked up by: its reading, ordinal and text."""
+    """Return the lookup key for the vectors of a passage's parts: its reading, ordinal and text."""
     return passage.publication.reading_id, passage.ordinal, passage.text
 
 
 class Reranker(Protocol):
-    """Judges passages beside one another."""
+    """Scores passages against a question."""
 
     async def relevance(self, question: AnalyzedQuestion, passages: Sequence[Passage]) -> Sequence[float]:
-        """How well each passage answers the question, on any scale: higher is better.
+        """Return how well each passage answers the question, on any scale: higher is better.
 
         Raises:
-            bot.core.errors.RerankerError: it is down or late, or gave no such numbers.
+            bot.core.errors.RerankerError: it is down or too slow, or returned no valid scores.
         """
 
 
 class RerankingRetriever:
-    """A retriever whose candidates a reranker puts into their last order."""
+    """A retriever whose candidates are reordered by a reranker."""
 
     def __init__(
         self, retriever: Retriever, reranker: Reranker, *, weight: float, seconds: float, most: int
     ) -> None:
-        """Let the reranker judge the first ``most`` candidates within ``seconds``.
+        """Set the reranker, which scores the first ``most`` candidates within ``seconds``.
 
-        ``weight``: its share (0-1) of the final score; the rest is the search's own.
+        ``weight``: its share (0-1) of the final score; the rest is the search's.
         """
         self._retriever = retriever
         self._reranker = reranker
@@ -144,10 +144,10 @@ class RerankingRetriever:
         self._min_spread = MIN_COSINE_SPREAD if isinstance(reranker, SentenceReranker) else 0.0
 
     async def retrieve(self, question: Question) -> Retrieval:
-        """Return the candidates in their last order, best first.
+        """Return the candidates in their final order, best first.
 
         Raises:
-            storage.errors.InfrastructureError: an engine is down or late.
+            storage.errors.InfrastructureError: an engine is down or too slow.
         """
         retrieval = await self._retriever.retrieve(question)
         if len(retrieval.passages) < 2:
@@ -173,7 +173,7 @@ class RerankingRetriever:
         return scores
 
     def _ordered(self, passages: Sequence[Passage], scores: Sequence[float]) -> tuple[Passage, ...]:
-        """By the mix of both scores; a passage that was not judged has nothing of the reranker's."""
+        """Sort by the blend of both scores; a passage that was not judged gets 0 from the reranker."""
         judged = [*min_max_scaled(scores, self._min_spread), *[0.0] * (len(passages) - len(scores))]
         mixed = [
             replace(
@@ -187,7 +187,7 @@ class RerankingRetriever:
 
 
 def _interleaved(before: Sequence[Passage], ordered: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Return every document keeps its turns; its own passages take them in their new order."""
+    """Keep the positions of each document, and fill them with its passages in their new order."""
     queues: dict[UUID, list[Passage]] = {}
     for passage in reversed(ordered):
         queues.setdefault(passage.publication.document_id, []).append(passage)
@@ -201,20 +201,20 @@ def reranker_text(passage: Passage) -> str:
 
 
 class Expansion:
-    """The text around the passages of one question, within a token budget."""
+    """Context expansion: adds the text around the passages of one question, within a token budget."""
 
     def __init__(self, evidence: Sequence[Evidence], chunks: RepairingReadings, tokens: int) -> None:
-        """``tokens`` (cl100k_base): what may be added to ``evidence``."""
+        """``tokens`` (cl100k_base): budget for what is added to ``evidence``."""
         self._expanded = list(evidence)
         self._places = {_place(item.passage, item.passage.ordinal) for item in evidence}
         self._chunks = chunks
         self._tokens = tokens
 
     async def expand(self) -> list[Evidence]:
-        """Return the evidence, and behind it the chunks beside its passages, those of the best first.
+        """Return the evidence, followed by the chunks next to its passages, those of the best first.
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached.
+            storage.errors.InfrastructureError: readings are unavailable.
         """
         for item in tuple(self._expanded):
             await self._follow(item.passage, 1)
@@ -222,7 +222,7 @@ class Expansion:
         return self._expanded
 
     async def _follow(self, passage: Passage, step: int) -> None:
-        """Go on from a passage in one direction."""
+        """Add the chunks next to a passage in one direction."""
         edge = passage.text
         for away in range(1, MAX_TABLE_CHUNKS + 1):
             chunk = await self._read(passage, passage.ordinal + away * step)
@@ -233,12 +233,12 @@ class Expansion:
             edge = chunk.text
 
     async def _read(self, passage: Passage, ordinal: int) -> Chunk | None:
-        """Return the chunk at a place of the passage's reading, when it is new and fits the budget."""
+        """Return the chunk at an ordinal of the passage's reading, if it is new and fits the budget."""
         is_inside = 0 <= ordinal < passage.publication.chunks
         if self._tokens <= 0 or not is_inside or _place(passage, ordinal) in self._places:
             return None
         if passage.publication.web:
-            return None  # a snippet has no neighbours: its page is read by whoever opens it
+            return None  # a web snippet has no neighbouring chunks
         (chunk,) = await self._chunks.chunks_at([(passage.publication.reading_id, ordinal)])
         return chunk if chunk.tokens <= self._tokens else None
 
@@ -262,7 +262,7 @@ class Expansion:
 
 
 def evidence_of(number: int, publication: LivePublication, chunk: Chunk, score: float = 0.0) -> Evidence:
-    """Return a chunk as evidence that no search found: what is asked for by its document or its figure."""
+    """Return a chunk as evidence without a search, e.g. requested by its document or its figure."""
     passage = Passage(
         publication,
         chunk.ordinal,
@@ -286,7 +286,7 @@ def _place(passage: Passage, ordinal: int) -> tuple[object, int]:
 
 
 def _share_a_table(text: str, other: str, step: int) -> bool:
-    """True if a text ends (or begins, for a step back) in rows that ``other`` goes on with."""
+    """True if a table at the end of a text (or start, for a step back) continues in ``other``."""
     first, second = (text, other) if step > 0 else (other, text)
     return first.rstrip().rpartition("\n")[2].startswith("|") and second.lstrip().startswith("|")
 
@@ -299,7 +299,7 @@ async def gather_evidence(
     The best passage is always among them.
 
     Raises:
-        storage.errors.InfrastructureError: readings cannot be reached.
+        storage.errors.InfrastructureError: readings are unavailable.
     """
     chosen: list[Passage] = []
     for passage in passages[:most]:

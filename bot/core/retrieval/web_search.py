@@ -1,8 +1,8 @@
-"""Finds passages of the approved web pages whose domains a question opens, beside those of the documents.
+"""Finds passages of approved web pages, in addition to those of documents, if a question opens their domains.
 
-A page is fetched beforehand. One that is not there yet is fetched in the background for the next question,
-and waited for only as long as a setting allows. Pages are ranked among themselves as documents are, and take
-their places among those by their scores, behind what is as near, or before it where an admin says so.
+Pages are fetched in advance. A missing page is fetched in the background for the next question, which the
+current one waits for only as long as a setting allows. Web passages are ranked among themselves as documents
+are, and merged with those by score: after equally similar ones, or before them if an admin says so.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from storage.web_pages.page_index import WebPageIndex
 from storage.web_pages.page_store import WebPage, WebPageStore, approved_pages
 from storage.web_pages.web_sources import WebDomain, WebSourcesFile
 
-# Has what is due of a domain fetched, by a task that goes on by itself.
+# Starts a background task that fetches the due pages of a domain.
 FetchPages = Callable[[WebDomain], asyncio.Task[None]]
 
 # Chunks of the opened domains that are ranked.
 CANDIDATES = 24
-# What differs by less in its cosine, or in what it covers of the question, is as near to it.
+# Differences in cosine, or in coverage of the question, below which similarity counts as equal.
 SAME = 0.01
-# Passages of web pages beside those of documents.
+# Maximum passages of web pages in addition to those of documents.
 MAX_PASSAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class WebPolicy:
-    """When the web has a part in an answer, and how large a one."""
+    """Limits and weight of web pages in an answer."""
 
-    # Distinct keywords of a domain that open it.
+    # Distinct keywords of a domain that are needed to open it.
     hits: int = 2
-    # Domains that one question opens.
+    # Maximum domains opened by one question.
     domains: int = 2
-    # What the score of a web page counts beside a document's.
+    # Factor for the score of a web page, relative to a document's.
     share: float = 0.95
-    # Words of a page that a model or a quote gets; the sentence that goes beyond is left out.
+    # Maximum words of a page that a model reads or a quote shows; a sentence beyond them is left out.
     snippet_words: int = 80
-    # How long a question waits for pages that were never fetched.
+    # Time that a question waits for pages that were never fetched.
     wait_seconds: float = 0
 
 
@@ -63,7 +63,7 @@ class WebSearch:
         policy: WebPolicy = WebPolicy(),
         fetch: FetchPages | None = None,
     ) -> None:
-        """``fetch``: has missing pages fetched; None: another process does."""
+        """``fetch``: starts fetching missing pages; None: another process does."""
         self.sources = sources
         self.policy = policy
         self._store = store
@@ -72,15 +72,16 @@ class WebSearch:
         self._fetch = fetch
 
     async def extend(self, question: Question, retrieval: Retrieval) -> Retrieval:
-        """Add passages of approved web pages where the question opens their domains.
+        """Add passages of approved web pages if the question opens their domains.
 
-        One that is kept to certain documents, or that nobody asked, opens none: then nothing is read of them.
+        A question restricted to certain documents, or one that no user asked, opens none; then no page is
+        read.
         """
         is_kept_to_documents = question.documents is not None and not question.is_exclusion
         if question.is_trial or is_kept_to_documents:
             return retrieval
         said = [(one.asked, one.said) for one in retrieval.question.synonyms]
-        for look in (self.sources.known, self.sources.current):  # the file is read where something is opened
+        for look in (self.sources.known, self.sources.current):  # read the file only if a domain opens
             sources = await look()
             domains, policy = sources.of(question.channel), self.policy
             opened = opened_domains(
@@ -94,9 +95,9 @@ class WebSearch:
     async def beside(
         self, question: Question, documents: Retrieval, opened: Sequence[OpenedDomain], *, is_web_first: bool
     ) -> Retrieval:
-        """Return the candidates of the documents, and among them the best of the opened domains' pages.
+        """Return the candidates of the documents, merged with the best passages of the opened domains.
 
-        ``is_web_first``: of a page and a document that answer equally, the page comes first.
+        ``is_web_first``: of a page and a document that answer equally well, the page comes first.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not answer.
@@ -116,7 +117,7 @@ class WebSearch:
         )
 
     async def approves(self, channel: Channel, urls: Collection[str]) -> bool:
-        """True if all of these pages may be cited in a channel, as the list is now.
+        """True if all of these pages may currently be cited in a channel.
 
         Raises:
             storage.errors.DatabaseUnavailable: the database does not answer.
@@ -125,7 +126,7 @@ class WebSearch:
         return set(urls) <= set(await approved_pages(domains, self._store))
 
     async def _pages(self, domain: WebDomain, *, may_wait: bool) -> Sequence[WebPage]:
-        """Return the pages of a domain as they stand, at the latest when the time for waiting is over."""
+        """Return the stored pages of a domain; wait at most ``wait_seconds`` for missing ones."""
         pages = await self._store.pages(await approved_pages([domain], self._store))
         is_short = not pages or any(one.is_missing for one in pages)
         if self._fetch is None or not is_short:
@@ -139,7 +140,7 @@ class WebSearch:
     async def _search(
         self, question: Question, asked: AnalyzedQuestion, pages: Iterable[WebPage]
     ) -> Sequence[Passage]:
-        """Return the best passages of some pages, ranked among themselves."""
+        """Return the best passages of these pages, ranked among themselves."""
         terms = searched_terms(asked.terms, asked.synonyms)
         found = await self._index.find(question.channel.id, pages, terms, asked.vector, CANDIDATES)
         ranked = self._ranking.order(
@@ -152,9 +153,9 @@ class WebSearch:
         return ranked.passages[:MAX_PASSAGES]
 
     def _shown(self, passage: Passage, documents: Retrieval, *, is_web_first: bool) -> Passage:
-        """What a model or a quote gets of it, behind every document's passage that is as near to it.
+        """Return a web passage as shown: its snippet, scored below documents' passages that are as similar.
 
-        With ``is_web_first``, before every one that is no nearer.
+        With ``is_web_first``, above those that are not more similar.
         """
         gaps = list(_gaps(passage, documents.passages))
         equals = [score for gap, score in gaps if abs(gap) < SAME]
@@ -168,10 +169,10 @@ class WebSearch:
 
 
 def _gaps(page: Passage, documents: Sequence[Passage]) -> Iterator[tuple[float, float]]:
-    """(how much nearer to the question it is than the page, its score) of each passage of the documents.
+    """Yield, for each passage of the documents, (how much more similar than the page it is, its score).
 
-    Cosines of two collections can be compared, which their BM25 cannot; while there are none, the share of
-    the question's weight that a text covers.
+    Cosines of two collections are comparable, their BM25 scores are not; without vectors, the shares of the
+    question's weight that the texts cover are compared.
     """
     if page.vector is not None and any(one.vector is not None for one in documents):
         yield from ((one.vector - page.vector, one.score) for one in documents if one.vector is not None)
@@ -181,13 +182,13 @@ def _gaps(page: Passage, documents: Sequence[Passage]) -> Iterator[tuple[float, 
 
 
 def _place(passage: Passage, *, is_web_first: bool) -> tuple[float, bool, str, int]:
-    """Best first; of equals the documents first, or the web pages."""
+    """Return a sort key: best first; of equals the documents first, or the web pages."""
     negated, file, ordinal = rank_order(passage)
     return negated, (passage.publication.web is None) == is_web_first, file, ordinal
 
 
 def _less_unknown(question: AnalyzedQuestion, web: Sequence[Passage]) -> AnalyzedQuestion:
-    """Return the question, of whose words those are known, too, that a page holds."""
+    """Return the question without the unknown words that a page contains."""
     unknown = [
         word
         for word in question.unknown
@@ -203,10 +204,10 @@ def _traced(opened: OpenedDomain, pages: Sequence[WebPage]) -> OpenedWeb:
 
 
 def snippet(text: str, weights: Mapping[str, float], words: int) -> str:
-    """Return the best part of a text: whole sentences that follow one another, of at most so many words.
+    """Return the best part of a text: consecutive whole sentences of at most ``words`` words.
 
-    The best one holds most of the question's weight, and stands first of equals; a single sentence may be
-    longer. ``weights``: term of the question -> idf.
+    The best part covers most of the question's weight; of equals the first. A single sentence may be longer.
+    ``weights``: term of the question -> idf.
     """
     if len(text.split()) <= words:
         return text

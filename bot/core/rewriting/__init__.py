@@ -1,1 +1,1 @@
-"""Turns a follow-up into a question that stands alone."""
+"""Rewrites follow-ups as standalone questions."""

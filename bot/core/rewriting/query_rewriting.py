@@ -1,7 +1,7 @@
-"""Rewrites a follow-up question so that it stands alone, by a model where there is one.
+"""Rewrites a follow-up as a standalone question, by a model if there is one.
 
-The rewriting is a second reading beside the question as typed: both are searched for, and the judge chooses.
-A model's is used only as far as its words come from the thread.
+The rewriting is an alternative to the question as typed: both are searched for, and the judge chooses. A
+model's rewriting is used only if its words come from the thread.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from storage.text.analyzer import analyze, fold
 
 log = logging.getLogger(__name__)
 
-# Characters of the thread that a model reads, the newest first.
+# Characters of the thread that a model reads, newest turns first.
 MAX_HISTORY_CHARS = 2000
 MAX_QUESTION_CHARS = 400
-# What one rewriting may take.
+# Limits of one rewriting.
 REWRITE_SECONDS, REWRITE_TOKENS = 6.0, 120
 
-# Cosine of two English nouns, by the bundled embedder, from which on one may stand in the other's place.
+# Minimum cosine of two English nouns, by the bundled embedder, for one to replace the other.
 SIMILAR_NOUNS = 0.3
-# Versions whose tried questions are known as suggested ones.
+# Document versions whose trial questions are recognised as suggestions.
 MAX_VERSIONS = 50
 
 _WORD = re.compile(r"[^\W_]+")
@@ -61,7 +61,7 @@ _SPELLED = frozenset(
 
 
 class FollowUps:
-    """Words the follow-up questions of all channels: by a model where there is one, else by rules."""
+    """Rewrites the follow-up questions of all channels: by a model if there is one, else by rules."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class FollowUps:
         notices: Notices | None = None,
         scale: CosineScale | None = None,
     ) -> None:
-        """Nothing is worded yet.
+        """Set the rewriter; rewrites nothing yet.
 
         Args:
             embedder: compares a new noun with those of the last question.
-            rewriter: words questions by a model; None: rules do.
-            notices: holds the questions that are suggested to people; None: none are.
-            scale: how the embedder's cosines are read; None: as the bundled one's.
+            rewriter: rewrites questions by a model; None: rules do.
+            notices: stores the questions suggested to users; None: none are suggested.
+            scale: maps the embedder's cosines to the bundled embedder's; None: it is the bundled one.
         """
         self._embedder = embedder
         self._rewriter = rewriter
@@ -84,13 +84,13 @@ class FollowUps:
         self._scale = scale or CosineScale()
 
     async def readings(self, question: Question, view: ChannelView) -> tuple[Question, ...]:
-        """The question as it is searched for: as typed and, where it may lean on its thread, as asked alone.
+        """Return the questions to search for: as typed and, if it may depend on its thread, as standalone.
 
-        What opens as a follow-up and only names something else, or says little but a pronoun, is no question
-        as typed: any document would answer it.
+        A follow-up that only names something else, or little more than a pronoun, is not searched for as
+        typed: any document would answer it.
 
         Raises:
-            storage.errors.InfrastructureError: the channel's documents are not known just now.
+            storage.errors.InfrastructureError: the channel's documents are unavailable.
         """
         if not question.history or not may_lean_on_thread(question.text):
             return (question,)
@@ -107,14 +107,14 @@ class FollowUps:
         return (question,) if text == question.text else (question, replace(question, text=text))
 
     async def _is_suggested(self, question: Question) -> bool:
-        """True if it is one that a document was seen to answer, and that people are offered."""
+        """True if it was suggested to users, because a document was found to answer it."""
         if self._notices is None:
             return False
         tried = await self._notices.tried_questions(question.channel.id, MAX_VERSIONS)
         return any(text.split() == question.text.split() for _, text in tried)
 
     async def _about_another(self, question: Question, view: ChannelView) -> str | None:
-        """Return the last question about another document or noun; None where no more than that is said."""
+        """Return the last question about another document or noun; None if the follow-up says more."""
         last = question.history[-1]
         documents = await view.documents() if opens_contrast(question.text) else []
         if sibling := name_sibling(question.text, last, names_of(documents)):
@@ -127,7 +127,7 @@ class FollowUps:
         return await self._exchanged(base, noun) if question.language is Language.ENGLISH else None
 
     async def _exchanged(self, base: str, noun: str) -> str | None:
-        """The last question about ``noun``, in the place of its most similar one; None where none is."""
+        """Return the last question with ``noun`` for its most similar noun; None if none is similar."""
         spans = replaceable_spans(base, len(noun.split()))
         if not spans:
             return None
@@ -144,7 +144,7 @@ class FollowUps:
         return replace_noun(base, spans[nearest], noun)
 
     async def _by_model(self, question: Question) -> str | None:
-        """Return a model's wording; None without one, and for one that repeats half a question."""
+        """Return a model's rewriting; None without a model, or if it repeats an incomplete question."""
         if self._rewriter is None:
             return None
         try:
@@ -157,17 +157,17 @@ class FollowUps:
 
 
 class ModelRewriter:
-    """Words follow-up questions by one short call to a language model."""
+    """Rewrites follow-up questions by one short call to a language model."""
 
     def __init__(self, model: Generator) -> None:
         self._model = model
         self._instructions = files("bot.core").joinpath("prompts", "rewrite.md").read_text(encoding="utf-8")
 
     async def rewrite(self, question: str, history: Sequence[Turn]) -> str:
-        """Return the question as one would ask it alone; itself when it needs nothing of the thread.
+        """Return the question as a standalone one; unchanged if it needs nothing from the thread.
 
         Raises:
-            bot.core.errors.ModelError: the model failed, was late, or wrote what the thread does not say.
+            bot.core.errors.ModelError: the model failed, timed out, or added what the thread does not say.
         """
         request = f"{format_history(history)}\n\nLast question: {question}"
         with auxiliary_call("rewrite") as call:
@@ -183,7 +183,7 @@ def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
     """Return the question that a model wrote.
 
     Raises:
-        ModelReplyUnusable: it wrote none, or one that is not the thread's.
+        ModelReplyUnusable: it is not a single question, or not faithful to the thread.
     """
     lines = [line for line in map(str.strip, reply.splitlines()) if line]
     text = _LABEL.sub("", lines[0]).strip("\"'“”` ") if len(lines) == 1 else ""
@@ -195,7 +195,7 @@ def _read(reply: str, question: str, history: Sequence[Turn]) -> str:
 
 
 def format_history(history: Sequence[Turn]) -> str:
-    """Return the thread as a model reads it: as many of the last turns as fit, at least one, oldest first."""
+    """Return the thread as a model reads it: the last turns that fit, at least one, oldest first."""
     shown: list[str] = []
     left = MAX_HISTORY_CHARS
     for turn in reversed(history):
@@ -208,7 +208,7 @@ def format_history(history: Sequence[Turn]) -> str:
 
 
 def is_faithful(text: str, question: str, history: Sequence[Turn]) -> bool:
-    """True if a rewriting holds no number, code or name that neither the question nor its thread holds."""
+    """True if a rewriting adds no number, code or name that is neither in the question nor in its thread."""
     sources = [
         question,
         *(said for turn in history for said in (turn.question, turn.standalone, turn.answer)),

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class QuestionTranslator:
-    """Translates the questions of all channels; each text once."""
+    """Translates the questions of all channels, and caches the translations."""
 
     def __init__(self, model: Generator) -> None:
         self._model = model
@@ -32,9 +32,9 @@ class QuestionTranslator:
         self._translations: RecentItems[tuple[str, Language], str] = RecentItems(MAX_CACHED)
 
     async def reading(self, question: Question, view: ChannelView) -> Question | None:
-        """Return the question as its channel's documents would ask it; None where it is in their language.
+        """Return the question in the language of its channel's documents; None if it is already in it.
 
-        None, too, where the documents have no language in common, and where the model fails.
+        Also None if the documents have no language in common, or the model fails.
         """
         language = await view.language()
         if language is None or language is question.language or len(question.text) > MAX_CHARS:

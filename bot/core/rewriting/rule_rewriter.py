@@ -1,9 +1,9 @@
-"""Whether a question may lean on the thread before it, and what it says without: pure, and without a model.
+"""Detects by rules that a question depends on its thread, and rewrites it as standalone; uses no model.
 
-It may by how it opens, by a pronoun, or by having few words. One that only names something else ("and for
-contractors?") is the last question, as it was understood, with the new noun in the place of the one that is
-most like it, or with the name of another document of a family, as of the other of two plans. Behind any other
-the subject of the last question is put.
+It may depend on it by its opening, by a pronoun, or by having few words. A follow-up that only names
+something else ("and for contractors?") becomes the last question, as it was understood, with the new noun in
+place of the most similar one, or with the name of a sibling document, such as the other of two plans. To any
+other follow-up the subject of the last question is appended.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from storage.text.analyzer import analyze, fold
 
 _WORD = re.compile(r"[^\W_]+")
 _JOINED_WORD = re.compile(r"[^\W_]+(?:[-_./&+][^\W_]+)*")
-# Of "can't" stays "can": "ca" is a pronoun.
+# "can't" is clipped to "can", because "ca" is a pronoun.
 _CLIPPED = re.compile(r"(?<=\w)['’](?:s|re|ll|d|ve|m)\b|(?<!ca)n['’]t\b|(?<=can)['’]t\b")
-# Openers behind which only what is different follows: "and for contractors?".
+# Openers of a follow-up that says only what differs: "and for contractors?".
 _CONTRAST = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks?|thank you|great|so|well|yes|no|oh|danke|merci|gracias)[\s,.!]+)*"
     r"(?P<opener>(?:(?:and|und|et|y)\s+)?"
@@ -37,18 +37,18 @@ _PRONOUNS = frozenset(
     il elle ils elles cela ca ello eso esto
     """.split()
 )
-# A pronoun behind so many content words of its own question may mean one of them.
+# A pronoun after this many content words of its question may refer to one of them.
 NAMING_WORDS = 3
-# A question of fewer content words says too little by itself, unless one is a name or a code; one of no more
-# words at all ("part-time employees?") may.
+# A question with fewer content words is incomplete, unless one is a name or a code; one that has exactly
+# these and no other words ("part-time employees?") may be.
 ENOUGH_WORDS = 2
 
 # A noun of one word has no head to share.
 MIN_HEADED_WORDS = 2
-# Words of an earlier question that a later one takes along.
+# Maximum words that are carried over from an earlier question.
 MAX_CARRIED_WORDS = 25
 
-# Words that ask: what holds one is no mere noun.
+# Question words: a text that contains one is not a mere noun.
 ASKING_WORD = re.compile(
     r"""\b(?:wh(?:at|o|om|ose|en|ere|y|ich)|how|w(?:as|er|en|em|ie|o|ann|arum|ieso)|welche[mnrs]?
     |qu(?:e|i|oi|and|els?|elles?|ien(?:es)?|anto|ando|ale|ali|al|ais|em)|combien|comment|pourquoi
@@ -60,12 +60,12 @@ _CARRIED = re.compile(r"\(([^()]{3,})\)\W*$")
 
 
 def opens_contrast(text: str) -> re.Match[str] | None:
-    """Return the opener of a question that says only what is different from the one before it."""
+    """Return the opener of a follow-up that says only what differs from the previous question."""
     return _CONTRAST.match(fold(text))
 
 
 def may_lean_on_thread(text: str) -> bool:
-    """True if a question of a thread may need it to be understood."""
+    """True if a question may need its thread to be understood."""
     if opens_contrast(text):
         return True
     words = _words_of(text)
@@ -77,13 +77,13 @@ def may_lean_on_thread(text: str) -> bool:
 
 
 def is_no_question_alone(text: str) -> bool:
-    """True if a question says next to nothing but a pronoun: "who approves it?"."""
+    """True if a question says little more than a pronoun: "who approves it?"."""
     words = _words_of(text)
     return bool(_pronouns(words)) and len(_naming(words)) < ENOUGH_WORDS
 
 
 def _pronouns(words: Sequence[str]) -> list[int]:
-    """Where pronouns stand among words; "IT" is none."""
+    """Return the indexes of pronouns among words; "IT" is none."""
     return [
         place
         for place, word in enumerate(words)
@@ -92,12 +92,12 @@ def _pronouns(words: Sequence[str]) -> list[int]:
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words that name something, as written."""
+    """Return the content words of a text, as written."""
     return _naming(_words_of(text))
 
 
 def noun_phrases(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each row of content words that nothing but blanks divides, in order."""
+    """Return (start, end) of each run of content words separated only by whitespace, in order."""
     spans: list[tuple[int, int]] = []
     for match in _JOINED_WORD.finditer(text):
         if not _naming([match[0]]):
@@ -110,9 +110,9 @@ def noun_phrases(text: str) -> list[tuple[int, int]]:
 
 
 def replaceable_spans(text: str, words: int) -> list[tuple[int, int]]:
-    """(start, end) of what a noun of so many words may replace: noun phrases, and rows of words in them.
+    """Return (start, end) of what a noun of ``words`` words may replace: noun phrases and runs in them.
 
-    A row of content words may hold a verb, as in "approves annual leave".
+    A run of content words may contain a verb, as in "approves annual leave".
     """
     spans = noun_phrases(text)
     for start, end in tuple(spans):
@@ -127,7 +127,7 @@ def _windows(items: Sequence[tuple[int, int]], size: int) -> Iterator[Sequence[t
 
 
 def span_of_same_head(text: str, noun: str) -> tuple[int, int] | None:
-    """Find a noun of as many words in a text with the same first or last word: annual leave, sick leave."""
+    """Find a noun with equally many words and the same first or last one: annual leave, sick leave."""
     words = _words_of(fold(noun).casefold())
     if len(words) < MIN_HEADED_WORDS:
         return None
@@ -139,7 +139,7 @@ def span_of_same_head(text: str, noun: str) -> tuple[int, int] | None:
 
 
 def new_noun(text: str) -> str | None:
-    """The noun that is all a follow-up says, as of "and for contractors?"; None for one that asks more."""
+    """Return the noun that a follow-up consists of, as in "and for contractors?"; None if it asks more."""
     contrast = opens_contrast(text)
     rest = text[contrast.end() :] if contrast else text
     spans = noun_phrases(rest)
@@ -159,7 +159,7 @@ def _words_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a document is called, by its title or its file."""
+    """A name of a document, from its title or its file."""
 
     document: UUID
     words: tuple[str, ...]
@@ -167,7 +167,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class NameSwap:
-    """The words that set a document apart from its sibling, and those that the sibling has in their place."""
+    """Words that distinguish a document from its sibling, and the sibling's words in their place."""
 
     document: UUID
     own: tuple[str, ...]
@@ -175,7 +175,7 @@ class NameSwap:
 
 
 def names_of(documents: Collection[DocumentStatus]) -> list[Name]:
-    """Return every name of the documents that answer."""
+    """Return every name of the live documents."""
     live = [document for document in documents if document.state == "live"]
     return [
         Name(document.document, words)
@@ -186,13 +186,13 @@ def names_of(documents: Collection[DocumentStatus]) -> list[Name]:
 
 
 def swap_names(text: str, wanted: str, names: Sequence[Name], cited: Collection[UUID]) -> str | None:
-    """The text about the sibling that ``wanted`` names, or about the only other one; None when none is meant.
+    """Return the text about the sibling that ``wanted`` names, or about the only other one; else None.
 
     Args:
         text: a question about one document of a family.
-        wanted: how the other one is spoken of: by its own words, or as "the other".
-        names: what the channel's documents are called.
-        cited: documents that the text was answered from, for a text that names none.
+        wanted: reference to the sibling: by its distinctive words, or as "the other".
+        names: names of the channel's documents.
+        cited: documents that the text was answered from, in case it names none.
     """
     is_other = re.search(r"\b(?:other|another|andere[nrsm]?|autre|otr[oa])\b", fold(wanted), re.I) is not None
     said, asked = _low(text), _low(wanted)
@@ -220,7 +220,7 @@ def _name_swaps(asked: Sequence[Name], names: Sequence[Name]) -> Iterator[NameSw
 
 
 def _replaced(text: str, exchange: NameSwap) -> str | None:
-    """Return the text with the sibling's words; None when its own are not next to each other."""
+    """Return the text with the sibling's words; None if those they replace are not adjacent."""
     own = re.compile(r"\W+".join(map(re.escape, exchange.own)), re.IGNORECASE)
     replaced = own.sub(" ".join(exchange.others), text, count=1)
     return f"{replaced}?" if replaced != text else None
@@ -236,9 +236,9 @@ def _low(text: str | Sequence[str]) -> frozenset[str]:
 
 
 def name_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
-    """Return the last question about the other document that a follow-up means; None when it means none.
+    """Return the last question about the sibling document that a follow-up means; None if it means none.
 
-    ``names``: what the channel's documents are called, for "and the other plan?".
+    ``names``: names of the channel's documents, for "and the other plan?".
     """
     if not opens_contrast(text):
         return None
@@ -246,13 +246,13 @@ def name_sibling(text: str, last: Turn, names: Sequence[Name]) -> str | None:
 
 
 def replace_noun(base: str, span: tuple[int, int], noun: str) -> str:
-    """Return a question with another noun in the place of one of its ``noun_phrases``."""
+    """Return a question with another noun in place of one of its ``noun_phrases``."""
     start, end = span
     return f"{base[:start]}{noun}{base[end:]}?"
 
 
 def add_subject(text: str, last: Turn) -> str:
-    """Return a follow-up with the subject of the last question behind it, unless it says it all itself."""
+    """Append the subject of the last question to a follow-up, unless it contains it already."""
     asked, subject = _asked(text), topic(last)
     known = set(analyze(asked))
     is_known = all(set(analyze(word)) <= known for word in content_words(subject))
@@ -271,7 +271,7 @@ def _asked(text: str) -> str:
 
 
 def topic(turn: Turn) -> str:
-    """What a turn was about: what its question had carried over, else that question without the asking."""
+    """Return the topic of a turn: what its question carried over, else its content words."""
     carried = _CARRIED.search(turn.standalone) if turn.standalone != turn.question else None
     if carried:
         return carried[1]
