@@ -1,1 +1,1 @@
-"""Writes the answer: a model's sentences or the best quotes; abstains when neither answers."""
+"""Writes the answer: a model's sentences or the best quotes; abstains if neither answers."""

@@ -1,4 +1,4 @@
-"""The plain no: words that no document mentions, at most one closest page, what could not be read."""
+"""Not-found replies: words that no document mentions, at most one closest page, unreadable files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bot.core.understanding.question_terms import subject_words
 from bot.core.wording import ReplyWords, reply_words
 from storage.models import DocumentStatus
 
-# Cosine, as ``CosineScale`` reads it, from which the closest page is linked: on the tuning half .76 of the
-# answerable questions that end in a plain no reach it, and .28 of those off the subject.
+# Minimum cosine, on the scale of ``CosineScale``, for the closest page to be linked: on the tuning half .76
+# of the answerable questions that end in a not-found reply reach it, and .28 of the off-topic ones.
 MIN_CLOSEST = 0.3
 
 
 class Abstention:
-    """Writes the answer for a question that the channel's documents do not answer."""
+    """Writes the reply to a question that the channel's documents do not answer."""
 
     def __init__(self, citations: CitationService) -> None:
         self._citations = citations
@@ -35,7 +35,7 @@ class Abstention:
     async def abstain(
         self, question: Question, retrieval: Retrieval, view: ChannelView, verdict: Verdict | None
     ) -> Answer:
-        """Write a plain no; without a verdict no page is close.
+        """Write a not-found reply; without a verdict it links no closest page.
 
         Raises:
             storage.errors.InfrastructureError: SQL cannot be reached.

@@ -1,7 +1,7 @@
-"""Writes an answer: the verified sentences of a model or of a second one, else the passages of a search.
+"""Writes an answer: the verified sentences of one or two models, else passages of the search.
 
-A sentence that was shown stays: what a second model adds where the first broke off, and the passages that
-replace both, come behind it.
+A sentence that was shown stays: what a second model adds after the first one broke off, and the passages that
+replace both, come after it.
 """
 
 from __future__ import annotations
@@ -52,45 +52,44 @@ from storage.text.analyzer import analyze
 
 log = logging.getLogger(__name__)
 
-# Longest name of a missing part that is repeated.
+# Maximum length of an unanswered part that is repeated in the reply.
 MAX_POINT_CHARS = 120
 BROKEN_OFF = "the reply broke off"
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """Words that may be shown; of a plain no only why no model wrote it, if anything."""
+    """Text that may be shown; in a not-found reply only the reason why no model wrote it, if any."""
 
     state: AnswerState
-    # With [n] marks, and with what must be said of it.
+    # With [n] markers and notes.
     text: str = ""
-    # ``cited[n - 1]`` is what [n] stands for.
+    # ``cited[n - 1]`` is the quote behind [n].
     cited: tuple[LocatedQuote, ...] = ()
-    # Follow the text, under headings that citations give.
+    # Shown below the text, under headings made from citations.
     passages: tuple[ShownPassage, ...] = ()
-    # Shown with it.
     figures: tuple[ChosenFigure, ...] = ()
-    # All that was written on the way, in order.
+    # All drafts on the way, in order.
     attempts: tuple[Attempt, ...] = ()
-    # Some of it is a model's sentences.
+    # Contains sentences of a model.
     is_generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
-    """What an answer is written from."""
+    """Input from which an answer is written."""
 
     question: AnalyzedQuestion
     evidence: Sequence[Evidence]
-    # Everything of the evidence that may be quoted, best first.
+    # Quotable parts of the evidence, best first.
     quotes: RankedQuotes
-    # Decides between passages and a plain no.
+    # Decides between passages and a not-found reply.
     verdict: Verdict
-    # Documents that are compared, and that answer or come near, as the question names them.
+    # Compared documents that answer, or nearly do, in the order of the question.
     answering: tuple[UUID, ...] = ()
 
     def comparison(self, chosen: Sequence[QuoteCandidate], quotes: Draft) -> Comparison | None:
-        """Quotes of several documents, or of pages that differ, in place of these; None: there are none."""
+        """Return quotes of several documents or of pages that differ, to show instead; None without any."""
         if not (self.answering or self.quotes.is_of_several_pages):
             return None
         found = compare(self.question, chosen, self.quotes.candidates, self.answering)
@@ -98,13 +97,13 @@ class WritingTask:
         return found if is_of_several else None
 
     def differing(self, claims: Sequence[VerifiedClaim]) -> Comparison | None:
-        """What a model's sentences are marked at, and what gives other values than they do."""
+        """Return a quote of a model's sentence with those that give other values; None if none do."""
         return None if self.answering else compare_claims(self.question, claims, self.quotes.candidates)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A draft that was asked for: whole and judged, or broken off by an error."""
+    """A requested draft: complete and judged, or broken off by an error."""
 
     draft: Draft | None
     judged: VerifiedDraft | None
@@ -112,19 +111,19 @@ class Attempt:
 
 
 class Deadline:
-    """When the answer to one question is due, whatever its stages wait for."""
+    """Deadline for the answer to one question, across all its stages."""
 
     def __init__(self, seconds: float) -> None:
-        """Begin to count now."""
+        """Start the countdown."""
         self._due = asyncio.get_running_loop().time() + seconds
 
     def limit(self) -> asyncio.Timeout:
-        """Return a context that ends with TimeoutError once the answer is due."""
+        """Return a context manager that raises TimeoutError at the deadline."""
         return asyncio.timeout_at(self._due)
 
 
 class AnswerWriter:
-    """Asks one model after the other; a search without one never fails."""
+    """Asks one model after the other, then falls back to passages, which needs no model."""
 
     def __init__(
         self,
@@ -132,32 +131,32 @@ class AnswerWriter:
         models: Sequence[Generator] = (),
         judge: SentenceJudge | None = None,
     ) -> None:
-        """Set who writes and who verifies.
+        """Set the writers and the judge.
 
         Args:
-            quoting: shows passages where no model writes.
-            models: asked in this order, the next only when nothing could be made of the previous one.
-            judge: judges what the models mean; None: their words decide.
+            quoting: selects passages if no model writes.
+            models: asked in this order, the next one only if the previous one gave nothing usable.
+            judge: judges the meaning of the models' sentences; None: lexical entailment decides.
         """
         self._quoting = quoting
         self._models = models
         self._judge = judge
 
     async def rank_quotes(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
-        """Return everything of the evidence that may be quoted, best first.
+        """Return the quotable parts of the evidence, best first.
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+            storage.errors.InfrastructureError: readings are unavailable, or the embedder is too slow.
         """
         return await self._quoting.rank(question, evidence)
 
     async def write(
         self, task: WritingTask, deadline: Deadline, listener: AnswerListener | None = None
     ) -> WrittenAnswer:
-        """Write what a model says of the evidence, as far as it is proven; ``listener`` sees it grow.
+        """Write what a model says about the evidence, as far as it is verified; ``listener`` sees it grow.
 
-        A model that finds no answer ends in a plain no. One that fails, proves nothing or has not answered by
-        the ``deadline`` is replaced by the next one, the last by a search, which says so.
+        A model that finds no answer ends in a not-found reply. One that fails, proves nothing or misses the
+        ``deadline`` is replaced by the next one, the last by passages, and the reply says so.
         """
         answer_draft = _Draft(task, deadline, listener, self._judge)
         note = ""
@@ -169,7 +168,7 @@ class AnswerWriter:
 
 
 async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tuple[WrittenAnswer | None, str]:
-    """Ask one model: (its answer, ''), or (None, why there is none)."""
+    """Ask one model; return (its answer, ''), or (None, the reason why there is none)."""
     words = answer_draft.words
     try:
         verified = await answer_draft.fill(model, task.question)
@@ -187,7 +186,7 @@ async def _ask(model: Generator, task: WritingTask, answer_draft: _Draft) -> tup
 
 
 def _search(task: WritingTask, answer_draft: _Draft, note: str) -> WrittenAnswer:
-    """Passages, or a plain no; behind the sentences of a model that broke off only passages."""
+    """Return passages or a not-found reply; after sentences of a model that broke off only passages."""
     chosen = task.quotes.chosen(task.question)
     is_no = task.verdict.outcome is Outcome.NOT_FOUND or not chosen
     if is_no and not answer_draft.claims:
@@ -204,7 +203,7 @@ def _documents_of(quotes: Draft, evidence: Sequence[Evidence]) -> set[UUID]:
 
 
 def lead_with_fact(claim: VerifiedClaim, question: AnalyzedQuestion) -> VerifiedClaim:
-    """Cite first, of a quote that runs over a page's end, the page that holds what was asked for."""
+    """Cite the page that contains the requested fact first, if a quote crosses a page break."""
     asked, required, said = QuestionTerms(question), RequiredAnswer(question.text), set(analyze(claim.text))
 
     def holds(part: LocatedQuote) -> tuple[bool, float]:
@@ -217,7 +216,7 @@ def lead_with_fact(claim: VerifiedClaim, question: AnalyzedQuestion) -> Verified
 
 
 class _Draft:
-    """The sentences of one answer that are proven, in the order in which they were."""
+    """Verified sentences of one answer, in the order of their verification."""
 
     def __init__(
         self,
@@ -243,14 +242,14 @@ class _Draft:
 
     @property
     def sentences(self) -> list[str]:
-        """Without their marks."""
+        """Texts of the sentences, without [n] markers."""
         return [claim.text for claim in self.claims]
 
     async def fill(self, model: Generator, question: AnalyzedQuestion) -> VerifiedDraft:
-        """Have a model add to it, sentence by sentence if somebody listens; returns its verified draft.
+        """Have a model add sentences, one by one if there is a listener; return its verified draft.
 
         Raises:
-            ModelError: there is no whole draft. What was shown of it stays.
+            ModelError: the draft is incomplete. Sentences that were shown stay.
         """
         on_claim = self._on_claim if self._listener else None
         self._streamed, self._is_waiting = [], False
@@ -271,11 +270,11 @@ class _Draft:
         return verified
 
     async def _verify(self, draft: Draft) -> VerifiedDraft:
-        """Verify a draft; nothing counts of a model that finds the evidence insufficient."""
+        """Verify a draft; the claims of a model that finds the evidence insufficient are dropped."""
         return await self._verifier.verify(draft if draft.is_sufficient else replace(draft, claims=()))
 
     def _on_claim(self, claim: Claim) -> None:
-        """Show a sentence of a draft that is still being written, if it and all before it are proven."""
+        """Show a sentence of a draft that is still streaming, if it and all before it are verified."""
         shown = None if self._is_waiting else self._verifier.show_at_once(claim)
         self._streamed.append(JudgedClaim(claim, locate_all(claim, self.evidence), shown or BROKEN_OFF))
         self._is_waiting = shown is None
@@ -285,22 +284,22 @@ class _Draft:
             self._listener.show(join_sentences(number_quotes(self.claims, by_page=True)[0], is_open=True))
 
     def _add(self, claims: Iterable[VerifiedClaim]) -> None:
-        """Add sentences that the answer does not have yet."""
+        """Append sentences that the answer does not contain yet."""
         for claim in claims:
             if claim.text not in self.sentences:
                 self.claims.append(lead_with_fact(claim, self._task.question))
 
     def finished(self, verified: VerifiedDraft, differing: Comparison | None) -> WrittenAnswer:
-        """All of it, with the part of the question that is missing, and behind it what gives other values."""
+        """Return the answer, the unanswered part of the question, and quotes that give other values."""
         note = self._missing(verified.missing)
         written = self.with_comparison(differing, note) if differing else self._with_quotes((), note)
         is_partial = bool(note or verified.faults)
         return replace(written, state=AnswerState.PARTIAL if is_partial else AnswerState.GROUNDED)
 
     def _missing(self, point: str) -> str:
-        """Return the sentence that names what has no answer; '' where all has one.
+        """Return the sentence that names the unanswered part of the question; '' if there is none.
 
-        A model named it, so it is shown only in words of the question.
+        A model named it, so it is only shown if all its words are in the question.
         """
         point = " ".join(point.split()).rstrip(".?!")
         if not point:
@@ -308,22 +307,22 @@ class _Draft:
         asked = set(analyze(f"{self._task.question.typed} {self._task.question.text}")) - FUNCTION_TERMS
         named = set(analyze(point)) - FUNCTION_TERMS
         if named >= asked:
-            return ""  # the whole question is no part of it
+            return ""  # it names the whole question, not a part
         is_of_question = len(point) <= MAX_POINT_CHARS and asked >= named
         return self.words.missing_point(point=point) if is_of_question else self.words.missing_part
 
     def plain_no(self, note: str = "") -> WrittenAnswer:
-        """Nothing; ``note`` says why no model decided it."""
+        """Return a not-found reply; ``note`` says why no model decided it."""
         return WrittenAnswer(AnswerState.NOT_FOUND, note, attempts=tuple(self.attempts))
 
     def with_quotes(self, quotes: Draft, note: str) -> WrittenAnswer:
-        """Return all of it, and quotes behind it; ``note`` says why."""
+        """Return the answer followed by quotes; ``note`` says why."""
         proven = self._proven(quotes)
         documents = {quote.passage.publication.document_id for one in proven for quote in one.quotes}
         return self._with_quotes(proven, note, is_dated=len(documents) > 1)
 
     def with_comparison(self, comparison: Comparison, note: str) -> WrittenAnswer:
-        """Return the same, of several documents, and that they differ."""
+        """Return the answer followed by quotes of several documents, and say if they differ."""
         quotes, words = self._proven(draft_of(comparison.quotes)), self.words
         is_dated = not comparison.is_within_one
         if comparison.is_differing:

@@ -1,8 +1,8 @@
-"""What several documents say on one question: each quoted under its name, and where they differ, that.
+"""Compares what several documents say on a question: quotes each under its name, and says if they differ.
 
-Documents that a question names beside one another are searched one by one, so that none crowds out another;
-one that says nothing on it is named. Where nobody asked for several, and they give other values for what was
-asked, as two offices do for an allowance, each is quoted, the newest first; so are two pages of one document.
+Documents that a question compares are searched separately, so that none crowds out another; one that says
+nothing is named. If no comparison was asked for and documents give different values, such as the allowances
+of two offices, each is quoted, newest first; likewise two pages of one document.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from storage.task_group import gather_or_cancel
 
 
 async def retrieve_each(retriever: Retriever, question: Question) -> Retrieval:
-    """What each of the compared documents holds on the question, in turns, the best of each first.
+    """Search each of the compared documents, and interleave the results, the best of each first.
 
     Raises:
-        storage.errors.InfrastructureError: an engine is down or late.
+        storage.errors.InfrastructureError: an engine is down or too slow.
     """
     alone = [replace(question, documents=frozenset({one}), compared=()) for one in question.compared]
     found = await gather_or_cancel(*map(retriever.retrieve, alone))
@@ -52,9 +52,10 @@ def judge_each(
     passages: Sequence[Passage],
     ranked: Sequence[QuoteCandidate],
 ) -> dict[UUID, Verdict]:
-    """Return the verdict on each document by itself; arguments as of ``Judge.verdict``.
+    """Return a verdict on each document separately; arguments as in ``Judge.verdict``.
 
-    Titles and headings are left out: they hold the name that the question gives, and are near for that alone.
+    Titles and headings are left out: they contain the name in the question, and are similar for that reason
+    alone.
     """
     said = without_labels(ranked)
     return {
@@ -73,12 +74,12 @@ class Comparison:
     """Quotes of several documents, or of one that gives several values."""
 
     quotes: Sequence[QuoteCandidate]
-    # They give different values for what was asked, and stand in the order of their documents' days.
+    # They give different values for what was asked, and are sorted by the dates of their documents.
     is_differing: bool = False
 
     @property
     def is_within_one(self) -> bool:
-        """One document gives them all."""
+        """True if one document gives them all."""
         return len({one.document for one in self.quotes}) == 1
 
 
@@ -88,13 +89,13 @@ def compare(
     ranked: Sequence[QuoteCandidate],
     answering: Sequence[UUID] = (),
 ) -> Comparison:
-    """What is quoted of several documents, or of several pages.
+    """Select the quotes of several documents, or of several pages.
 
     Args:
         question: as it was searched for.
-        chosen: what would be quoted, whatever document it is of; at least one.
-        ranked: everything that may be quoted, best first.
-        answering: the documents that were named, and that answer, in their order.
+        chosen: quotes that would be shown otherwise, of any document; at least one.
+        ranked: quotable parts, best first.
+        answering: named documents that answer, in their order.
     """
     if answering:
         best = best_of_each(ranked)
@@ -107,7 +108,7 @@ def compare(
 def compare_claims(
     question: AnalyzedQuestion, claims: Sequence[VerifiedClaim], ranked: Sequence[QuoteCandidate]
 ) -> Comparison | None:
-    """Where a model's sentence is marked, and what gives other values than it does; None: nothing does."""
+    """Return a sentence's marked quote with those that give other values; None if there are none."""
     differences = ValueDifferences(question)
     for claim in claims:
         for marked in _marked(claim, ranked):
@@ -117,7 +118,7 @@ def compare_claims(
 
 
 def _marked(claim: VerifiedClaim, ranked: Sequence[QuoteCandidate]) -> Iterator[QuoteCandidate]:
-    """What a sentence is marked at, each mark with the score of the best candidate that it touches."""
+    """Yield the marked quotes of a sentence, each with the score of the best candidate that it overlaps."""
     for quote in claim.quotes:
         text = quote.passage.text[quote.start : quote.end]
         touched = (
@@ -130,7 +131,7 @@ def _marked(claim: VerifiedClaim, ranked: Sequence[QuoteCandidate]) -> Iterator[
 
 
 def dated(publication: LivePublication, words: ReplyWords) -> str:
-    """Say the day from which a document counts; '' where it says none."""
+    """Return the effective or update date of a document as text; '' if it states none."""
     day = day_of(publication)
     if day is None:
         return ""
@@ -139,9 +140,10 @@ def dated(publication: LivePublication, words: ReplyWords) -> str:
 
 
 def spanned(retrieval: Retrieval, cited: Sequence[LocatedQuote]) -> Sequence[UUID]:
-    """The documents found by a question that spans several, where at least two and most of them are cited.
+    """Return the documents found by a question that spans several, if two and at least half are cited.
 
-    "Which pens may be used?" spans pens: it is no fault of seven documents that they say nothing of them.
+    "Which pens may be used?" spans pens, not documents: it is no omission that seven documents do not mention
+    any.
     """
     if not asks_across_documents(retrieval.question.text):
         return ()
@@ -156,7 +158,7 @@ def nothing_in(
     documents: Sequence[DocumentStatus],
     cited: Sequence[LocatedQuote],
 ) -> str:
-    """The sentence that names the compared documents of which nothing is cited; '' where all of them are."""
+    """Return the sentence that names the compared documents without a citation; '' if all are cited."""
     quoted = {one.passage.publication.document_id for one in cited}
     called = {one.document: (one.title, "", one.file) for one in documents if one.document in compared}
     names = distinct_names(called)

@@ -1,8 +1,8 @@
-"""Holds a sentence of a model against the passages: what is marked for it, or what is wrong with it.
+"""Checks that a model's sentence follows from the passages: returns what is marked for it, or its fault.
 
-A model's choice of quotes is a hint. Marked are the sentences, items and rows of the read passages that hold
-most of what was written, the fewest that suffice; a sentence that says more than they and the question do is
-refused. One in another language than its quotes can only be compared by names, numbers and codes.
+The quotes that a model chose are a hint. The fewest sentences, items and rows that cover most of its words
+are marked; a sentence that says more than they and the question do is rejected. One in another language than
+its quotes can only be compared by names, numbers and codes.
 """
 
 from __future__ import annotations
@@ -37,31 +37,29 @@ from bot.core.verification.marks import Mark, find_marks
 from bot.core.verification.number_lexicon import MONTHS
 from storage.text.analyzer import analyze, fold
 
-# Parts whose facts are compared, those that hold most words of a sentence first.
+# Parts whose facts are compared: those that cover most words of a sentence.
 LIKELIEST = 24
 
-# Most sentences, items or rows that are marked for one sentence.
+# Maximum number of sentences, items or rows marked for one sentence.
 MAX_MARKS = 3
 
-# What the model's own choice adds to the weight of a mark, where a word that every part has weighs 0.1; and
-# the share of its weight that a word of headings and title counts.
+# Bonus for a part that the model quoted, where a word in every part weighs 0.1; and the share of its weight
+# that a word counts if it is only in headings or title.
 HINT, CONTEXT = 0.5, 0.5
 
-# Share of the weight of the question's words in a sentence that the marked passages hold at least.
+# Minimum share of the weight of a sentence's question words that the marked passages cover.
 ABOUT = 0.5
 
-# The same share of what is asked: for a bare yes or no in the marks themselves, for a bare number in their
-# passages.
+# Minimum share of what is asked: for a bare yes or no in the marks, for a bare number in their passages.
 ANSWERED = 2 / 3
 
-# Share of its words that a translated sentence takes from the question, where it has no name or number of its
-# quotes.
+# Minimum share of question words in a translated sentence without a name or number of its quotes.
 TRANSLATED_SHARE = 0.5
 
-# Shorter ones are titles, units and "I".
+# Shorter words are titles, units and "I".
 MIN_NAME_CHARS = 3
 
-# What the prompts write where a sentence belongs: small models copy it.
+# Placeholder for a sentence in the prompts, which small models copy.
 PLACEHOLDER = "a sentence"
 
 EMPTY = "it says nothing."
@@ -70,21 +68,21 @@ REPEATS = "it only repeats the question."
 UNRELATED = "its quotes are about something else."
 DENIED = "its quotes do not say no."
 
-# What frames a sentence: "According to the passage".
+# Framing words: "According to the passage".
 _REPORTED = frozenset(
     analyze(
         "according states stated mentions mentioned specifies specified indicates indicated describes "
         "described passage passages document documents section text following"
     )
 )
-# They weigh nothing in a question, and something where they tell a person what to do.
+# Weightless in a question, but not where they tell a person what to do.
 _REQUESTS = frozenset(analyze("give gives provide tell please use let"))
 _LIGHT = (FUNCTION_TERMS | _REPORTED) - _REQUESTS
 
 _WORD = re.compile(r"[^\W_]+(?:[-_./'&+][^\W_]+)*")
 _WITH = re.compile(r"\b(?:with|mit|avec|con|com|met)\s+(?P<word>[^\W_]+)", re.IGNORECASE)
 _WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin|senza|sem|zonder)\s+(?P<word>[^\W_]+)", re.IGNORECASE)
-# Says of the passages that they do not say it, in the languages of the replies; of a folded text.
+# Statement that the passages do not say it, in the languages of the replies; matches folded text.
 _ABSTENTION = re.compile(
     r"""\b(?:not|never|nowhere|no|cannot|unable|nicht|kein\w*|nirgends|pas|aucune?|ningun\w*|non|nessun\w*|nao
         |nenhum\w*|niet|geen)\b(?:\W+\w+){0,4}?\W+
@@ -100,14 +98,14 @@ _ABSTENTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a sentence that names something."""
+    """A content word of a sentence."""
 
     text: str
-    # The analyzer's: whole, then in parts.
+    # Terms of the analyzer: the whole word, then its parts.
     terms: tuple[str, ...]
 
     def is_in(self, held: Collection[str], *, is_inflected: bool = False) -> bool:
-        """True if it, or each of its parts, is among these terms; ``is_inflected``: in some form."""
+        """True if the word, or each of its parts, is among these terms; ``is_inflected``: in any form."""
         whole, *parts = self.terms
         if whole in held or (parts and all(part in held or part in _LIGHT for part in parts)):
             return True
@@ -115,7 +113,7 @@ class _Word:
 
 
 def find_formal_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
-    """Find why a plain sentence states nothing: it is empty, a question, or says that nothing is said."""
+    """Return the fault of a sentence that states nothing: it is empty, a question, or an abstention."""
     if not any(map(str.isalnum, text)) or text.rstrip(".").casefold() == PLACEHOLDER:
         return EMPTY
     if text.rstrip("\"'”’)] ").endswith("?"):
@@ -127,7 +125,7 @@ def find_formal_fault(text: str, located: Sequence[LocatedQuote]) -> str | None:
 
 
 class Entailment:
-    """The passages that one question's sentences must follow from."""
+    """Checks sentences against the passages of one question."""
 
     def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
         self._question = question
@@ -136,7 +134,7 @@ class Entailment:
         self._asked = frozenset(analyze(question.text)) - unknown
 
     def check(self, claim: Claim, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
-        """Return the sentence with what is marked for it, or what is wrong with it.
+        """Return the sentence with its marks, or its fault.
 
         Args:
             claim: as the model wrote it.
@@ -162,7 +160,7 @@ class Entailment:
         return self._fault(sentence, marks) or self._verified(sentence, marks)
 
     def _fault(self, sentence: _Sentence, marks: Sequence[Mark]) -> str | None:
-        """What is wrong with a sentence in the language of its marks."""
+        """Return the fault of a sentence in the language of its marks; None if it has none."""
         held = frozenset[str]().union(*(one.part.terms | one.context for one in marks))
         is_inflected = "en" not in read_languages(sentence.prepared)
         new = [word for word in sentence.words if not word.is_in(self._asked, is_inflected=is_inflected)]
@@ -180,10 +178,10 @@ class Entailment:
         return None if is_about else UNRELATED
 
     def _is_about(self, sentence: _Sentence, marks: Sequence[Mark], held: Collection[str]) -> bool:
-        """True if the passages speak of what a sentence takes from the question, and it of the question.
+        """True if the passages are about a sentence's question words, and it is about the question.
 
-        They speak of each of its names, so that what holds for one plan is not said of its twin; for a bare
-        number they speak of what is asked.
+        They must mention each of its names, so that a rule for one plan is not stated of its twin; for a bare
+        number they must be about what is asked.
         """
         passages = [one.item.passage.terms for one in marks]
         taken = [word for word in sentence.words if word.is_in(self._asked)]
@@ -200,13 +198,13 @@ class Entailment:
         )
 
     def _says_all(self, sentence: _Sentence, held: Collection[str]) -> bool:
-        """True if the marks say what is asked: a yes or no that adds nothing claims it."""
+        """True if the marks cover what is asked, which a yes or no that adds nothing asserts."""
         if sentence.words:
             return self._share(sentence.words, held) == 1
         return self._share(_content_words(self._question.text), held) >= ANSWERED
 
     def _share(self, words: Sequence[_Word], *held: Container[str]) -> float:
-        """Share (0-1) of the weight of words of the question that some of these terms hold, or a synonym."""
+        """Return the share (0-1) of the words' idf weight that these terms, or synonyms, cover."""
         weights = {word.terms[0]: self._question.idf.get(word.terms[0], 1.0) for word in words}
         known = {term for term in weights if any(term in terms for terms in held)}
         for terms in held:
@@ -217,7 +215,7 @@ class Entailment:
         return math.fsum(weights[term] for term in known & weights.keys()) / total
 
     def _verified(self, sentence: _Sentence, marks: Sequence[Mark]) -> VerifiedClaim | str:
-        """Return the sentence with its marks, unless they deny what it says."""
+        """Return the sentence with its marks, unless they contradict it."""
         quotes = tuple(quote for one in marks for quote in one.located())
         said = sentence.text
         if sentence.answer and not sentence.words:
@@ -236,7 +234,7 @@ class Entailment:
         return VerifiedClaim(sentence.text, quotes)
 
     def _marks(self, sentence: _Sentence, located: Sequence[LocatedQuote]) -> list[Mark]:
-        """The fewest parts that hold most of a sentence: the one that holds most, and what it lacks."""
+        """Return the fewest parts that cover most of a sentence: the best one, then what it lacks."""
         parts = find_marks(self._evidence, located)
         words = sentence.words or _content_words(self._question.text)
         facts = sentence.facts
@@ -267,7 +265,7 @@ class Entailment:
         return sorted(marks, key=lambda one: (one.item.number, one.part.start))
 
     def _is_translated(self, text: str, located: Sequence[LocatedQuote]) -> bool:
-        """True if a sentence is in the language of the question, and its quotes stand in another one."""
+        """True if a sentence is in the language of the question, and its quotes are in another one."""
         passages = [quote.passage for quote in located] or [item.passage for item in self._evidence]
         said = read_languages(fold(text).lower())
         printed = read_languages(fold(" ".join(passage.text for passage in passages)).lower())
@@ -275,7 +273,7 @@ class Entailment:
         return is_other and self._question.language.value in said
 
     def _check_translated(self, sentence: _Sentence, located: Sequence[LocatedQuote]) -> VerifiedClaim | str:
-        """Its names, numbers and codes; and that it has one of its quotes, or is about the question."""
+        """Check names, numbers and codes, and that it has one from its quotes or is about the question."""
         if _ABSTENTION.search(fold(sentence.text)):
             return ABSTAINS
         if not located:
@@ -297,14 +295,13 @@ class Entailment:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a model."""
+    """A parsed sentence of a model."""
 
     text: str
-    # ``yes`` or ``no`` where it begins so, in any language; else ''.
+    # ``yes`` or ``no`` if it begins with one, in any language; else ''.
     answer: str
-    # Its content words.
     words: Sequence[_Word]
-    # Its numbers, dates, frequencies, codes and addresses.
+    # Numbers, dates, frequencies, codes and addresses.
     facts: Sequence[str]
 
     @property
@@ -313,7 +310,7 @@ class _Sentence:
 
 
 def _content_words(text: str) -> list[_Word]:
-    """Return the words that name something; those with a digit are codes, which are checked as facts."""
+    """Return the content words; those with a digit are codes, which are checked as facts."""
     capitals = {word for word in exact_words(text) if word.isupper()}
     found: dict[str, _Word] = {}
     for word in _WORD.findall(without_facts(text)):
@@ -325,7 +322,7 @@ def _content_words(text: str) -> list[_Word]:
 
 
 def _turned_companion(sentence: str, marked: str) -> str | None:
-    """``ASSERTS`` or ``DENIES`` where one says "with waivers" and the other "without waivers"."""
+    """Return ``ASSERTS`` or ``DENIES`` if one text says "with waivers", the other "without waivers"."""
     (said, missing), (held, lacking) = (
         [
             {term for found in words.finditer(fold(text)) for term in analyze(found["word"])}
@@ -339,13 +336,13 @@ def _turned_companion(sentence: str, marked: str) -> str | None:
 
 
 def _names(text: str) -> list[str]:
-    """Acronyms; and capitalised words inside a sentence, but in a language that writes every noun so."""
+    """Return acronyms, and capitalised words inside a sentence except in German, which capitalises nouns."""
     is_german = "de" in read_languages(fold(text).lower())
     return [word for word in exact_words(text) if word.isupper() or not is_german]
 
 
 def unknown_names(text: str, source: str) -> list[str]:
-    """List the names of a text that a source has in no form: inflected, abbreviated or spelled out."""
+    """Return a text's names that a source lacks, even inflected, abbreviated or spelled out."""
     held, words = frozenset(analyze(source)), re.findall(r"[^\W\d_]+", source)
     initials = "".join(word[0] for word in words).lower()
     acronyms = "".join(word for word in words if word.isupper())
@@ -361,7 +358,7 @@ def unknown_names(text: str, source: str) -> list[str]:
 
 
 def _weights(words: Iterable[_Word], parts: Sequence[Mark]) -> Mapping[str, float]:
-    """How rare each word is among the parts, at least a little."""
+    """Return the rarity of each word among the parts, at least a little."""
     counts = {word.text: sum(word.is_in(one.part.terms) for one in parts) for word in words}
     return {text: 0.1 + math.log((len(parts) + 1) / (count + 1)) for text, count in counts.items()}
 
@@ -374,13 +371,13 @@ def _gain(mark: Mark, words: Iterable[_Word], weights: Mapping[str, float]) -> f
 
 
 def _is_close(mark: Mark, sentence: _Sentence, missing: Sequence[str]) -> bool:
-    """True if a part says more of a sentence than one word, which may be any, or a number of anything."""
+    """True if a part has more of a sentence than one word or number, which may be a coincidence."""
     words = sum(word.is_in(mark.part.terms) for word in sentence.words)
     return words > 1 or (words > 0 and _facts_held(sentence.text, missing, mark) > 0)
 
 
 def _facts_held(sentence: str, facts: Sequence[str], mark: Mark) -> int:
-    """How many of these facts of a sentence a part states."""
+    """Count these facts of a sentence that a part states."""
     if not facts:
         return 0
     missing = unsupported(sentence, mark.sources())
@@ -388,5 +385,5 @@ def _facts_held(sentence: str, facts: Sequence[str], mark: Mark) -> int:
 
 
 def _most(parts: Sequence[Mark]) -> float:
-    """Return the weight of a word that one part holds."""
+    """Return the weight of a word that only one part contains."""
     return math.log(len(parts) + 1)

@@ -1,9 +1,9 @@
-"""Answers with the documents' own sentences: the answerer that needs no model and cannot invent.
+"""Extractive answers from the documents' own sentences: needs no model and cannot hallucinate.
 
 Each sentence, list item and table row of the evidence is scored by a linear model, trained by softmax over
 the candidates of a question (listwise, as ListNet: Cao et al., "Learning to Rank: From Pairwise Approach to
-Listwise Approach", 2007) on the tuning half of ``tools/evaluation``, where the right ones are those that hold
-a fact of the answer. A page counts by all that stands on it.
+Listwise Approach", 2007) on the tuning half of ``tools/evaluation``, where candidates that contain a fact of
+the answer are the correct ones. A page is scored by all its candidates.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from storage.queues.reading_repair import SentenceVectorStore
 from storage.text.analyzer import analyze
 from storage.text.sentences import Quotable, quotables
 
-# Weights, in log-odds, of the nearness of meaning; of the share of the question that a part says; and of the
-# share that its headings and its document's title say.
+# Weights, in log-odds: of cosine similarity; of the share of the question that a part covers; of the share
+# that its headings and its document's title cover.
 COSINE, COVERAGE, HEADINGS = 2.9, 1.35, 2.4
 
-# Weights of its passage's score beside the best, and of 1 / its rank.
+# Weights of the passage's score relative to the best one, and of 1 / its rank.
 PASSAGE, RANK = 2.2, 1.35
 
-# Weights of holding the kind of answer asked for; of the share of a field's label that the question says; of
-# holding any number; and of the logarithm of its words.
+# Weights of containing the required kind of answer; of the share of a field's label in the question; of
+# containing any number; and of the logarithm of the word count.
 KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
 
-# Taken off a part that names years, and none of the question's; added to the row of the code that is asked
-# for, and to the row of the latest version. Set by hand: few questions name one.
+# Penalty for a part that names years, but none of the question's; bonuses for the row of the requested code,
+# and for that of the latest version. Set by hand: few questions name one.
 CONTRADICTED, CODE, LATEST = 6.0, 2.0, 2.0
 
-# Share of what is asked that a field says at least, where its label says nothing of it.
+# Minimum share of what is asked that a field must cover if the question does not mention its label.
 MIN_SAID = 0.5
 
 _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")
@@ -54,7 +54,7 @@ _LATEST = re.compile(r"\b(?:latest|newest|current|last)\s+(?:version|revision|ed
 
 
 class ExtractiveAnswerer:
-    """Quotes the best units of the evidence."""
+    """Ranks the quotable parts of the evidence."""
 
     def __init__(
         self,
@@ -64,23 +64,23 @@ class ExtractiveAnswerer:
         *,
         most_made: int = 12,
     ) -> None:
-        """Nothing is embedded yet.
+        """Set the embedder; embeds nothing yet.
 
         Args:
-            embedder: that of the channel's passages.
-            kept: vectors of sentences that need not be made any more.
-            scale: how its cosines are read; None: as the bundled one's.
-            most_made: how many of the others are made for a question, the likeliest by their words first.
+            embedder: the one of the channel's passages.
+            kept: stored sentence vectors, which need not be computed.
+            scale: maps the embedder's cosines to the bundled embedder's; None: it is the bundled one.
+            most_made: maximum vectors computed per question, those of the likeliest candidates by words.
         """
         self._sentence_vectors = SentenceVectors(embedder, kept)
         self._scale = scale or CosineScale()
         self._most_made = most_made
 
     async def rank(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> RankedQuotes:
-        """Return everything of the evidence that may be quoted, best first.
+        """Return the quotable parts of the evidence, best first.
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached, or the embedder is late.
+            storage.errors.InfrastructureError: readings are unavailable, or the embedder is too slow.
         """
         likely = _WordScores(question, evidence).ranked()
         return RankedQuotes(*await self._by_meaning(question, likely))
@@ -88,7 +88,7 @@ class ExtractiveAnswerer:
     async def _by_meaning(
         self, question: AnalyzedQuestion, candidates: Sequence[QuoteCandidate]
     ) -> tuple[Sequence[QuoteCandidate], int]:
-        """(the candidates, best first, tokens embedded for that)."""
+        """Return (the candidates, best first; the tokens embedded to compare them)."""
         if question.vector is None or not candidates:
             return _by_page(candidates, [None] * len(candidates)), 0
         await self._scale.calibrate()
@@ -100,7 +100,7 @@ class ExtractiveAnswerer:
 
 
 def _by_page(candidates: Sequence[QuoteCandidate], cosines: Sequence[float | None]) -> list[QuoteCandidate]:
-    """Best first by words and cosine; each counts for more the more its page holds, as a sum of odds."""
+    """Rank by word score and cosine; the summed odds of all candidates of its page add to each score."""
     scores = [
         one.score + COSINE * max(cosine or 0.0, 0.0) for one, cosine in zip(candidates, cosines, strict=True)
     ]
@@ -116,7 +116,7 @@ def _by_page(candidates: Sequence[QuoteCandidate], cosines: Sequence[float | Non
 
 
 class _WordScores:
-    """Scores of everything quotable, without an embedding."""
+    """Scores of all quotable parts by words alone, without embeddings."""
 
     def __init__(self, question: AnalyzedQuestion, evidence: Sequence[Evidence]) -> None:
         self._evidence = evidence
@@ -128,7 +128,7 @@ class _WordScores:
         self._best = max((item.passage.score for item in evidence), default=0.0) or 1.0
 
     def ranked(self) -> list[QuoteCandidate]:
-        """Best first."""
+        """Return the candidates, best first."""
         candidates = [one for item in self._evidence for one in self._of_passage(item)]
         codes = [_code_of(one.unit) for one in candidates] if self._codes else ()
         if self._codes.intersection(codes):
@@ -171,9 +171,9 @@ class _WordScores:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
-    """Split a passage into what may be quoted, with its terms and those of its lead or its row's names.
+    """Split a passage into quotable units, each with its terms and those of its lead-in or its row's names.
 
-    Memoised, because passages come again.
+    Cached, because passages recur.
     """
     found = []
     for unit in quotables(text):
@@ -184,12 +184,12 @@ def _with_terms(text: str) -> tuple[tuple[Quotable, frozenset[str]], ...]:
 
 
 def _code_of(unit: Quotable) -> str:
-    """Return the bare code that a row is looked up by, as its first cell; '' where it has none."""
+    """Return the bare code in the first cell of a row, by which it is looked up; '' if it has none."""
     first, *_ = unit.text.split(maxsplit=1) if unit.is_row else ("",)
     return bare_code(first) if code_words(first.rstrip(":")) else ""
 
 
 def _labels_said(asked: QuestionTerms, row: str) -> float | None:
-    """The highest share (0-1) of a label's words that the question says; None: the row has no labels."""
+    """Return the highest share (0-1) of a label's words in the question; None: the row has no labels."""
     labels = [terms_of((label[1],)) for label in map(_LABEL.match, _CELL_END.split(row)) if label]
     return max((len(words & asked.weights.keys()) / len(words) for words in labels if words), default=None)

@@ -1,8 +1,7 @@
-"""Chooses the figures of an answer: the one that a question asks for, those of the chunks it cites, or the
-table that it quotes.
+"""Figures of an answer: the one that a question asks for, those that cited chunks mention, or a quoted table.
 
-A figure is believed to be meant by its words alone: its caption, the words in it and the headings above
-it. A question that speaks of no figure brings one only when a cited sentence names it.
+A figure is matched by words alone: its caption, the words in it and the headings above it. A question that
+does not ask for a figure gets one only if a cited sentence refers to it.
 """
 
 from __future__ import annotations
@@ -37,45 +36,45 @@ from storage.text.analyzer import analyze
 from storage.text.word_boxes import rectangles
 
 MAX_FIGURES_SHOWN = 3
-# Of a table; its chunk has fewer.
+# Maximum rows of a table; its chunk has fewer.
 MAX_ROWS_SHOWN = 200
-# Shares of a page between a table's words and its edges, at its sides and above and below it.
+# Padding around a table's words as a share of the page: left and right, above and below.
 CELL_PADDING = 0.008, 0.003
-# Of a table, which is no figure of its reading.
+# Number of a table that is not a figure of its reading.
 NO_NUMBER = -1
-# Figures that are compared with one question.
+# Maximum figures compared with one question.
 MAX_FIGURES_READ = 24
 
-# Shares of the weight of what a figure is asked for by: all that its words, headings and document's names
-# cover at least, and what its own words do.
+# Minimum shares of the request's weight: covered by a figure's words, headings and document names, and
+# covered by its own words.
 MIN_COVERAGE, MIN_OWN_COVERAGE = 0.6, 0.3
 
-# As ``MIN_OWN_COVERAGE``, where something is to be shown that the question does not call a figure.
+# As ``MIN_OWN_COVERAGE``, if something is to be shown that the question does not call a figure.
 MIN_IMPLICIT_COVERAGE = 0.6
 
-# As ``MIN_COVERAGE``, where the question gives the figure's number: the rest names the document at most.
+# As ``MIN_COVERAGE``, if the question gives the figure's number: the rest at most names the document.
 MIN_NUMBERED_COVERAGE = 0.3
 
-# Share of a prose question's weight that a figure's own words cover at least, when a cited sentence speaks of
-# it. Measured with 26 questions on 8 documents: the four figures that belonged there covered .45 to 1.
+# Minimum share of a prose question's weight that a figure's own words cover if a cited sentence refers to it.
+# Measured with 26 questions on 8 documents: the four figures that belonged there covered .45 to 1.
 MIN_CITED_OVERLAP = 0.4
 
-# Added to the rank of a figure that holds data, where numbers or a trend are asked for; a caption that says
-# all of the subject adds as much.
+# Bonus for a figure with data, if numbers or a trend are asked for; a caption that covers the whole subject
+# adds as much.
 DATA = 1.0
 
 
 class FigureSelector:
-    """Finds the figures that belong to an answer."""
+    """Selects the figures that belong to an answer."""
 
     def __init__(self, readings: RepairingReadings) -> None:
         self._readings = readings
 
     async def write(self, retrieval: Retrieval) -> WrittenAnswer | None:
-        """The figure that a question speaks of, as its answer; None when it speaks of none, or none is meant.
+        """Return the requested figures as an answer; None if the question asks for none, or none matches.
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached.
+            storage.errors.InfrastructureError: readings are unavailable.
         """
         asked = figure_question(retrieval.question.text)
         is_answer = asked is not None and (asked.wants_it or asked.is_particular)
@@ -105,13 +104,13 @@ class FigureSelector:
     async def beside(
         self, retrieval: Retrieval, cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]
     ) -> tuple[ChosenFigure, ...]:
-        """Return the figures that go with an answer in words, at most ``MAX_FIGURES_SHOWN``.
+        """Return the figures to show with a text answer, at most ``MAX_FIGURES_SHOWN``.
 
-        It is the one that the question names, or those that the cited sentences speak of and whose own words
-        are the question's; for who asks for a table, those that are quoted.
+        It is the one that the question names, or those that cited sentences refer to and whose words are
+        those of the question; if a table is asked for, the quoted ones.
 
         Raises:
-            storage.errors.InfrastructureError: readings cannot be reached.
+            storage.errors.InfrastructureError: readings are unavailable.
         """
         if wants_table(retrieval.question.text) and (tables := _quoted_tables(cited, evidence)):
             return tables
@@ -132,7 +131,7 @@ class FigureSelector:
         return tuple(_best([one for one in matches if one[0] >= MIN_CITED_OVERLAP], MAX_FIGURES_SHOWN))
 
     async def _matches(self, asked: FigureQuestion, retrieval: Retrieval) -> list[ChosenFigure]:
-        """What a question that speaks of a figure means, the best first."""
+        """Return the figures that a question refers to, best first."""
         weights = {term: retrieval.question.idf.get(term, 1.0) for term in asked.subject}
         named = name_shares(retrieval.question.terms, {one.publication for one in retrieval.figures})
         matches = []
@@ -153,7 +152,7 @@ class FigureSelector:
         ]
 
     async def _evidence(self, number: int, chosen: ChosenFigure) -> Evidence:
-        """Return the chunk that holds a figure, with its words' places."""
+        """Return the chunk that contains a figure, with the boxes of its words."""
         figure, publication = chosen.figure, chosen.publication
         if figure.chunk is None:
             ordinal, page = publication.chunks + chosen.number, figure.page
@@ -169,9 +168,9 @@ def _best(ranked: Sequence[tuple[float, ChosenFigure]], most: int) -> list[Chose
 def spoken_of_by(
     publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]
 ) -> int | None:
-    """Which of the cited quotes, counted from 0, speaks of a figure; None: none does.
+    """Return the index of the cited quote that refers to a figure; None if none does.
 
-    It is in the figure's chunk or on its page, and says its caption or number.
+    It is in the figure's chunk or on its page, and contains its caption or number.
     """
     for place, quote in enumerate(cited):
         is_near = figure.chunk == quote.passage.ordinal or figure.page == quote.page
@@ -182,7 +181,7 @@ def spoken_of_by(
 
 
 def number_of(publication: LivePublication, figure: KnownFigure, cited: Sequence[LocatedQuote]) -> int:
-    """The [n] beside which a figure is shown: of what speaks of it, else of what stands in it; 0: neither."""
+    """Return the [n] for a figure: of the quote that refers to it, else of one inside it; 0: neither."""
     place = spoken_of_by(publication, figure, cited)
     inside = (
         number
@@ -200,7 +199,7 @@ def _holds(figure: KnownFigure, quote: LocatedQuote) -> bool:
 
 
 def _quoted_tables(cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]) -> tuple[ChosenFigure, ...]:
-    """The tables that quotes stand in, as far as they stand in the quotes' chunks and on their pages."""
+    """Return the tables that contain quotes, limited to the chunks and pages of the quotes."""
     found: dict[tuple[UUID, int, Box], ChosenFigure] = {}
     for quote in cited:
         for item in evidence:
@@ -213,7 +212,7 @@ def _quoted_tables(cited: Sequence[LocatedQuote], evidence: Sequence[Evidence]) 
 
 
 def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
-    """Return the table that a quote stands in; None where it stands in none, or nothing names it."""
+    """Return the table that contains a quote; None if there is none, or it has no name."""
     passage = item.passage
     span = find_table(passage.text, quote.start, MAX_ROWS_SHOWN)
     if span is None or not span[0] <= quote.start < span[1]:
@@ -234,7 +233,7 @@ def _table_around(quote: LocatedQuote, item: Evidence) -> KnownFigure | None:
 
 
 def _is_enough(asked: FigureQuestion, own: float, about: float) -> bool:
-    """True if a figure says enough of what it is asked for by: its own words, and all that is about it."""
+    """True if a figure covers enough of the request: by its own words, and by all that describes it."""
     if asked.number:
         return about >= MIN_NUMBERED_COVERAGE
     return about >= MIN_COVERAGE and own >= (MIN_OWN_COVERAGE if asked.names_one else MIN_IMPLICIT_COVERAGE)
@@ -245,7 +244,7 @@ def _words(figure: KnownFigure) -> list[str]:
 
 
 def _share(weights: Mapping[str, float], texts: Collection[str]) -> float:
-    """Share (0-1) of the weight that these texts cover; 1 where nothing is asked for."""
+    """Return the share (0-1) of the weight that these texts cover; 1 if nothing is asked for."""
     held = set(analyze("\n".join(texts)))
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in held) / total if total else 1.0

@@ -1,9 +1,9 @@
-"""Judges whether the evidence may answer a question: whether a search shows passages or says no.
+"""Judges whether the evidence answers a question: whether a search shows passages or abstains.
 
-Likeness is no answer: a page about the subject may not say what is asked. One probability is made of a few
-measured signals, by logistic regression on the tuning half of ``tools/evaluation``: questions that a document
-answers, and plausible ones that none does. A threshold makes two outcomes of it. Refusing by a calibrated
-confidence: Kamath, Jia and Liang, "Selective Question Answering under Domain Shift" (2020).
+Similarity is not an answer: a page on the subject may not say what is asked. A few measured signals are
+combined into one probability, by logistic regression on the tuning half of ``tools/evaluation``: questions
+that a document answers, and plausible ones that none does. A threshold turns it into two outcomes. Abstaining
+by calibrated confidence: Kamath, Jia and Liang, "Selective Question Answering under Domain Shift" (2020).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from bot.core.understanding.question_terms import QuestionTerms, bare_code, code
 from storage.embeddings.cosine_scale import CosineScale
 from storage.text.analyzer import analyze
 
-# Probability from which evidence comes near: a model may read it, and a document that is compared is quoted.
+# Minimum probability for a model to read the evidence, and for a compared document to be quoted.
 NEAR_PROBABILITY = 0.2
 
-# Characters before and behind the nearest sentence in which the kind of answer asked for is looked for.
+# Distance in characters from the nearest sentence in which the required kind of answer may occur.
 NEAR_CHARS = 300
 
-# Sentences, rows and items in which an empty field counts: further ones are about something else.
+# Number of nearest units in which an empty field counts: others are about something else.
 NEAREST = 6
 
 _WITH_VECTORS = {"bias": -3.55, "sentence": 3.9, "passage": 1.85, "rank": 1.73, "lacks": -1.72, "empty": -6.4}
-# Weights of the signals, in log-odds; of words alone while no vector was made yet. Measured with the bundled
-# embedder, on whose scale another one's cosines are put.
+# Weights of the signals, in log-odds; of words alone while there are no vectors. Measured with the bundled
+# embedder, to whose scale the cosines of others are mapped.
 _WORDS_ALONE = {"bias": -2.1, "rank": 3.6, "lacks": -1.35, "empty": -6.4}
 
 
@@ -46,37 +46,37 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the judge weighs."""
+    """Input of the judge."""
 
-    # Cosine of the nearest sentence, row or item; None: nothing was compared by meaning.
+    # Cosine of the nearest sentence, row or item; None: no vectors were compared.
     sentence: float | None
-    # The highest cosine of a passage.
+    # Highest cosine of a passage.
     passage: float | None
     # Score (0-1) of the first passage.
     rank: float
-    # The kind of answer asked for, as a number or a date, stands nowhere near the nearest sentence.
+    # The required kind of answer, such as a number or a date, does not occur near the nearest sentence.
     lacks: bool
-    # Share (0-1) of what is asked that names a field of a form which is empty.
+    # Share (0-1) of what is asked that names an empty form field.
     empty: float
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Decision of the judge, and what it is made of."""
+    """Decision of the judge, and what it is based on."""
 
     outcome: Outcome
-    # That the evidence answers the question.
+    # Probability that the evidence answers the question.
     probability: float
     signals: Signals
-    # The probability from which passages are shown.
+    # Minimum probability for passages to be shown.
     passages_from: float
-    # Codes of the question that no candidate holds: with one, no passage is shown.
+    # Codes of the question that no candidate contains: if there are any, no passage is shown.
     missing_codes: tuple[str, ...] = ()
-    # The question only names something, and a candidate holds it: passages are shown however unlikely.
+    # The question only names something that a candidate contains: passages are shown, however unlikely.
     is_exact_hit: bool = False
 
     def as_json(self) -> dict[str, object]:
-        """For the record of a question."""
+        """Return the verdict for the record of a question."""
         return {
             "outcome": self.outcome.value,
             "probability": round(self.probability, 3),
@@ -89,14 +89,14 @@ class Verdict:
 
 
 class Judge:
-    """Decides from a question and its evidence between passages and a plain no."""
+    """Decides from a question and its evidence between passages and a not-found reply."""
 
     def __init__(self, answer_probability: float = 0.53, scale: CosineScale | None = None) -> None:
         """Set the threshold.
 
         Args:
-            answer_probability: from here on passages are shown; below, the reply is a plain no.
-            scale: how the embedder's cosines are read; None: as the bundled one's.
+            answer_probability: minimum probability for passages to be shown; below it the reply is not-found.
+            scale: maps the embedder's cosines to the bundled embedder's; None: it is the bundled one.
         """
         self._scale = scale or CosineScale()
         self._threshold = answer_probability
@@ -108,13 +108,13 @@ class Judge:
         ranked: Sequence[QuoteCandidate],
         found: Sequence[Passage] | None = None,
     ) -> Verdict:
-        """Judge whether the evidence may answer.
+        """Judge whether the evidence answers the question.
 
         Args:
             question: as it was searched for.
-            passages: candidates in final order.
-            ranked: what may be quoted of the evidence, best first.
-            found: where a code of the question may stand; None: in ``passages``.
+            passages: candidates in their final order.
+            ranked: quotable parts of the evidence, best first.
+            found: where codes of the question may occur; None: in ``passages``.
         """
         signals = self._signals(question, passages, ranked)
         probability = _probability(signals) if ranked else 0.0
@@ -141,7 +141,7 @@ class Judge:
 
 
 def _is_held(code: str, passages: Sequence[Passage]) -> bool:
-    """True if a passage, or what its document is called by, holds a code."""
+    """True if a passage, or a name of its document, contains a code."""
     bare = bare_code(code)
     for one in passages:
         about = one.publication
@@ -152,7 +152,7 @@ def _is_held(code: str, passages: Sequence[Passage]) -> bool:
 
 
 def _is_hit(terms: frozenset[str], passages: Sequence[Passage]) -> bool:
-    """True if a passage, with its headings and its document's title, holds all of these terms, if any."""
+    """True if a passage with its headings and title contains all of these terms, if there are any."""
     return bool(terms) and any(
         terms.issubset(terms_of((one.publication.title, *one.heading_path, one.text))) for one in passages
     )
@@ -163,7 +163,7 @@ def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:
 
 
 def _empty_fields(weights: Mapping[str, float], nearest: Sequence[QuoteCandidate]) -> float:
-    """Return the highest share of what is asked that the label of an empty field says."""
+    """Return the highest share of what is asked that the label of an empty field covers."""
     total = math.fsum(weights.values())
     shares = [
         math.fsum(weights.get(term, 0.0) for term in set(analyze(label))) / total
@@ -175,7 +175,7 @@ def _empty_fields(weights: Mapping[str, float], nearest: Sequence[QuoteCandidate
 
 
 def _empty_labels(row: str) -> Iterator[str]:
-    """Labels of a row that nothing stands behind, as the first of ``ELT:  | | Engine Model:  | O-360``."""
+    """Yield the labels of a row without a value, as the first of ``ELT:  | | Engine Model:  | O-360``."""
     cells = [cell.strip() for cell in (row.split("|") if "|" in row else re.split(r"\s{2,}", row))]
     for label, value in pairwise([*cells, ""]):
         if label.endswith(":") and (not value or value.endswith(":")):

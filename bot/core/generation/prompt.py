@@ -1,6 +1,6 @@
 """Builds the prompt of a model and parses its reply, in either of two formats; no network here.
 
-A streamed reply is parsed sentence by sentence, each once its quotes are complete.
+A streamed reply is parsed sentence by sentence, each as soon as its quotes are complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CLAIM = {
     "required": ["text", "quotes"],
     "additionalProperties": False,
 }
-# JSON schema of a reply, in the subset that OpenAI's strict mode takes.
+# JSON schema of a reply, within the subset that OpenAI's strict mode supports.
 REPLY_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -50,10 +50,10 @@ REPLY_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 
-# What reading JSON raises that is not what was asked for.
+# Errors raised by parsing JSON that is malformed or not what was requested.
 MISSHAPEN = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 
-# What a model says before its first sentence; one that says it later is read at its end.
+# Start of a reply whose sentences can be streamed; any other reply is parsed at its end.
 _OPENING = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"sufficient"\s*:\s*true\s*,\s*"claims"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
@@ -63,8 +63,8 @@ def format_passages(evidence: Sequence[Evidence], fence: str) -> str:
     """Return the passages as a model reads them.
 
     Args:
-        evidence: what to show, in this order.
-        fence: random text that no document can know; it opens and closes every passage.
+        evidence: passages to show, in this order.
+        fence: random delimiter that no document can know (prompt injection); opens and closes every passage.
     """
     return "\n\n".join(_format_passage(item, fence) for item in evidence)
 
@@ -77,7 +77,7 @@ def _format_passage(item: Evidence, fence: str) -> str:
     facts = [f"title: {_line(source.title)}", f"file: {_line(source.file_name)}", f"page: {pages}"]
     if says := self_description(source.metadata):
         facts.append(f"document: {_line(says)}")
-    # A heading directly above a deeper one has no text of its own.
+    # A heading directly above a deeper one has no text under it.
     paths = [path for _, path in item.sections]
     paths = [one for one, after in zip(paths, [*paths[1:], ()], strict=True) if one != after[: len(one)]]
     if paths:
@@ -87,11 +87,11 @@ def _format_passage(item: Evidence, fence: str) -> str:
 
 
 def format_sources(sentences: Sequence[QuotedSentence], fence: str) -> str:
-    """Format sentences and their sources as a judge reads them; a source of several sentences once.
+    """Return sentences and their sources as a judge reads them; shared sources once.
 
     Args:
-        sentences: what to show, in this order.
-        fence: random text that no document can know; it opens every source and closes the last.
+        sentences: to show, in this order.
+        fence: random delimiter that no document can know; opens every source and closes the last.
     """
     numbers: dict[str, int] = {}
     for source in (source for one in sentences for source in one.sources):
@@ -109,16 +109,16 @@ def _format_source(source: QuotedPart) -> str:
 
 
 def _line(text: str) -> str:
-    """Text of a document on one line, so that it cannot pretend to be a passage's first lines."""
+    """Return text of a document on one line, so that it cannot imitate the header of a passage."""
     return " ".join(text.split())
 
 
 class ReplyMisformatted(ModelReplyUnusable):
-    """A whole reply, but not in the format that was asked for."""
+    """A complete reply, but not in the requested format."""
 
 
 class ReplyFormat(StrEnum):
-    """How a model writes its reply."""
+    """Format of a model's reply."""
 
     JSON = "json"
     # Lines of plain text, for endpoints without structured output.
@@ -136,7 +136,7 @@ def request(
     fence: str,
     stands: Sequence[str] = (),
 ) -> str:
-    """Return the user's turn: passages, question, proven sentences, and this reply's language."""
+    """Return the user message: passages, question, verified sentences, and the language of the reply."""
     parts = [format_passages(evidence, fence), format_question(question)]
     if stands:
         parts.append(_list("These sentences stand. Do not repeat them, write only what is missing:", stands))
@@ -144,14 +144,14 @@ def request(
 
 
 def format_question(question: AnalyzedQuestion) -> str:
-    """Return the question as typed; what was searched for in its place is a hint, and may be wrong."""
+    """Return the question as typed; a different one that was searched for is a hint, and may be wrong."""
     typed, searched = question.typed or question.text, question.text
     hint = "" if typed == searched else f"\nSearched for (a hint, it may be wrong): {_line(searched)}"
     return f"Question: {typed}{hint}"
 
 
 def _language(question: AnalyzedQuestion) -> str:
-    """A language that the question itself does not show is no order: it may be in one that we do not know."""
+    """Return the language instruction: only a fallback if the question does not show its language."""
     named = question.language.name.title()
     if language_of(question.typed or question.text) is question.language:
         return f"Answer in {named}."
@@ -159,10 +159,10 @@ def _language(question: AnalyzedQuestion) -> str:
 
 
 def read_reply(reply: str, reply_format: ReplyFormat) -> Draft:
-    """Return a model's reply as a draft.
+    """Parse a model's reply into a draft.
 
     Raises:
-        ReplyMisformatted: it is not what the prompt asked for.
+        ReplyMisformatted: it is not in the requested format.
     """
     if reply_format is ReplyFormat.JSON:
         try:
@@ -191,25 +191,25 @@ def _prompt(name: str) -> str:
 
 
 def json_of(reply: str) -> Any:
-    """Return the value of a reply that is JSON, or JSON in a fence of Markdown.
+    """Parse a reply that is JSON, or JSON in a Markdown code fence.
 
-    Raises one of ``MISSHAPEN`` when it is neither.
+    Raises one of ``MISSHAPEN`` if it is neither.
     """
     fenced = _FENCED.fullmatch(reply)
     return json.loads(fenced[1] if fenced else reply)
 
 
 def read_claim(item: dict[str, Any]) -> Claim:
-    """One sentence of a reply in JSON.
+    """Parse one sentence of a JSON reply.
 
-    Raises one of ``MISSHAPEN`` when it is none.
+    Raises one of ``MISSHAPEN`` if it is malformed.
     """
     quotes = tuple(Quote(int(quote["passage"]), str(quote["quote"])) for quote in item["quotes"])
     return Claim(str(item["text"]), quotes)
 
 
 def read_marked_claims(reply: str) -> list[Claim]:
-    """Return the sentences of a reply in marked lines."""
+    """Parse the sentences of a reply in marked lines."""
     claims: list[Claim] = []
     for line in filter(None, map(str.strip, reply.splitlines())):
         if claim := _CLAIM_LINE.match(line):
@@ -221,7 +221,7 @@ def read_marked_claims(reply: str) -> list[Claim]:
 
 
 class StreamedReply:
-    """Collects a reply's pieces and passes on each of its sentences, once."""
+    """Buffers the pieces of a reply and passes on each complete sentence once."""
 
     def __init__(self, reply_format: ReplyFormat, on_claim: OnClaim) -> None:
         self._on_claim = on_claim
@@ -230,7 +230,7 @@ class StreamedReply:
         self._emitted = 0
 
     def feed(self, piece: str) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         self._text += piece
         if self._end not in piece:
             return
@@ -254,9 +254,9 @@ def _complete_json(text: str) -> list[Claim]:
 
 
 def _complete_lines(text: str) -> list[Claim]:
-    """Return all but the last one, to which another quote may belong."""
+    """Return all sentences but the last one, which may get another quote."""
     return read_marked_claims(text.rpartition("\n")[0])[:-1]
 
 
-# How to read what there is, and what a sentence cannot be complete without.
+# Parser of a partial reply, and the character without which no sentence is complete.
 _READERS = {ReplyFormat.JSON: (_complete_json, "}"), ReplyFormat.MARKED: (_complete_lines, "\n")}

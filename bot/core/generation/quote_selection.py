@@ -1,4 +1,4 @@
-"""Chooses what is quoted of the evidence: one to three places, each with its best sentence, row or item."""
+"""Selects the quotes to show: one to three places, each with its best sentence, row or item."""
 
 from __future__ import annotations
 
@@ -21,44 +21,46 @@ from bot.core.verification.table_rows import find_table
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER, Quotable, with_introduced, with_subject
 
-# Most places that are shown, quotes of each, and characters that those beside the best may bring them to.
+# Maximum places shown, quotes per place, and characters that quotes next to the best may add up to.
 MAX_PASSAGES, MAX_QUOTES, MAX_QUOTED_CHARS = 3, 2, 420
 
-# A quote of a further place gives way to a shorter one of its page where it has more characters.
+# A longer quote of a further place is replaced by a shorter one of its page.
 MAX_FURTHER_CHARS = 250
 
-# Most rows that are quoted of a table, its header beside them.
+# Maximum rows quoted from a table, header excluded.
 MAX_TABLE_ROWS = 12
 
-# Of so many of the likeliest parts, the first in or beside a table tells which table is asked for.
+# Number of top candidates of which the first in or next to a table determines the requested table.
 PARTS_BESIDE_TABLE = 6
 
-# Most documents that a question which spans them gets a quote of.
+# Maximum documents quoted for a question that spans several.
 MAX_DOCUMENTS = 7
 
-# How far below the best, in log-odds, a further quote may be; the last for a contradicting one. With 3.0 for
-# another page half of the replies show one place; .86 hold a right page (.88 with three places each).
+# Maximum distance of a further quote from the best one, in log-odds; the last for a contradicting one. With
+# 3.0 for another page half of the replies show one place; .86 contain a right page (.88 with three places
+# each).
 SAME_PAGE, OTHER_PAGE, OTHER_DOCUMENT, OTHER_VALUE = 1.0, 3.0, 2.0, 4.0
 
-# Share of their words that sentences of two documents have in common when both say it of something else.
+# Minimum share of common words in sentences of two documents that say the same of different things.
 TWIN_SHARE = 0.5
 
-# What has fewer words and no end is a scrap; what has fewer than the second number even with one: "(NPRM).".
+# A text with fewer words and no end is a fragment; with fewer than the second number even with one:
+# "(NPRM).".
 FRAGMENT_WORDS, MIN_WORDS = 5, 3
 
-# Texts whose terms are kept in memory: up to ten megabytes, and the passages of the questions just asked.
+# Cache size: up to ten megabytes, enough for the passages of the most recent questions.
 TEXTS_KEPT = 256
 
-_HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # below the row that names a table's columns
-# Words; each sign of a script that sets none apart (Thai, Khmer, Chinese, Japanese) counts as one.
+_HEADER_RULE = re.compile(r"[ |]*\n[ |]*-{3,}")  # rule below a table's header row
+# Words; in scripts without spaces (Thai, Khmer, Chinese, Japanese) each character counts as one.
 _NAMED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+")
 _ENDS = tuple(".!?;:。؟؛।۔")
 _ITEM = re.compile(LIST_MARKER)
-# A line whose number stands apart, as "4.  Required Materials": no row, though it looks like two cells.
+# A numbered line such as "4.  Required Materials": not a row, though it looks like two cells.
 _NUMBERED_LINE = re.compile(rf"{LIST_MARKER}\s+(?:(?! {{2}}| \| ).)+", re.DOTALL)
 _CAPTION_NUMBER = re.compile(r"(?:table|figure|fig|chart)\.?\s\d+\.", re.IGNORECASE)
 _VALUE = re.compile(r"[^\W\d_].*\s(?P<before>[^\w\s])?\s?\d[\d.,]*\s?(?P<unit>[^\s\d.,]+)?$")
-_LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")  # behind what introduces a list
+_LIST = re.compile(rf":\s+{LIST_MARKER}|:[ \t]*\n")  # end of a list's lead-in
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +69,27 @@ class QuoteCandidate:
 
     item: Evidence
     unit: Quotable
-    # Share (0-1) of what is asked that its words hold.
+    # Share (0-1) of what is asked that its words cover.
     coverage: float = 0.0
-    # It, its headings or its document's title say a content word of the question, or one for it.
+    # The part, its headings or its document's title contain a content word of the question or a synonym.
     #
-    # Of a document in another language than the question, which cannot say its words, always.
+    # Always true if the document is in another language than the question.
     is_about: bool = True
-    # In log-odds, among the candidates of one question.
+    # Log-odds among the candidates of one question.
     score: float = 0.0
-    # With the question, as ``CosineScale`` reads it; None: its vector was not made.
+    # Similarity to the question, on the scale of ``CosineScale``; None: it has no vector.
     cosine: float | None = None
-    # A row of labelled fields, none of whose labels the question says: ``Location: Venice, FL``.
+    # A row of labelled fields, none of which the question mentions: ``Location: Venice, FL``.
     is_unasked: bool = False
 
     @property
     def section(self) -> tuple[str, ...]:
-        """The headings above it."""
+        """Headings above it."""
         return self.item.section_at(self.unit.end - 1)
 
     @property
     def is_label(self) -> bool:
-        """A heading, a caption, a table's header, a field nobody asked for: no answer by itself."""
+        """True for a heading, caption, table header or unrequested field, which is no answer by itself."""
         words = " ".join(self.unit.text.split())
         is_header = _HEADER_RULE.match(self.item.passage.text, self.unit.end) is not None
         if self.is_unasked or is_header or _CAPTION_NUMBER.fullmatch(words):
@@ -107,12 +109,12 @@ class QuoteCandidate:
 
     @property
     def document(self) -> UUID:
-        """The document that holds it."""
+        """Id of the document that contains it."""
         return self.item.passage.publication.document_id
 
     @property
     def page(self) -> tuple[UUID, int]:
-        """The page it begins on, of its document."""
+        """(document, page) on which it begins."""
         return self.document, page_at(self.item, self.unit.start)
 
 
@@ -128,18 +130,17 @@ class RankedQuotes:
     """Quotable parts of the evidence, best first, and the tokens embedded to rank them."""
 
     candidates: Sequence[QuoteCandidate]
-    # Tokens of what was embedded for it.
     embedded: int = 0
 
     @property
     def is_of_several_pages(self) -> bool:
-        """True if more than one page comes so near the best that it may contradict it."""
+        """True if several pages score close enough to the best to contradict it."""
         said = without_labels(self.candidates)
         return len({one.page for one in said if one.score >= said[0].score - OTHER_VALUE}) > 1
 
     def chosen(self, question: AnalyzedQuestion) -> list[QuoteCandidate]:
-        """Return the quotes that answer the question; none when there is nothing to quote."""
-        is_list = wants_whole_list(question.text)  # an introduction brings its list along there alone
+        """Return the quotes that answer the question; none if there is nothing to quote."""
+        is_list = wants_whole_list(question.text)  # a lead-in is quoted only with its list
         whole = map(_with_introduced, self.candidates)
         ranked = [one for one in whole if is_list or not one.unit.text.endswith(":")]
         chosen = select_quotes(ranked, is_spanning=spans_documents(question.text))
@@ -149,7 +150,7 @@ class RankedQuotes:
         return chosen
 
     def draft(self, question: AnalyzedQuestion, chosen: Sequence[QuoteCandidate]) -> Draft:
-        """Draft these quotes; for who asks how, or what there is, the whole list of the best among them."""
+        """Draft these quotes; if steps or a list are asked for, the whole list of the best one."""
         evidence = {one.item.number: one.item for one in self.candidates}.values()
         ranked = sorted(chosen, key=lambda one: -one.score)
         is_list = wants_whole_list(question.text)
@@ -159,7 +160,7 @@ class RankedQuotes:
         return Draft(tuple(whole.claims(question.language)), verbatim=True) if whole else draft_of(chosen)
 
     def _table(self) -> QuoteCandidate | None:
-        """Return the whole table that the likeliest parts of the evidence belong to, or stand beside."""
+        """Return the whole table that the top candidates are in or next to; None if there is none."""
         for one in self.candidates[:PARTS_BESIDE_TABLE]:
             text = one.item.passage.text
             if span := find_table(text, one.unit.start, MAX_TABLE_ROWS):
@@ -168,12 +169,12 @@ class RankedQuotes:
 
 
 def _naming(ranked: Sequence[QuoteCandidate], terms: frozenset[str]) -> list[QuoteCandidate]:
-    """Filter the candidates that say all of these terms, if any: a bare name is answered by its label."""
+    """Return the candidates that contain all of these terms, if any: a bare name is answered by its label."""
     return [
         one
         for one in ranked
         if terms and terms <= terms_of((one.unit.text,)) and not one.is_unasked
-        if len(_NAMED.findall(one.unit.text)) > len(terms)  # "(NPRM)." says nothing of it
+        if len(_NAMED.findall(one.unit.text)) > len(terms)  # "(NPRM)." explains nothing
     ]
 
 
@@ -184,7 +185,7 @@ def draft_of(chosen: Iterable[QuoteCandidate]) -> Draft:
 
 
 def _quotes(one: QuoteCandidate) -> Iterator[Quote]:
-    """Yield its lead, if that is elsewhere, and itself."""
+    """Yield the lead-in, if it is elsewhere, and the quote itself."""
     if one.unit.lead:
         start, end = one.unit.lead
         yield Quote(one.item.number, one.item.passage.text[start:end], start)
@@ -192,18 +193,18 @@ def _quotes(one: QuoteCandidate) -> Iterator[Quote]:
 
 
 def select_quotes(ranked: Sequence[QuoteCandidate], *, is_spanning: bool) -> list[QuoteCandidate]:
-    """Select what is quoted, the best passage first; sentences with nothing between them are one quote.
+    """Select the quotes to show, the best passage first; adjacent sentences become one quote.
 
     Args:
         ranked: best first.
-        is_spanning: the question asks for several documents.
+        is_spanning: the question spans several documents.
     """
     documents = _best_of_each(ranked) if is_spanning else []
     return documents if len(documents) > 1 else _newest_first(_joined(_on_pages(ranked)))
 
 
 def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """Return the same, where of documents that say the same the newest comes first."""
+    """Reorder the quotes: among documents that say the same, the newest comes first."""
     ordered: list[QuoteCandidate] = []
     for one in chosen:
         day = day_of(one.item.passage.publication) or date.min
@@ -217,7 +218,7 @@ def _newest_first(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 
 def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The best quote of each page that comes near the best of all, and what comes near it on its page."""
+    """Return each page's best quote that is close to the best of all, and close ones on these pages."""
     said = (one for one in ranked if one.is_about and not one.is_label)
     best = next(said, None)
     if best is None:
@@ -242,20 +243,20 @@ def _on_pages(ranked: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
 
 
 def _shorter(best: QuoteCandidate, shown: Sequence[QuoteCandidate]) -> QuoteCandidate:
-    """The best short quote of a further page that comes near its best one; that one where none does."""
+    """Return the best short quote of a further page if it is close to its best one; else that one."""
     near = (one for one in shown if one.page == best.page and one.score >= best.score - SAME_PAGE)
     return next((one for one in near if len(one.unit.text) <= MAX_FURTHER_CHARS), best)
 
 
 def _is_beyond(item: QuoteCandidate, part: QuoteCandidate) -> bool:
-    """True if an item stands behind the part of its list that is quoted as a whole, and says more."""
+    """True if an item comes after the quoted part of its list, and covers more of the question."""
     lead = item.unit.lead
     is_its_list = lead is not None and item.item is part.item and lead[0] == part.unit.start
     return is_its_list and item.coverage > part.coverage
 
 
 def _joined(chosen: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The same, where sentences with nothing between them are one, and items of a list as they follow."""
+    """Merge adjacent sentences; sort by page, items of a list in their order."""
     joined: list[QuoteCandidate] = []
     for one in sorted(map(_with_subject, chosen), key=lambda one: (one.item.number, one.unit.start)):
         before = joined[-1] if joined and joined[-1].item is one.item else None
@@ -282,7 +283,7 @@ def _with_introduced(one: QuoteCandidate) -> QuoteCandidate:
 
 
 def is_twin(candidate: QuoteCandidate, chosen: Sequence[QuoteCandidate]) -> bool:
-    """True if another document says the same of something else, as of another office: both are shown."""
+    """True if another document says the same of something else, such as another office: both are shown."""
     if candidate.document in {one.document for one in chosen}:
         return False
     mine, best = (terms_of((one.unit.text,)) for one in (candidate, chosen[0]))

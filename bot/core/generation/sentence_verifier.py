@@ -1,7 +1,7 @@
-"""Verifies a model's sentences: facts by the program, meaning by a judge, words where there is none.
+"""Verifies a model's sentences: facts by rules, meaning by a judge, or by lexical entailment without one.
 
-A sentence that is a quote is shown, whatever a judge says. All others of an answer whose facts hold are
-judged in one call; where that call fails, the words of sentence and sources decide.
+A verbatim quote is shown, whatever a judge says. All other sentences of an answer whose facts hold are judged
+in one call; if that call fails, lexical entailment decides.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from bot.core.verification.marks import Mark, quoted_marks
 
 log = logging.getLogger(__name__)
 
-# Most quotes that are marked for one sentence.
+# Maximum quotes marked for one sentence.
 MAX_QUOTES = 8
 
-# Share of the question's words that the marks of a bare yes or no hold at least.
+# Minimum share of the question's words in the marks of a bare yes or no.
 MIN_ASKED_SHARE = 0.5
 
 REQUESTS = "it asks the reader for something that no quote asks for"
@@ -47,7 +47,7 @@ class _Checked:
     text: str
     marks: Sequence[Mark]
     located: Sequence[LocatedQuote]
-    # True if it is a quote, so that nobody need judge it.
+    # A verbatim quote, which needs no judge.
     is_quote: bool
 
     def verified(self) -> VerifiedClaim:
@@ -63,7 +63,7 @@ class SentenceVerifier:
     def __init__(
         self, question: AnalyzedQuestion, evidence: Sequence[Evidence], judge: SentenceJudge | None = None
     ) -> None:
-        """``judge``: judges meaning; None: words do."""
+        """``judge``: judges meaning; None: lexical entailment decides."""
         self._question = question
         self._evidence = evidence
         self._entailment = Entailment(question, evidence)
@@ -71,14 +71,14 @@ class SentenceVerifier:
         self._judge = judge
 
     def show_at_once(self, claim: Claim) -> VerifiedClaim | None:
-        """A sentence that needs no judge, while the rest is still being written; None: it has to wait."""
+        """Return a sentence that needs no judge, while the rest is streaming; None: it has to wait."""
         checked = self._check(claim, distinct(locate_all(claim, self._evidence)))
         if isinstance(checked, _Checked):
             return checked.verified() if checked.is_quote else None
         return checked if isinstance(checked, VerifiedClaim) else None
 
     async def verify(self, draft: Draft) -> VerifiedDraft:
-        """Verify all sentences of a draft; ``missing`` is also what the judge finds unanswered."""
+        """Verify all sentences of a draft; ``missing`` includes what the judge finds unanswered."""
         places = [locate_all(claim, self._evidence) for claim in draft.claims]
         checked = [
             self._check(claim, distinct(found)) for claim, found in zip(draft.claims, places, strict=True)
@@ -92,9 +92,9 @@ class SentenceVerifier:
         return VerifiedDraft(tuple(judged), missing=(judgement and judgement.missing) or draft.missing)
 
     async def _judge_all(self, sentences: Sequence[_Checked]) -> Judgement | None:
-        """Judge all sentences of an answer at once, also those that are quotes: a list needs its items.
+        """Judge all sentences of an answer in one call, quotes included: a list needs its items.
 
-        None where all are quotes, or the call fails.
+        None if all are quotes, or the call fails.
         """
         if self._judge is None or all(one.is_quote for one in sentences):
             return None
@@ -126,9 +126,9 @@ class SentenceVerifier:
         return _Checked(text, marks, located, is_quote)
 
     def _is_answered_by(self, marks: Sequence[Mark]) -> bool:
-        """True if marks speak of the question: a small model bears out any yes or no.
+        """True if the marks are about the question: a small model accepts any yes or no.
 
-        Marks in another language than the question share no word with it.
+        Marks in another language than the question share no words with it, and pass.
         """
         if language_of(" ".join(one.part.text for one in marks)) not in (None, self._question.language):
             return True
@@ -136,9 +136,9 @@ class SentenceVerifier:
         return self._asked.coverage(held) >= MIN_ASKED_SHARE
 
     def _find_false_fact(self, text: str, marks: Sequence[Mark]) -> str | None:
-        """Find a number, day, code, name or address that marks and question lack, a request, a denial.
+        """Return the fault if a fact or name is in neither marks nor question, or for a request or a denial.
 
-        Words that differ are no fault: what they mean is judged.
+        Different wording is no fault: its meaning is judged.
         """
         sources = [source for one in marks for source in one.sources()]
         asked = f"{self._question.typed}\n{self._question.text}"
@@ -148,5 +148,5 @@ class SentenceVerifier:
         if asks_for_more(text, "\n".join(sources), asked):
             return REQUESTS
         turned = find_contradiction(text, [quote for one in marks for quote in one.located()])
-        # A "no" may leave out what its quotes deny.
+        # A "no" may omit the negation of its quotes.
         return None if turned == ASSERTS and split_answer(text)[0] == "no" else turned

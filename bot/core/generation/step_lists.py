@@ -1,4 +1,4 @@
-"""The whole list that a quote is of: who asks how it is done, or what there is, needs all of it, in order."""
+"""Whole lists for quotes: a question about steps, or about what there is, needs all items in order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bot.core.verification.claims import page_at
 from bot.core.wording import reply_words
 from storage.text.sentences import Quotable, opens_box, split_units
 
-# Most steps that are quoted; of a longer list those from the one that was asked for.
+# Maximum steps quoted; of a longer list those from the requested one.
 MAX_STEPS = 12
 
-# Longest box before a list that is quoted with it.
+# Maximum length of a warning box that is quoted with the list after it.
 MAX_BOX_CHARS = 600
 
 _LINE = re.compile(r"^.*$", re.MULTILINE)
@@ -33,40 +33,40 @@ class _Step:
     end: int
 
     def follows(self, other: _Step) -> bool:
-        """True if it is the next one of the same list."""
+        """True if it is the next step of the same list."""
         return self.number == (*other.number[:-1], other.number[-1] + 1)
 
     def is_within(self, other: _Step) -> bool:
-        """True if it is a step of a step of the same list: 7.2.1 beside 7.3."""
+        """True if it is a substep in the same list: 7.2.1 next to 7.3."""
         depth = len(other.number)
         return len(self.number) > depth and self.number[: depth - 1] == other.number[:-1]
 
 
-# A passage, and start and end of a part of its text.
+# (passage, start, end) of a part of its text.
 Span = tuple[Evidence, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class StepList:
-    """The list of steps that a step stands in."""
+    """The list that a step belongs to."""
 
-    # What is quoted of it, one part for each page.
+    # Quoted parts, one per page.
     parts: tuple[Span, ...]
-    # What is not, because it has more than ``MAX_STEPS`` steps.
+    # Parts beyond ``MAX_STEPS`` steps, which are not quoted.
     rest: tuple[Span, ...] = ()
-    # Numbers of the steps of the rest, as printed.
+    # Step numbers of the rest, as printed.
     rest_numbers: tuple[str, ...] = ()
-    # Numbers of the steps before its first one.
+    # Step numbers before the first one quoted.
     left_out: tuple[str, ...] = ()
 
     def introduced(self, item: Evidence, start: int) -> StepList:
-        """Return the same, from where the sentence before it begins that introduces it."""
+        """Return the list extended by the sentence that introduces it, which begins at ``start``."""
         first, begin, end = self.parts[0]
         is_before = first is item and start < begin
         return replace(self, parts=((item, start, end), *self.parts[1:])) if is_before else self
 
     def guarded(self) -> StepList:
-        """Return the same, from the box before its first step, which warns of something."""
+        """Return the list extended by the warning box before its first step."""
         item, begin, end = self.parts[0]
         boxes = [one for one in _LINE.finditer(item.passage.text, 0, begin) if opens_box(one[0])]
         start = boxes[-1].start() if boxes else begin
@@ -76,7 +76,7 @@ class StepList:
         return replace(self, parts=((item, start, end), *self.parts[1:]))
 
     def claims(self, language: Language) -> Iterator[Claim]:
-        """A quote for each part; before them which steps they leave out, of the rest the page it is on."""
+        """Yield a quote per part; the steps left out before them, and the page of the rest after them."""
         if self.left_out:
             said = reply_words(language).earlier_steps(len(self.left_out), steps=_range(self.left_out))
             yield Claim(said, _quoted(self.parts[0])[1], is_reference=True)
@@ -100,15 +100,14 @@ def _quoted(part: Span) -> tuple[str, tuple[Quote, ...]]:
 
 
 def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepList | None:
-    """Return the list of steps that stands at an offset.
+    """Return the list of steps at an offset; None if it has fewer than two steps.
 
-    It is followed through the passages beside it as far as they were read. None where no list of at least two
-    steps stands there.
+    The list is followed through the adjacent passages, as far as they were read.
 
     Args:
-        item: the passage of the step that was asked for.
+        item: the passage of the requested step.
         at: an offset in its text.
-        evidence: all that was read.
+        evidence: all passages that were read.
     """
     steps = [step for one in _beside(item, evidence) for step in _steps(one)]
     asked = next((n for n, one in enumerate(steps) if one.item is item and one.start <= at < one.end), None)
@@ -140,15 +139,15 @@ def whole_steps(item: Evidence, at: int, evidence: Iterable[Evidence]) -> StepLi
 def asked_list(
     question: str, item: Evidence, quote: Quotable, evidence: Iterable[Evidence]
 ) -> StepList | None:
-    """Return the list with its introduction that a quote introduces, or ends with an item of.
+    """Return the list that a quote introduces or ends in, with its lead-in.
 
-    None where it does neither, or the question asks neither how something is done nor what there is.
+    None if it does neither, or the question asks neither for steps nor for what there is.
 
     Args:
-        question: its words.
+        question: its text.
         item: the passage.
         quote: a part of its text.
-        evidence: all that was read.
+        evidence: all passages that were read.
     """
     is_procedure = wants_steps(question)
     if not is_procedure and (quote.is_row or not wants_list(question)):
@@ -162,7 +161,7 @@ def asked_list(
 
 
 def _guarded_by(item: Evidence, quote: Quotable, evidence: Iterable[Evidence]) -> StepList | None:
-    """Return the list behind the box that a quote stands in."""
+    """Return the list after the warning box that contains a quote."""
     first = _STEP.search(item.passage.text, quote.end)
     steps = whole_steps(item, first.start(1), evidence) if first else None
     guarded = steps.guarded() if steps else None
@@ -185,7 +184,7 @@ def _whole_bullets(item: Evidence, quote: Quotable) -> StepList | None:
 
 
 def _beside(item: Evidence, evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Return the passages that follow each other around one, in the order of the document."""
+    """Return the consecutive passages around one, in document order."""
     places = {
         one.passage.ordinal: one
         for one in evidence
@@ -215,7 +214,7 @@ def _steps(item: Evidence) -> Iterator[_Step]:
 
 
 def _reach(steps: Sequence[_Step], asked: int, way: int) -> int:
-    """The last step of its rank that a list comes to from one of them, going forward (1) or back (-1)."""
+    """Return the last step of the same level in a list, searching forward (1) or back (-1)."""
     reached = asked
     for place in range(asked + way, len(steps) if way > 0 else -1, way):
         one = steps[place]
@@ -228,14 +227,14 @@ def _reach(steps: Sequence[_Step], asked: int, way: int) -> int:
 
 
 def _parts(steps: Sequence[_Step]) -> Iterator[Span]:
-    """One stretch of text for each passage and page."""
+    """Yield one span for each passage and page."""
     for _, group in groupby(steps, key=lambda one: one.item.number):
         members = list(group)
         yield from _on_pages(members[0].item, members[0].start, max(one.end for one in members))
 
 
 def _on_pages(item: Evidence, start: int, end: int) -> Iterator[Span]:
-    """Yield a stretch of a passage, page by page."""
+    """Yield a span of a passage, split at its page breaks."""
     turns = [offset for offset, _ in item.page_starts if start < offset < end]
     for begin, stop in zip([start, *turns], [*turns, end], strict=True):
         if text := item.passage.text[begin:stop].strip():

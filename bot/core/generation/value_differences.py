@@ -1,8 +1,8 @@
-"""Passages that give different values for what was asked: numbers, dates and amounts, compared unit by unit.
+"""Passages with different values for what was asked: numbers, dates and amounts, compared per unit.
 
-Twins in other documents, as of two offices, differ in what they say of their own. One document that gives two
-values for one thing, on two pages, contradicts itself: where nothing tells apart of what two sentences speak,
-as a false alarm is worse than silence.
+Twin sentences in other documents, such as those of two offices, may give different values. A document that
+gives two values for one thing, on two pages, contradicts itself; but only if nothing suggests that the two
+sentences are about different things, because a false alarm is worse than none.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from bot.core.verification.facts import Quantity, find_quantities, find_spelled
 from storage.text.analyzer import analyze
 from storage.text.sentences import LIST_MARKER
 
-# Most quotes that are shown for saying different things.
+# Maximum quotes shown with different values.
 MAX_DIFFERING = 7
 
 _DAY = "day"
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _LIST_ITEM = re.compile(rf"^\s*{LIST_MARKER}", re.MULTILINE)
 
-# Unit -> the numbers in it; under ``_DAY`` dates.
+# Unit -> its numbers; dates are under ``_DAY``.
 _Values = Mapping[str, Sequence[Quantity | Mention]]
 
 
 class ValueDifferences:
-    """Compares what passages give for what one question asks."""
+    """Compares the values that passages give for one question."""
 
     def __init__(self, question: AnalyzedQuestion) -> None:
         self._question = question
@@ -52,14 +52,14 @@ class ValueDifferences:
     def find(
         self, first: QuoteCandidate, ranked: Sequence[QuoteCandidate], claim: str | None = None
     ) -> Sequence[QuoteCandidate]:
-        """Return a quote, and those that give other values than it does; none: nothing gives any.
+        """Return a quote and those that give other values; none if there are no such quotes.
 
-        Those of other documents come with what agrees with them, the newest first.
+        Quotes of other documents include those that agree, newest first.
 
         Args:
             first: the quote.
-            ranked: everything that may be quoted, best first.
-            claim: what was written of the quote: only values that it repeats are compared; None: all.
+            ranked: quotable parts, best first.
+            claim: what was written about the quote: only values that it repeats are compared; None: all.
         """
         if spans_documents(self._question.text) or wants_steps(self._question.text):
             return ()
@@ -73,7 +73,7 @@ class ValueDifferences:
     def _in_other_documents(
         self, first: QuoteCandidate, values: _Values, ranked: Sequence[QuoteCandidate]
     ) -> Sequence[QuoteCandidate]:
-        """Of each other document that says the same its best quote, where one gives another value."""
+        """Return the best quote of each document that says the same, if one gives another value."""
         best = best_of_each(ranked)
         least = max(one.score for one in best.values()) - OTHER_DOCUMENT
         twins = [one for one in best.values() if is_twin(one, [first])]
@@ -92,7 +92,7 @@ class ValueDifferences:
     def _on_other_pages(
         self, first: QuoteCandidate, values: _Values, ranked: Sequence[QuoteCandidate]
     ) -> Sequence[QuoteCandidate]:
-        """Of the same document each sentence that gives a value of its own for the same thing."""
+        """Return sentences of the same document that give different values for the same thing."""
         statements, said = [_Statement(first, values)], without_labels(ranked)
         for one in takewhile(lambda one: one.score >= said[0].score - OTHER_VALUE, said):
             if len(statements) == MAX_DIFFERING or not _is_beside(first, one):
@@ -107,7 +107,7 @@ class ValueDifferences:
         return QuestionTerms(self._question).weights.keys()
 
     def _is_alike(self, first: QuoteCandidate, other: QuoteCandidate) -> bool:
-        """True if a dated document says of the same what is asked, in whatever words."""
+        """True if both documents are dated and the other covers the same question terms, in any wording."""
         publications = [one.item.passage.publication for one in (first, other)]
         is_dated = first.document != other.document and all(map(day_of, publications))
         said = [self._asked_under(one) for one in (first, other)]
@@ -120,7 +120,7 @@ class ValueDifferences:
         return self._asked & set(analyze(one.unit.text))
 
     def _values(self, text: str) -> _Values:
-        """What a text gives for what is asked; where no kind of value is, numbers with a unit."""
+        """Return a text's values for what is asked; if no kind is required, all numbers with a unit."""
         if not self._required.is_held_by(text):
             return {}
         parts = self._required.parts_held(text) if self._required else [text]
@@ -147,7 +147,7 @@ def best_of_each(ranked: Sequence[QuoteCandidate]) -> dict[UUID, QuoteCandidate]
 def _is_beside(one: QuoteCandidate, other: QuoteCandidate) -> bool:
     """True if both are sentences under the same heading, on two pages of one document.
 
-    A row or an item of a list has its subject elsewhere.
+    Rows and list items have their subject elsewhere.
     """
     if one.document != other.document or one.page == other.page:
         return False
@@ -169,8 +169,8 @@ class _Statement:
     def contradicts(self, other: _Statement) -> bool:
         """True if it gives another value for the same thing.
 
-        Both have the same words before the value, or one those of the other and few more. Where each has
-        names, frequencies or years of its own, they speak of different things.
+        The words before the value are the same, or those of one include the other's and few more. If each has
+        different names, frequencies or years, they are about different things.
         """
         unit = next((one for one in self._values if _differ_in(one, self._values, other._values)), None)
         if unit is None:
@@ -196,7 +196,7 @@ def _is_part(some: Set[object], others: Set[object]) -> bool:
 
 
 def _differ(some: _Values, others: _Values) -> bool:
-    """True if in some unit both give values, and none in common."""
+    """True if both give values in some unit, but none in common."""
     return any(_differ_in(unit, some, others) for unit in some.keys() & others.keys())
 
 
@@ -206,7 +206,7 @@ def _differ_in(unit: str, some: _Values, others: _Values) -> bool:
 
 
 def _in_common(some: _Values, others: _Values) -> _Values:
-    """Those of some values that the others have too."""
+    """Return the values that both texts give."""
     shared = {
         unit: [one for one in some[unit] if any(_is_same(one, other) for other in others[unit])]
         for unit in some.keys() & others.keys()
