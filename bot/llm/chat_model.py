@@ -246,7 +246,7 @@ class ChatModel:
 
 @dataclass(slots=True)
 class _StreamState:
-    """State of a stream as it is read."""
+    """State of a stream that is being read."""
 
     on_delta: OnDelta
     events: int = 0

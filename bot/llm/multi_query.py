@@ -1,6 +1,6 @@
 """Rewords a question with a model (multi-query), to find documents that use other words for the same thing.
 
-The wordings are only searched for: answered and shown is the question as it was asked.
+The wordings are only searched for; the question itself is answered and shown.
 """
 
 from __future__ import annotations

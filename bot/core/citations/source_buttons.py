@@ -26,7 +26,7 @@ LABEL_CHARS = 75
 PICTURE_TITLE_CHARS, ALT_TEXT_CHARS = 300, 1000
 # Numbers that are marked one by one; of more, consecutive ones become a range.
 MARKS_LISTED = 6
-# Minimum space for a name in a label; names that look alike when truncated to it are told apart.
+# Minimum space for a name in a label; names that look alike when truncated to it are distinguished.
 NAME_CHARS = 30
 # Space reserved for a section next to a long name.
 SECTION_CHARS = 24

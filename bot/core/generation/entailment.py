@@ -50,7 +50,7 @@ HINT, CONTEXT = 0.5, 0.5
 # Minimum share of the weight of a sentence's question words that the marked passages cover.
 ABOUT = 0.5
 
-# Minimum share of what is asked: for a bare yes or no in the marks, for a bare number in their passages.
+# Minimum share of the question: in the marks for a bare yes or no, in their passages for a bare number.
 ANSWERED = 2 / 3
 
 # Minimum share of question words in a translated sentence without a name or number of its quotes.
@@ -180,8 +180,8 @@ class Entailment:
     def _is_about(self, sentence: _Sentence, marks: Sequence[Mark], held: Collection[str]) -> bool:
         """True if the passages are about a sentence's question words, and it is about the question.
 
-        They must mention each of its names, so that a rule for one plan is not stated of its twin; for a bare
-        number they must be about what is asked.
+        They must mention each of its names, so that a rule for one plan is not attributed to its twin; for a
+        bare number they must be about the question itself.
         """
         passages = [one.item.passage.terms for one in marks]
         taken = [word for word in sentence.words if word.is_in(self._asked)]
@@ -198,7 +198,7 @@ class Entailment:
         )
 
     def _says_all(self, sentence: _Sentence, held: Collection[str]) -> bool:
-        """True if the marks cover what is asked, which a yes or no that adds nothing asserts."""
+        """True if the marks cover the question, which a yes or no that adds nothing asserts."""
         if sentence.words:
             return self._share(sentence.words, held) == 1
         return self._share(_content_words(self._question.text), held) >= ANSWERED

@@ -45,7 +45,7 @@ KIND, LABEL, NUMBER, LENGTH = 1.75, 1.5, 0.5, 0.29
 # and for that of the latest version. Set by hand: few questions name one.
 CONTRADICTED, CODE, LATEST = 6.0, 2.0, 2.0
 
-# Minimum share of what is asked that a field must cover if the question does not mention its label.
+# Minimum share of the question that a field must cover if the question does not mention its label.
 MIN_SAID = 0.5
 
 _LABEL = re.compile(r"\s*([^\W\d_][^:]{0,48}):(?:\s|$)")

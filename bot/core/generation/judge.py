@@ -56,7 +56,7 @@ class Signals:
     rank: float
     # The required kind of answer, such as a number or a date, does not occur near the nearest sentence.
     lacks: bool
-    # Share (0-1) of what is asked that names an empty form field.
+    # Share (0-1) of the question's weight in the label of an empty form field.
     empty: float
 
 
@@ -163,7 +163,7 @@ def _is_near(one: QuoteCandidate, nearest: QuoteCandidate) -> bool:
 
 
 def _empty_fields(weights: Mapping[str, float], nearest: Sequence[QuoteCandidate]) -> float:
-    """Return the highest share of what is asked that the label of an empty field covers."""
+    """Return the highest share of the question's weight in the label of an empty field."""
     total = math.fsum(weights.values())
     shares = [
         math.fsum(weights.get(term, 0.0) for term in set(analyze(label))) / total

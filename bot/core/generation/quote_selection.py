@@ -69,7 +69,7 @@ class QuoteCandidate:
 
     item: Evidence
     unit: Quotable
-    # Share (0-1) of what is asked that its words cover.
+    # Share (0-1) of the question's weight that its words cover.
     coverage: float = 0.0
     # The part, its headings or its document's title contain a content word of the question or a synonym.
     #

@@ -141,7 +141,7 @@ def asked_list(
 ) -> StepList | None:
     """Return the list that a quote introduces or ends in, with its lead-in.
 
-    None if it does neither, or the question asks neither for steps nor for what there is.
+    None if it does neither, or the question asks neither for steps nor for a list.
 
     Args:
         question: its text.

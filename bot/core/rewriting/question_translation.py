@@ -1,4 +1,4 @@
-"""Translates a question into the language of its channel's documents, by one short call to a model.
+"""Translates a question into the language of its channel's documents, with one short model call.
 
 The translation is only searched for: the model that answers reads the question as typed.
 """

@@ -242,7 +242,7 @@ def _is_magnitude(text: str, match: re.Match[str]) -> bool:
 
 
 class StatedNumbers:
-    """All numbers of a source."""
+    """Numbers that a source states."""
 
     def __init__(self, source: str, more: Collection[str] = ()) -> None:
         """Parse the source; ``more``: numbers that it states in other ways."""

@@ -58,7 +58,7 @@ def _escaped(text: str) -> str:
 
 
 def unescaped(quote: str) -> str:
-    """Return a quote that a model copied as it is in the document, without escapes."""
+    """Remove the escapes from a quote that a model copied."""
     return _ESCAPED.sub("", quote)
 
 
