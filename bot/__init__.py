@@ -1,1 +1,1 @@
-"""Answers questions: the platform-free core, and Slack, Teams, web and command line around it."""
+"""Question answering: the platform-independent core, with Slack, Teams, web and CLI around it."""

@@ -1,4 +1,4 @@
-"""Runs bot and ingestion in one process for ``footnote serve``, each part from its start to its end."""
+"""Starts and stops bot and ingestion in one process for ``footnote serve``."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ from storage.queues.local_copies import TICK_SECONDS, LocalCopies
 from storage.stores import Stores, open_embedder, open_index, open_pdf_process, open_store
 from storage.task_group import cancel_and_wait
 
+# Time that questions and messages in progress get at shutdown.
 DRAIN_SECONDS = 10.0
-# OpenTelemetry's own variables, either of which has traces sent.
+# Standard OpenTelemetry variables; traces are exported if either is set.
 TRACE_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 _log = logging.getLogger(__name__)
@@ -74,19 +75,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running ``serve``."""
+    """A running ``footnote serve``."""
 
     stores: Stores
-    # Its first words, line by line.
+    # Startup banner, line by line.
     greeting: tuple[str, str, str]
 
 
 @asynccontextmanager
 async def open_service(settings: Settings) -> AsyncIterator[Service]:
-    """Yield everything, listening until the context ends; questions in work are then given ten seconds.
+    """Yield the running service; at exit, questions in progress get ``DRAIN_SECONDS`` to finish.
 
     Raises:
-        StorageError: something cannot be opened; the message says what to do.
+        StorageError: a part cannot be opened; the message says what to do.
     """
     async with AsyncExitStack() as stack:
         server_socket = stack.enter_context(ServerSocket(settings.bot.host, settings.bot.port, settings.home))
@@ -137,13 +138,13 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             await stack.enter_async_context(_notifying(settings, stores, answering, links, platforms))
         if warning := settings.bot.links_problem(links.public_url):
             _log.warning(warning)
-        # Without its secret the console may still be open under the public URL, to who signs in.
+        # Without a secret the console may still be served under the public URL, behind sign-in.
         url = links.public_url if settings.sign_in and not secret else server_socket.url
         yield Service(stores, greeting(settings, console_address(url, secret), platforms.names))
 
 
 async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncExitStack) -> CountQuestion:
-    """Have questions and steps traced, too, where the environment names a collector; else load nothing."""
+    """Also trace questions and ingestion steps if the environment names a collector; else import nothing."""
     if not any(os.environ.get(name) for name in TRACE_ENDPOINTS):
         return count
     try:
@@ -164,7 +165,7 @@ async def _with_traces(count: CountQuestion, ingestion: Ingestion, stack: AsyncE
 async def _start_reading(
     settings: Settings, stores: Stores, ingestion: Ingestion, stack: AsyncExitStack
 ) -> None:
-    """Watch folders and read PDFs; where other processes do, forget copies of what they erased."""
+    """Watch folders and read PDFs; in a bot-only process, evict local copies of erased contents instead."""
     stack.push_async_callback(ingestion.stop)
     if settings.bot.reads_folders:
         await ingestion.start(settings.inbox, settings.home / MAP_NAME)
@@ -174,7 +175,7 @@ async def _start_reading(
 
 
 class ChatPlatforms:
-    """The chat platforms that are configured, and the conversation they hand messages to."""
+    """Configured chat platforms, and the conversation that receives their messages."""
 
     def __init__(
         self, settings: Settings, stores: Stores, answering: Answering, links: Links, draw: DrawFigure
@@ -220,34 +221,34 @@ class ChatPlatforms:
 
     @property
     def names(self) -> list[str]:
-        """The platforms, as people call them."""
+        """Display names of the connected platforms."""
         return [name for name, adapter in (("Slack", self.slack), ("Teams", self.teams)) if adapter]
 
     @property
     def checks(self) -> dict[str, Check]:
-        """What says whether the platforms' events can come in."""
+        """Readiness check of each connected platform."""
         adapters = {"slack": self.slack, "teams": self.teams}
         return {name: adapter.is_ready for name, adapter in adapters.items() if adapter}
 
     def add_routes(self, app: web.Application) -> None:
-        """Take the platforms' requests."""
+        """Register the platforms' HTTP routes."""
         if self.slack:
             self.slack.add_routes(app)
         if self.teams:
             self.teams.add_routes(app)
 
     async def start(self) -> None:
-        """Take up questions, those of the last run first.
+        """Start processing questions, those left from the last run first.
 
         Raises:
-            SettingsError: Slack refuses the bot token.
+            SettingsError: Slack rejects the bot token.
         """
         self._working = asyncio.create_task(self._conversation.run(), name="conversation")
         if self.slack:
             await self.slack.start()
 
     async def stop(self) -> None:
-        """Take no more events, then let questions in work end."""
+        """Stop receiving events, then drain questions in progress."""
         if self.slack:
             await self.slack.stop()
         if self._working:
@@ -261,7 +262,7 @@ class ChatPlatforms:
 
 @asynccontextmanager
 async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[None]:
-    """Write to channels until the context ends; a message in work is then finished."""
+    """Run a delivery loop until the context ends; a message in progress is finished first."""
     running = asyncio.create_task(loop.run(), name=name)
     try:
         yield
@@ -273,15 +274,15 @@ async def _running(loop: Notifier | AnswerReviser, name: str) -> AsyncIterator[N
 
 @asynccontextmanager
 async def repeating(work: Callable[[], Awaitable[None]], seconds: float, name: str) -> AsyncIterator[None]:
-    """Do something every so many seconds until the context ends; what fails is left to the next time."""
+    """Run ``work`` every ``seconds`` until the context ends; a failure is retried at the next interval."""
 
     async def run() -> None:
         while True:
             try:
                 await work()
             except InfrastructureError:
-                pass  # an outage, which is said where it is waited for
-            except Exception as error:  # or the work would have ended for good, and nobody knew
+                pass  # an outage, logged where it is waited for
+            except Exception as error:  # otherwise the loop would end silently
                 _log.warning("%s: left to the next time: %s", name, raised_at(error))
             await asyncio.sleep(seconds)
 
@@ -296,7 +297,7 @@ async def repeating(work: Callable[[], Awaitable[None]], seconds: float, name: s
 async def _notifying(
     settings: Settings, stores: Stores, answering: Answering, links: Links, platforms: ChatPlatforms
 ) -> AsyncIterator[None]:
-    """Announce what became of files, and revise answers whose sources changed, until the context ends."""
+    """Post file notifications and revise answers whose sources changed, until the context ends."""
     reviser = build_reviser(stores, links, platforms.messengers)
     async with AsyncExitStack() as stack:
         model = next(iter(open_models(settings.bot, stack)), None)
@@ -375,10 +376,10 @@ async def _open_web(
 
 
 def greeting(settings: Settings, url: str, chats: Sequence[str]) -> tuple[str, str, str]:
-    """Where to ask, where to drop PDFs, which engines run: what ``serve`` prints when it is ready."""
+    """Return what ``serve`` prints when ready: where to ask, where to drop PDFs, which engines run."""
     try:
         folders = [path.name for path in settings.inbox.iterdir() if path.is_dir()]
-    except OSError:  # the inbox is away, as an unmounted share is
+    except OSError:  # the inbox is unavailable, e.g. an unmounted share
         folders = []
     place = folders[0] if len(folders) == 1 else "<channel>"
     return (

@@ -1,8 +1,8 @@
-"""The composition root: knows every concrete class; ``app.py`` runs for ``serve`` what is put together here.
+"""Composition root: knows every concrete class; ``app.py`` runs the result for ``serve``.
 
-Each ``open_...`` is an async context manager: what it opens it closes, in reverse order. Tests build the same
-program through these functions with other settings. SDKs that take long to import are imported where they are
-chosen: `footnote ask` starts a second sooner.
+Async context managers close what they opened, in reverse order. Tests build the same program with other
+settings. SDKs that are slow to import are imported only where they are chosen: `footnote ask` starts a second
+sooner.
 """
 
 from __future__ import annotations
@@ -113,16 +113,17 @@ if TYPE_CHECKING:
     from ingestion.reading.captioning import VisionEndpoint
     from ingestion.settings import IngestionSettings
 
-LEASE_SECONDS = 20.0  # then a question of a process that died is answered by another one, or the next start
+# A crashed process's question is claimed by another process, or by the next start, after this time.
+LEASE_SECONDS = 20.0
 
 
 def open_home(settings: Settings) -> AbstractAsyncContextManager[Stores]:
-    """SQL and files of the home that the settings name; raises as ``open_stores``."""
+    """Open SQL and files of the home named in the settings; raises as ``open_stores``."""
     return open_stores(settings.storage, Rung(settings.ingestion.stop_at))
 
 
 def embedding_key(settings: Settings) -> str | None:
-    """The key of the embeddings endpoint; the model's own is sent to no other host than the model's."""
+    """Return the key for embeddings; the model's key is reused only for OpenAI or the model's endpoint."""
     chosen, bot = settings.storage, settings.bot
     models = bot.openai_base_url or OPENAI
     is_trusted = (chosen.embed_base_url or OPENAI).rstrip("/") in (OPENAI, models.rstrip("/"))
@@ -137,13 +138,13 @@ async def open_retriever(
     embedder: QueryEmbedder,
     kept: SentenceVectorStore,
 ) -> AsyncIterator[Retriever]:
-    """Yield the search of one home; models and connections are closed at the end.
+    """Yield the retriever of one home; its models and connections are closed at exit.
 
-    ``kept``: the vectors that reading gave to sentences.
+    ``kept``: sentence vectors stored when documents were read.
 
     Raises:
-        EngineStartError: a cross-encoder of one's own cannot be loaded.
-        SettingsError: the settings do not say enough of what they choose.
+        EngineStartError: a local cross-encoder cannot be loaded.
+        SettingsError: the chosen reranker or query expansion lacks a setting.
     """
     async with AsyncExitStack() as stack:
         hybrid = HybridRetriever(search, embedder, _ranking(settings), candidates=settings.candidates)
@@ -176,7 +177,7 @@ def _ranking(settings: BotSettings) -> Ranking:
 
 
 def _web_search(bot: BotSettings, stores: Stores, embedder: Embedder, fetch: FetchPages | None) -> WebSearch:
-    """Return the search of approved web pages; nothing is loaded before a question opens some."""
+    """Return the search of approved web pages; they are loaded only when a question needs them."""
     return WebSearch(
         stores.web_sources,
         stores.web_pages,
@@ -237,10 +238,10 @@ def _open_endpoint(settings: BotSettings) -> ApiReranker:
 
 
 def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> ModelCalls:
-    """Calls to the model that writes answers.
+    """Return a client of the model that writes answers.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: no model is configured.
     """
     if not settings.has_model:
         raise SettingsError(f"{wanted_by}: name the model to ask by OPENAI_API_KEY or OPENAI_BASE_URL")
@@ -252,7 +253,7 @@ def _model_calls(settings: BotSettings, wanted_by: str, seconds: float) -> Model
 
 @asynccontextmanager
 async def open_answering(settings: Settings) -> AsyncIterator[tuple[Stores, Answering]]:
-    """Yield everything that answers questions, for a command that asks and ends."""
+    """Yield stores and answering, for a one-shot command."""
     async with (
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,
@@ -274,9 +275,9 @@ async def build_answering(
     fetch_pages: FetchPages | None = None,
     count: CountQuestion | None = None,
 ) -> AsyncIterator[Answering]:
-    """Put the use case together; a model's connections are closed at the end.
+    """Yield the answering use case; model connections are closed at exit.
 
-    ``fetch_pages`` fetches approved web pages that are missing; ``count`` gets the record of every question.
+    ``fetch_pages`` fetches missing approved web pages; ``count`` receives the record of every question.
     """
     bot, kept = settings.bot, settings.storage
     search = LiveIndex(index, stores.catalog, embedder.space)
@@ -334,10 +335,10 @@ async def build_answering(
 
 
 def open_models(settings: BotSettings, stack: AsyncExitStack) -> list[ModelGenerator]:
-    """Return the configured models, in the order in which they are asked; ``stack`` closes their connections.
+    """Return the configured models in the order they are tried; ``stack`` closes their connections.
 
     Raises:
-        SettingsError: a second one is set by halves, or without a first.
+        SettingsError: the second model is incomplete, or set without a first one.
     """
     second = (settings.second_model, settings.second_model_url, settings.second_model_key)
     if not settings.has_model and not any(second):
@@ -360,7 +361,7 @@ def build_conversation(
     memberships: Mapping[Platform, MembershipLookup],
     take_upload: TakeUpload | None = None,
 ) -> Conversation:
-    """What the chat platforms hand messages to; nothing runs yet."""
+    """Return the conversation that chat platforms hand messages to; nothing runs yet."""
     is_linkless = settings.links_problem(links.public_url) is not None
     notes = PageNotes(
         Subscriptions(stores.database),
@@ -391,7 +392,7 @@ def build_conversation(
 
 
 def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, FileHost]) -> UploadIntake:
-    """What takes the files that people upload in chats; ``hosts`` are those of connected platforms."""
+    """Return the intake of files uploaded in chats; ``hosts``: file hosts of the connected platforms."""
     bot = settings.bot
     quota = UploadQuota(bot.upload_files, bot.upload_mb * MEGABYTE)
     return UploadIntake(
@@ -406,7 +407,7 @@ def build_uploads(settings: Settings, stores: Stores, hosts: Mapping[Platform, F
 
 
 def open_feedback(stores: Stores) -> AnswerFeedback:
-    """What takes feedback of the chat platforms."""
+    """Return the handler of feedback from chat platforms."""
     return AnswerFeedback(Inbox(stores.database), stores.records, stores.feedback)
 
 
@@ -419,10 +420,10 @@ def open_slack(
     draw: DrawFigure,
     renew_links: RenewLinks,
 ) -> SlackAdapter | None:
-    """Slack's adapter when it is configured; ``draw`` makes the pictures that it uploads.
+    """Return the Slack adapter if configured; ``draw`` renders the figures that it uploads.
 
     Raises:
-        SettingsError: there is no way for events to come in, or settings do not go together.
+        SettingsError: no way to receive events is configured, or settings conflict.
     """
     if settings.slack_bot_token is None and not settings.has_slack_oauth:
         return None
@@ -469,10 +470,10 @@ def open_teams(
     feedback: AnswerFeedback,
     renew_links: RenewLinks,
 ) -> TeamsAdapter | None:
-    """Teams' adapter when it is configured.
+    """Return the Teams adapter if configured.
 
     Raises:
-        SettingsError: half a configuration, or the development switch where strangers could use it.
+        SettingsError: incomplete configuration, or development mode reachable from outside.
     """
     if not (settings.teams_development or settings.teams_app_id or settings.teams_app_password):
         return None
@@ -496,7 +497,7 @@ async def build_notifier(
     links: Links,
     announcers: Mapping[Platform, Announcer],
 ) -> Notifier:
-    """What tells channels and admins of their files; nothing runs yet."""
+    """Return the notifier of file events for channels and admins; nothing runs yet."""
     bot, admin = settings.bot, settings.bot.admin_channel
     record_week = partial(record_digests, stores.database)
     digest = GapDigest(record_week, stores.channels, stores.records, to=bot.gap_digest)
@@ -526,7 +527,7 @@ async def build_notifier(
 
 
 async def build_outage_watch(settings: Settings, stores: Stores, readiness: Readiness) -> OutageWatch:
-    """What notifies the admins of parts that do not work, where they have a channel; nothing runs yet."""
+    """Return the watch that notifies the admin channel, if set, of lasting outages; nothing runs yet."""
     admin = settings.bot.admin_channel
     channel = await stores.channels.ensure_tenant(TenantName(admin)) if admin else None
     keep = Outages(stores.database, channel.id, own_name()).keep if channel else None
@@ -534,7 +535,7 @@ async def build_outage_watch(settings: Settings, stores: Stores, readiness: Read
 
 
 def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Messenger]) -> AnswerReviser:
-    """What tells under posted answers that their sources changed; nothing runs yet."""
+    """Return the reviser of posted answers whose sources changed; nothing runs yet."""
     return AnswerReviser(
         AnswerSources(stores.database),
         messengers,
@@ -550,7 +551,7 @@ def build_reviser(stores: Stores, links: Links, messengers: Mapping[Platform, Me
 def build_ingestion(
     settings: Settings, stores: Stores, embedder: Embedder, index: Index, pdf: PdfProcess
 ) -> Ingestion:
-    """Put ingestion together; nothing runs yet."""
+    """Return the ingestion; nothing runs yet."""
     from ingestion.app import Ingestion
 
     return Ingestion(
@@ -573,7 +574,11 @@ def build_ingestion(
 
 
 def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
-    """The model that describes figures, where one is set; ``SettingsError`` where only its endpoint is."""
+    """Return the endpoint of the model that describes figures, None if unset.
+
+    Raises:
+        SettingsError: the endpoint is set without a model.
+    """
     if settings.vision_url is None:
         return None
     if settings.vision_model is None:
@@ -585,7 +590,7 @@ def _vision(settings: IngestionSettings) -> VisionEndpoint | None:
 
 @asynccontextmanager
 async def open_ingestion(settings: Settings) -> AsyncIterator[tuple[Stores, Ingestion]]:
-    """Yield everything that reads PDFs, for a command that ingests and ends."""
+    """Yield stores and ingestion, for a one-shot command."""
     async with (
         open_home(settings) as stores,
         open_embedder(settings.storage, embedding_key(settings)) as embedder,

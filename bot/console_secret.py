@@ -1,7 +1,8 @@
-"""The secret that opens the console, in a 0600 file of the home, and the address that holds it.
+"""Console secret: a 0600 file in the home, and the URL that carries it.
 
-Whoever reads the home may use the console; other users of the machine and visitors through a proxy may not.
-It outlives restarts, so that browsers stay signed in. Once the file is deleted, the next start makes another.
+Anyone who can read the home may use the console; other users of the machine and visitors through a proxy may
+not. The secret survives restarts, so browsers stay signed in. If the file is deleted, the next start creates
+a new one.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from uuid import uuid4
 
 from storage.errors import SettingsError
 
-# In the query of the console's address.
+# Query parameter of the console's URL.
 QUERY_NAME = "secret"
 _SECRET = re.compile(r"[A-Za-z0-9_-]{32,100}", re.ASCII)
 
 
 def read_console_secret(home: Path) -> str:
-    """The home's secret, made at first use; of several processes that make it at once the first one's stands.
+    """Return the home's secret, creating it on first use; concurrent processes agree on the first one.
 
     Raises:
         SettingsError: the file holds no secret.
@@ -36,7 +37,7 @@ def read_console_secret(home: Path) -> str:
 
 
 def console_address(url: str, secret: str | None) -> str:
-    """Return the address that opens the console of a server, as it stands; its own, where it has none."""
+    """Return the console's URL with the secret, or the plain URL if there is none."""
     return f"{url}/?{urlencode({QUERY_NAME: secret})}" if secret else url
 
 
@@ -49,6 +50,7 @@ def _create(path: Path) -> None:
             file.write(f"{secrets.token_urlsafe(32)}\n")
             file.flush()
             os.fsync(file.fileno())
+        # Unlike a rename, link() fails if the file exists: the first process wins.
         os.link(draft, path)
     except FileExistsError:
         return

@@ -1,4 +1,4 @@
-"""What people upload in a chat, fetched over HTTP by the address that their platform gave."""
+"""Downloads files that people upload in a chat, from the URL that the platform gave."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10, sock_read=30)
 async def open_download(
     url: str, platform: str, headers: Mapping[str, str] | None = None
 ) -> AsyncIterator[aiohttp.ClientResponse]:
-    """Ask for a file along no redirect; ``platform`` is named in errors.
+    """Request a file without following redirects; ``platform`` is named in errors.
 
-    Nothing is unpacked on the way: what is written is what was sent, and counted.
+    The body is not decompressed: the bytes counted and written are the bytes sent.
 
     Raises:
-        DeliveryError: the host did not answer, or asked us to wait.
-        FileUnavailable: it refused the file.
+        DeliveryError: the host did not answer, or asked to retry later (429, 5xx).
+        FileUnavailable: the host refused the file.
     """
     headers = {**(headers or {}), "Accept-Encoding": "identity"}
     async with aiohttp.ClientSession(timeout=_TIMEOUT, auto_decompress=False) as session:
@@ -42,7 +42,7 @@ async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     """Yield the bytes of a file, in order.
 
     Raises:
-        DeliveryError: they break off.
+        DeliveryError: the connection breaks off.
     """
     while True:
         with _broken_connections():
@@ -56,7 +56,7 @@ async def read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 def _broken_connections() -> Iterator[None]:
     try:
         yield
-    except UnicodeError as error:  # asking again would not help
+    except UnicodeError as error:  # a retry would not help
         raise FileUnavailable("its address names a host that cannot exist") from error
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise DeliveryError(f"a file could not be fetched: {type(error).__name__}") from error

@@ -1,4 +1,4 @@
-"""Whether a host or an address is this very machine, which nobody else's network reaches."""
+"""Loopback checks of hosts and URLs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback_host(host: str | None) -> bool:
-    """True if a host name or address, in lower case and without port or brackets, is this machine's own."""
+    """True if a host name or address, in lower case and without port or brackets, is loopback."""
     if host == "localhost":
         return True
     try:
@@ -17,5 +17,5 @@ def is_loopback_host(host: str | None) -> bool:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """True if an address leads to this machine."""
+    """True if a URL's host is loopback."""
     return is_loopback_host(urlsplit(url).hostname)

@@ -1,4 +1,4 @@
-"""Links under the public URL, signed by the keys that the settings choose."""
+"""Links under the public URL, signed with the keys that the settings choose."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from storage.sql.database import Database
 
 
 async def open_link_keys(settings: Settings, database: Database) -> KeySource:
-    """Return the keys that sign links: those of the file that the settings name, else those in SQL.
+    """Return the link signing keys: from the file named in the settings, else from SQL.
 
     Raises:
         SettingsError: the file is missing or damaged.
-        DatabaseUnavailable: the database does not work.
+        DatabaseUnavailable: the database is down.
     """
     mounted = settings.bot.link_keys
     if mounted is None:
@@ -35,12 +35,15 @@ async def open_link_keys(settings: Settings, database: Database) -> KeySource:
 
 
 async def open_links(settings: Settings, database: Database) -> Links:
-    """Links under the public URL, else under where this home's ``serve`` listens; raises as its keys do."""
+    """Return links under the public URL, else under the address of this home's ``serve``.
+
+    Raises as ``open_link_keys``.
+    """
     bot, keys = settings.bot, await open_link_keys(settings, database)
     return Links(keys, links_url(settings), timedelta(days=bot.link_days), utc_now, bot.button_opens)
 
 
 def links_url(settings: Settings) -> str:
-    """What every link begins with."""
+    """Return the base URL of every link."""
     bot = settings.bot
     return bot.public_url or read_server_url(settings.home) or base_url(bot.host, bot.port)

@@ -1,4 +1,4 @@
-"""Where ``serve`` listens: the address is taken before anything slow starts, and other commands find it."""
+"""Listening socket of ``serve``: bound before anything slow starts, and announced to other commands."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from typing import Any
 from storage.errors import SettingsError
 from storage.index.weaviate.process import process_start_time
 
-# Connections that the kernel holds until they are taken up.
+# Connections that the kernel queues until they are accepted.
 BACKLOG = 128
 
 
 def base_url(host: str, port: int) -> str:
-    """URL of an address people's browsers can open; all interfaces are shown as loopback."""
+    """Return a URL that browsers can open; wildcard addresses become loopback."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def read_server_url(home: Path) -> str | None:
-    """Where the home's ``serve`` listens right now; None when none runs."""
+    """Return the URL of the home's running ``serve``, None if none runs."""
     note = _read(home / "serve.json")
     pid = note.get("pid")
+    # The start time tells a reused process id from the server's.
     is_running = isinstance(pid, int) and note.get("born") == process_start_time(pid) is not None
     return str(note["url"]) if is_running else None
 
@@ -40,10 +41,10 @@ def _read(note: Path) -> dict[str, Any]:
 
 
 class ServerSocket:
-    """A bound socket, and the note in the home that says where it is.
+    """Bound socket, and the file in the home that announces its URL.
 
     Raises:
-        SettingsError: at the beginning of the context, when the address cannot be had.
+        SettingsError: on entering the context, if the address is unavailable.
     """
 
     def __init__(self, host: str, port: int, home: Path) -> None:
@@ -62,10 +63,10 @@ class ServerSocket:
         return self
 
     def listen(self) -> None:
-        """Take connections: until then they are refused, so that a balancer goes on to another machine.
+        """Accept connections; until then they are refused, so that a load balancer tries another machine.
 
         Raises:
-            SettingsError: another program has begun to listen there since the address was taken.
+            SettingsError: another program has started listening there since the bind.
         """
         try:
             self.socket.listen(BACKLOG)
@@ -80,7 +81,7 @@ class ServerSocket:
             self._note.unlink(missing_ok=True)
 
     def write_note(self) -> None:
-        """Leave the note: links made by other commands lead here from now on."""
+        """Announce the URL in the home: links made by other commands lead here from now on."""
         draft = self._note.with_suffix(".new")
         draft.write_text(
             json.dumps({"url": self.url, "pid": os.getpid(), "born": process_start_time(os.getpid())}),

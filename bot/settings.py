@@ -1,6 +1,6 @@
 """Settings of the bot: answering, links, web server and chat platforms.
 
-``load_settings`` reads those of all packages.
+``load_settings`` loads the settings of all packages.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from storage.settings import OPENAI, Address, FootnoteSettings, StorageSettings,
 
 
 def revealed(secret: SecretStr | None) -> str | None:
-    """Return the text of a secret that is set."""
+    """Return a secret's text, None if unset."""
     return secret.get_secret_value() if secret else None
 
 
 class BotSettings(FootnoteSettings):
-    """How questions are answered and where answers are shown."""
+    """Answering, links, web server and chat platforms."""
 
     role: str = Field(
         "all",
@@ -351,12 +351,12 @@ class BotSettings(FootnoteSettings):
 
     @property
     def has_model(self) -> bool:
-        """True if a model writes answers; an endpoint of one's own may want no key."""
+        """True if a model writes answers; a self-hosted endpoint may need no key."""
         return self.openai_api_key is not None or self.openai_base_url is not None
 
     @property
     def answers_chats(self) -> bool:
-        """True if this process takes questions of chats and tells them of files."""
+        """True if this process answers chats and notifies them of files."""
         return self.role != "worker"
 
     @property
@@ -366,24 +366,25 @@ class BotSettings(FootnoteSettings):
 
     @property
     def has_slack_oauth(self) -> bool:
-        """True if an app is set that many workspaces install, if only by half."""
+        """True if Slack OAuth is configured, even incompletely."""
         return self.slack_client_id is not None or self.slack_client_secret is not None
 
     @property
     def shared_platforms(self) -> frozenset[Platform]:
-        """Platforms where anybody may install the bot in a place of their own."""
+        """Platforms on which any organisation may install the bot."""
         return frozenset({Platform.SLACK}) if self.has_slack_oauth else frozenset()
 
     def serves_console(self, public_url: str) -> bool:
-        """True if there is a console. Unless set, only while links point at this machine: else there may be a
-        proxy in front.
+        """True if the console is served.
+
+        By default only while links point at this machine: otherwise there may be a proxy in front.
         """
         return is_of_this_machine(public_url) if self.console is None else self.console
 
     def links_problem(self, public_url: str) -> str | None:
-        """What to say when chats get links that open on this very machine only; None when all is well.
+        """Return a warning if chats get links that open on this machine only, else None.
 
-        The Agents Playground and a Slack API on this machine show theirs to browsers of this machine.
+        The Agents Playground and a Slack API on this machine are exempt: their browsers run here, too.
         """
         is_slack = (self.slack_bot_token or self.has_slack_oauth) and not is_of_this_machine(
             self.slack_api_url
@@ -400,7 +401,7 @@ class BotSettings(FootnoteSettings):
     @field_validator("public_url")
     @classmethod
     def _refuse_half_a_url(cls, value: str | None) -> str | None:
-        """Refuse what makes no links; the message repeats nothing, because a URL may hold a password."""
+        """Reject a URL that cannot be the base of links; the message omits it, as it may hold a password."""
         try:
             parts = urlsplit(value or "https://unset")
             is_whole = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
@@ -414,28 +415,28 @@ class BotSettings(FootnoteSettings):
         return value
 
 
-# Every class of settings there is.
+# All settings classes.
 ROOMS = (StorageSettings, BotSettings, SignInSettings, IngestionSettings, ShareSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of all three packages."""
+    """Settings of all packages."""
 
     storage: StorageSettings
     bot: BotSettings
     ingestion: IngestionSettings
-    # None: nobody signs in to the console.
+    # None: console sign-in is off.
     sign_in: SignInSettings | None = None
 
     @property
     def home(self) -> Path:
-        """The folder that everything the program keeps lies under."""
+        """Data directory of the program (FOOTNOTE_HOME)."""
         return self.storage.home_path
 
     @property
     def model_hosts(self) -> list[str]:
-        """Hosts that are sent questions, passages or figures, each once: of models, embedders, rerankers."""
+        """Hosts of models, embedders and rerankers that receive questions, passages or figures, each once."""
         bot, stored = self.bot, self.storage
         models = bot.openai_base_url or OPENAI
         urls = [
@@ -449,19 +450,19 @@ class Settings:
 
     @property
     def inbox(self) -> Path:
-        """The watched folder; each folder in it is a channel."""
+        """Watched folder; each folder in it is a channel."""
         return (self.ingestion.inbox or self.home / "inbox").expanduser().absolute()
 
 
 def load_settings(*, host: str | None = None, port: int | None = None, inbox: Path | None = None) -> Settings:
-    """Read and check every setting; arguments of the command line win.
+    """Load and validate all settings; command-line arguments take precedence.
 
     Raises:
-        SettingsError: a setting is missing, unknown or out of bounds.
+        SettingsError: a setting is missing, unknown or out of range.
     """
     refuse_unknown(ROOMS)
     storage, bot = load(StorageSettings), load(BotSettings, host=host, port=port)
-    # A link opens what its citation says, so the one lives as long as the other.
+    # A link needs its citation, so citations are kept at least as long as links live.
     storage = storage.model_copy(update={"citation_days": max(storage.citation_days, bot.link_days)})
     ingestion = load(IngestionSettings, inbox=inbox)
     if ingestion.web_loopback and not is_loopback_host(bot.host):

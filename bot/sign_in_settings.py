@@ -1,4 +1,4 @@
-"""Settings of the console's sign-in by OpenID Connect, and who has which role in it."""
+"""Settings of the console's OpenID Connect sign-in, and its roles."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from bot.loopback import is_loopback_host
 from storage.errors import SettingsError
 from storage.settings import Address, FootnoteSettings
 
-# Begins an entry that is a value of the groups claim, not an e-mail address.
+# Prefix of an entry that names a value of the groups claim, not an e-mail address.
 GROUP = "group:"
 _GROUP = re.compile(r"group:[^\r\n]{1,200}")
-# A dot-atom of RFC 5322: no colon, so that none reads like group:NAME, and no letter that folds into another.
+# Dot-atom of RFC 5322: no colon, so that it cannot read like group:NAME, and no letter that case-folds into
+# another one.
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,189}")
 
 
 class Role(IntEnum):
-    """What a person may do in the console; a higher one may all that a lower one may."""
+    """Role in the console; each includes the rights of the lower ones."""
 
-    # See its pages, ask questions and say what was wrong with the answers.
+    # View pages, ask questions and give feedback.
     READER = 1
-    # Change things, too.
+    # Also change things.
     ADMIN = 2
 
 
 class SignInSettings(FootnoteSettings):
-    """Who signs people in to the console under the public URL, and which of them it is for."""
+    """Console sign-in under the public URL by OpenID Connect, and who gets which role."""
 
     oidc_issuer: Address | None = Field(
         None,
@@ -72,11 +73,11 @@ class SignInSettings(FootnoteSettings):
 
     @property
     def is_on(self) -> bool:
-        """True if people sign in."""
+        """True if sign-in is configured."""
         return self.oidc_issuer is not None
 
     def role(self, email: str, groups: Collection[str]) -> Role | None:
-        """Return the highest role of who has this verified address and these groups; None: none at all."""
+        """Return the highest role for a verified e-mail address and groups, None if there is none."""
         names = {plain_address(email)} - {""} | {f"{GROUP}{group}" for group in groups}
         for role, said in ((Role.ADMIN, self.oidc_admins), (Role.READER, self.oidc_readers)):
             if not names.isdisjoint(_entries(said)):
@@ -84,14 +85,14 @@ class SignInSettings(FootnoteSettings):
         return None
 
     def named_groups(self, groups: Collection[str], most: int) -> list[str]:
-        """Those that some role is given to, admins' first: nothing else of a person's groups need be kept."""
+        """Return up to ``most`` of these groups that the settings grant a role, admins' first."""
         named = dict.fromkeys([*_entries(self.oidc_admins), *_entries(self.oidc_readers)])
         held = {f"{GROUP}{group}" for group in groups}
         return [one.removeprefix(GROUP) for one in named if one in held][:most]
 
     @model_validator(mode="after")
     def _refuse_half_of_it(self) -> Self:
-        """Refuse a sign-in that could let nobody in, or whose provider could be played by the network."""
+        """Reject a sign-in that admits nobody, or whose issuer could be impersonated on the network."""
         for variable, said in (("ADMINS", self.oidc_admins), ("READERS", self.oidc_readers)):
             if not all(plain_address(one) or _GROUP.fullmatch(one) for one in _entries(said)):
                 raise ValueError(
@@ -116,10 +117,10 @@ class SignInSettings(FootnoteSettings):
 
 
 def require_public_url(settings: SignInSettings, public_url: str | None) -> None:
-    """Make sure that the provider can send browsers back to us, over a connection that nobody reads.
+    """Require a public URL that the provider can redirect browsers to, by TLS or on loopback.
 
     Raises:
-        SettingsError: it cannot.
+        SettingsError: it is missing or is not https.
     """
     if not settings.is_on:
         return
@@ -132,7 +133,7 @@ def require_public_url(settings: SignInSettings, public_url: str | None) -> None
 
 
 def plain_address(text: object) -> str:
-    """Return an e-mail address in ASCII, in small letters; "" for anything else, which names nobody."""
+    """Return an ASCII e-mail address in lower case; "" for anything else, which matches nobody."""
     return text.lower() if isinstance(text, str) and _ADDRESS.fullmatch(text) else ""
 
 
