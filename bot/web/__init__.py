@@ -1,1 +1,1 @@
-"""What a browser sees: the page viewer behind every link, the local console, and health."""
+"""HTTP side: the page viewer behind every link, the console, and health endpoints."""

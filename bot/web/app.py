@@ -1,4 +1,4 @@
-"""Puts viewer, console, health and the chat platforms' own routes into one aiohttp application."""
+"""Assembles viewer, console and health endpoints into one aiohttp application."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from storage.settings import StorageSettings
 from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
-# Largest request body; the chat platforms' events stay far below it.
+# Maximum request body; events of chat platforms are far smaller.
 BODY_BYTES = 1024 * 1024
-# Of each response of an application.
+# Default headers of an application's responses.
 DEFAULT_HEADERS: web.AppKey[Mapping[str, str]] = web.AppKey("default_headers")
 
 
@@ -77,19 +77,19 @@ def build_web(
     """Return the whole web side as one application.
 
     Args:
-        trace: answers a question that is asked to see how.
-        stores: what links are checked against and pages are shown from.
-        images: draws pages and figures.
-        kept: how long what people write is kept.
-        model_hosts: who else is sent it.
-        inbox: the watched folder whose subfolders are the local channels.
-        readiness: whether the service can answer questions right now.
-        console_secret: what opens the console to this machine; None: nothing does.
-        sign_in_settings: who may sign in to it under the public URL; None: nobody.
-        extra_routes: routes beside ours.
-        console_routes: routes that are there where the console is open to this machine.
-        count_request: gets every request that was answered.
-        count_opening: is called when somebody opens a source.
+        trace: answers a question for the search debugger, without storing its record.
+        stores: verify links and hold the pages.
+        images: renders pages and figures.
+        kept: storage settings; retention periods for the privacy page and the file size limit.
+        model_hosts: hosts that receive questions and passages, for the privacy page.
+        inbox: watched folder whose subfolders are the local channels.
+        readiness: readiness checks of the service.
+        console_secret: opens the console on this machine; None: it is closed.
+        sign_in_settings: console sign-in under the public URL; None: off.
+        extra_routes: additional routes.
+        console_routes: routes added only if the console is open to this machine.
+        count_request: called for every answered request.
+        count_opening: called when a person opens a source.
     """
     assets = Assets()
     pages = Templates(assets, settings.source_url, settings.link_days)
@@ -152,7 +152,7 @@ def _add_console(
     question_chars: int,
     max_file_mb: int,
 ) -> None:
-    """The page that asks, and the pages for admins; who may use them is in ``security``."""
+    """Add the console and the admin pages; access rules are in ``security``."""
     console = Console(
         answering=answering,
         stores=stores,
@@ -178,7 +178,7 @@ def _add_console(
 
 
 def make_runner(app: web.Application, limits: ConnectionLimits | None = None) -> web.AppRunner:
-    """What serves an application of ``build_web``."""
+    """Return the runner of an application made by ``build_web``."""
     return Runner(app, app[DEFAULT_HEADERS], limits)
 
 
@@ -201,7 +201,7 @@ def _common_routes(assets: Assets, readiness: Readiness) -> list[web.RouteDef]:
 
 
 def _about_routes(pages: Templates, values: Mapping[str, object]) -> list[web.RouteDef]:
-    """What the app's entries in Slack and Teams link to; they name no document and no channel."""
+    """Return the pages that the app's entries in Slack and Teams link to; no document or channel is named."""
 
     async def show(request: web.Request) -> web.Response:
         return pages.plain("about.html", name=request.path.rpartition("/")[2], **values)

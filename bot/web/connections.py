@@ -1,13 +1,12 @@
-"""The HTTP connections of the web side: how many there may be, how long a request may take to come.
+"""HTTP connections of the web side: limits on their number, and timeouts for incoming requests.
 
-Whatever is no request gets a short answer of ours.
+A malformed request gets a short response of ours. aiohttp's response quotes the line that it could not parse,
+and logs it as an error: a link's token, or a whole header. Its access log prints paths, and so tokens, too.
+Neither is used here.
 
-aiohttp answers such a one with the line that it could not read, and logs it as an error: a link's token, or a
-header, whole. Its own log of requests prints the paths, and so the tokens, too. Neither is used here.
-
-aiohttp waits for the rest of a request for an hour, and for as many as there are handles of files. Here a new
-connection beyond a limit closes the one that has waited longest without sending a whole request. So whoever
-sends half requests closes his own, and a request that comes whole is always answered.
+aiohttp waits an hour for the rest of a request, on as many connections as there are file descriptors. Here a
+new connection beyond a limit closes the one that has waited longest without completing a request. So a client
+that sends partial requests (slowloris) closes its own connections, and a complete request is always answered.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from aiohttp.web_protocol import RequestHandler
 from storage.errors import raised_at
 
 SHUTDOWN_SECONDS = 10
-# In place of the names and versions that aiohttp tells.
+# Replaces the names and versions in aiohttp's header.
 SERVER = {"Server": "footnote"}
 
-# Bytes, fewer at a body's end: a large file may take its time, single bytes now and then may not.
+# Bytes (fewer at a body's end): a large upload may be slow, a trickle of single bytes may not.
 BODY_STEP = 1024
 
 _log = logging.getLogger(__name__)
@@ -39,22 +38,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections are open at a time, and how many seconds each of their parts may take."""
+    """Limits on open connections, and timeouts of their phases in seconds."""
 
     in_all: int = 512
-    # Of an IPv6 address all those that begin alike, up to /64, count as one.
+    # IPv6 addresses of the same /64 count as one.
     per_address: int = 256
     head_seconds: float = 15
-    # For each ``BODY_STEP`` of a body, however many there are; while we do not read nothing has to come.
+    # Per ``BODY_STEP`` of a body; the timer stops while reading is paused.
     body_seconds: float = 30
-    # Between two requests, and before the first one.
+    # Between two requests, and before the first.
     idle_seconds: float = 75
-    # Between two looks at who is late.
+    # Interval between checks for late connections.
     sweep_seconds: float = 1
 
 
 class Connection(RequestHandler):
-    """One connection, on which requests come one after the other."""
+    """Connection that tracks how long the current request takes to arrive."""
 
     __slots__ = ("_body", "_body_began", "_body_bytes", "_head_began", "_headers", "made")
 
@@ -64,18 +63,18 @@ class Connection(RequestHandler):
         self.made = self._loop.time()
         self._head_began: float | None = None
         self._body: StreamReader | None = None
-        # When the step of it that comes now began, and what came of that.
+        # Start of the current body step, and the bytes received in it.
         self._body_began = 0.0
         self._body_bytes = 0
 
     @property
     def is_waiting(self) -> bool:
-        """True if the rest of a request, or a whole one, is still to come."""
+        """True if the connection is idle or its request is incomplete."""
         return self._has_half_a_body or not (self._request_in_progress or self._messages)
 
     @property
     def is_proven(self) -> bool:
-        """True if a whole request ever came."""
+        """True if at least one complete request arrived."""
         return self._request_count > 0 and not self._has_half_a_body
 
     @property
@@ -83,7 +82,7 @@ class Connection(RequestHandler):
         return self._body is not None and not self._body.is_eof()
 
     def is_late(self, limits: ConnectionLimits) -> bool:
-        """True if what was begun should have come by now."""
+        """True if the current head or body step has exceeded its timeout."""
         now = self._loop.time()
         if self._head_began is not None and now - self._head_began > limits.head_seconds:
             return True
@@ -92,12 +91,12 @@ class Connection(RequestHandler):
         return now - self._body_began > limits.body_seconds
 
     async def start(self) -> None:
-        """Serve requests; none where the connection was closed before it began."""
+        """Serve requests, unless the connection was closed before it began."""
         if self._manager is not None:
             await super().start()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, and note since when the head or the body of a request is on its way."""
+        """Feed the parser, and note when the current head or body began to arrive."""
         is_body, requests = self._has_half_a_body, self._request_count
         super().data_received(data)
         if self._request_count > requests:
@@ -112,7 +111,7 @@ class Connection(RequestHandler):
             self._head_began = self._loop.time()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Read on; nobody could send anything meanwhile."""
+        """Resume reading and restart the body timer: nothing could arrive while reading was paused."""
         if self._reading_paused:
             self._begin_step()
         super().resume_reading(resume_parser)
@@ -127,10 +126,10 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The answer to what is no request, or failed where no middleware could catch it; it says which.
+        """Return a short response to a malformed request or an error outside the middlewares, and log which.
 
         Raises:
-            ConnectionError: another answer was begun already.
+            ConnectionError: a response was already begun.
         """
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             _log.error("a request failed: %s", raised_at(exc) if exc else status)
@@ -143,29 +142,29 @@ class Connection(RequestHandler):
         return response
 
     def log_exception(self, *args: Any, exc_info: BaseException | None = None, **_: Any) -> None:
-        """Log what failed and where, without its message; the rest of an unreadable body is no failure."""
+        """Log the error's type and place, not its message; an unreadable body is logged at debug level."""
         level = logging.DEBUG if isinstance(exc_info, web.RequestPayloadError) else logging.ERROR
         _log.log(level, "a connection failed: %s", raised_at(exc_info) if exc_info else "for no known reason")
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send an answer; aiohttp's own to an unknown ``Expect`` would repeat that header."""
+        """Send a response; replace aiohttp's own to an unknown ``Expect``, which would repeat that header."""
         if isinstance(resp, web.HTTPExpectationFailed):
             resp = _short_answer(resp.status, self._headers)
         return await super().finish_response(request, resp, start_time)
 
 
 class Server(web.Server):
-    """Makes a ``Connection`` for each socket, and closes those that are too many or late."""
+    """Connection factory that closes connections beyond the limits, and late ones."""
 
     def __init__(self, of: web.Server, headers: Mapping[str, str], limits: ConnectionLimits) -> None:
-        """Begin at once.
+        """Start checking for late connections at once.
 
         Args:
-            of: the server of an application, whose requests go there as they would.
-            headers: of answers that no application gives.
-            limits: of the connections.
+            of: application server that handles the requests.
+            headers: headers of responses that no application makes.
+            limits: connection limits.
         """
         super().__init__(of.request_handler, request_factory=of.request_factory)
         self._options = {**of._kwargs, "loop": of._loop, "keepalive_timeout": limits.idle_seconds}
@@ -181,7 +180,7 @@ class Server(web.Server):
         return Connection(self, self._headers, **self._options)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Count a connection; one beyond a limit closes another one, or itself where all others work."""
+        """Register a connection; beyond a limit, close a waiting one, or this one if all others are busy."""
         super().connection_made(handler, transport)
         if not isinstance(handler, Connection):
             return
@@ -194,18 +193,18 @@ class Server(web.Server):
             self._close_one(self._open, "too many")
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """Count it no more."""
+        """Unregister a connection."""
         super().connection_lost(handler, exc)
         if isinstance(handler, Connection):
             self._forget(handler)
 
     def pre_shutdown(self) -> None:
-        """Take no more requests."""
+        """Stop accepting requests."""
         self._timer.cancel()
         super().pre_shutdown()
 
     def _close_one(self, connections: Iterable[Connection], why: str) -> None:
-        """Close the oldest of those that wait, at first of those that never sent a whole request."""
+        """Close the oldest waiting connection, preferably one that never completed a request."""
         waiting = [one for one in connections if one.is_waiting]
         if chosen := min(waiting, key=lambda one: (one.is_proven, one.made), default=None):
             self._close(chosen, why)
@@ -231,7 +230,7 @@ class Server(web.Server):
 
 
 class Runner(web.AppRunner):
-    """Runs an application on such connections."""
+    """Application runner with limited connections."""
 
     def __init__(
         self, app: web.Application, headers: Mapping[str, str], limits: ConnectionLimits | None = None
@@ -245,7 +244,7 @@ class Runner(web.AppRunner):
 
 
 def connections_that_fit(wanted: int) -> int:
-    """So many connections, but not more than half of the handles that this process may have."""
+    """Return ``wanted``, capped at half of the process's file descriptors."""
     handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if handles == resource.RLIM_INFINITY else min(wanted, max(1, handles // 2))
 

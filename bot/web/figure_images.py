@@ -1,7 +1,7 @@
-"""Figures as pictures: cut out of their page in the limited child, and served behind signed links.
+"""Figures as pictures: cropped from their page in the sandboxed child, served behind signed links.
 
-Such a link needs no sign-in, because chat platforms fetch pictures themselves. It shows one figure and
-nothing else of its document, and ends when a link to its page would: each request checks it anew.
+Such a link needs no sign-in because chat platforms fetch pictures themselves. It shows one figure and nothing
+else of its document, and ends when a link to its page would: every request verifies it again.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from storage.errors import DocumentError, InfrastructureError
 from storage.models import Box, PageImage
 from storage.stores import Stores
 
-# Teams shows pictures of 1,024 pixels and 1 MB at most.
+# Teams shows pictures of at most 1,024 pixels and 1 MB.
 DPI, MAX_SIDE = 200, 1024
-# Share of the page that is shown around a figure: its frame and the ends of its axes lie on its edge.
+# Margin around a figure, as a share of the page: frame and axis ends lie on the figure's edge.
 MARGIN = 0.006
 
 
 class FigureImages:
-    """Draws the figures that answers show."""
+    """Rendering and HTTP route of the figures in answers."""
 
     def __init__(self, links: Links, stores: Stores, images: PageImages) -> None:
         self._links = links
@@ -36,11 +36,11 @@ class FigureImages:
         self._images = images
 
     async def draw(self, figure: AnswerFigure) -> PageImage:
-        """Satisfies the core's ``DrawFigure``, and raises what it says."""
+        """Render a figure; implements the core's ``DrawFigure`` and raises what that says."""
         return await self._draw(await self._open(urlsplit(figure.image).path.rpartition("/")[2]))
 
     def routes(self, pages: Templates) -> list[web.RouteDef]:
-        """Return the route of the pictures; ``pages`` says why there is none."""
+        """Return the route of figure pictures; ``pages`` renders its errors."""
 
         async def send(request: web.Request) -> web.Response:
             link = await self._open(request.match_info["token"])

@@ -1,4 +1,4 @@
-"""``/metrics`` for Prometheus: beside the console to this machine, elsewhere only where a setting says so."""
+"""``/metrics`` for Prometheus: on the console's port for this machine, elsewhere only if configured."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bot.web.security import EVERYWHERE, require_loopback
 from storage.errors import SettingsError
 
 RenderMetrics = Callable[[], Awaitable[bytes]]
-# Of the text format that prometheus-client writes.
+# Text format written by prometheus-client.
 CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
 
 def metrics_routes(render: RenderMetrics) -> list[web.RouteDef]:
-    """The route beside the console, for programs of this machine; as it holds no word, it wants no secret."""
+    """Return the loopback-only route beside the console; it exposes no text, so it needs no secret."""
 
     async def send(request: web.Request) -> web.Response:
         require_loopback(request)
@@ -28,12 +28,12 @@ def metrics_routes(render: RenderMetrics) -> list[web.RouteDef]:
 
 @asynccontextmanager
 async def serving_metrics(render: RenderMetrics, address: str | None) -> AsyncIterator[None]:
-    """Serve nothing but the page at ``host:port`` until the context ends; None: nowhere.
+    """Serve only ``/metrics`` at ``host:port`` until the context ends; None: nowhere.
 
-    Whoever reaches that address may read it: it holds counts, and no word of anybody.
+    Anyone who can reach that address may read it: it holds counts and no text.
 
     Raises:
-        SettingsError: the address cannot be had.
+        SettingsError: the address is unavailable.
     """
     if address is None:
         yield

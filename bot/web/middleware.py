@@ -1,6 +1,6 @@
-"""One log line per request and one answer per failure; neither holds a path, a token or a text.
+"""Middlewares: access log, error pages and console cookie; no log line holds a path, token or text.
 
-aiohttp's own access log prints the path, and so the link token: ``make_runner`` switches it off.
+aiohttp's access log prints the path, and so the link token: ``make_runner`` switches it off.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from bot.web.templates import Templates
 
 
 class CountRequest(Protocol):
-    """Gets the name of the route, the status and the seconds of every request."""
+    """Callback that counts a request by route name, status and duration in seconds."""
 
     def __call__(self, route: str, status: int, seconds: float, *, is_forged: bool) -> None:
-        """``is_forged``: it came with a link that is none of ours."""
+        """Count a request; ``is_forged``: its link was not signed by us."""
 
 
 COOKIE_SECONDS = 30 * 24 * 3600
 _FORGED = web.RequestKey("is_forged", bool)
 _PARSERS = {"aiohttp.web_request", "aiohttp.multipart"}
 _log = logging.getLogger(__name__)
-# Routes that machines and open pages ask again and again: their successes are no news.
+# Routes that probes and open pages poll: their successes are logged at debug level.
 _QUIET_ROUTES = {
     "healthz",
     "readyz",
@@ -52,14 +52,14 @@ _QUIET_ROUTES = {
 
 
 def default_headers(public_url: str) -> dict[str, str]:
-    """Of each response that does not set them itself."""
+    """Return the headers of every response that does not set them itself."""
     return EVERYWHERE | (HTTPS_ONLY if public_url.startswith("https://") else {})
 
 
 def add_headers(
     common: Mapping[str, str],
 ) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """Return a signal that gives each response the headers it did not set itself."""
+    """Return a signal handler that adds the default headers a response lacks."""
 
     async def add(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SERVER)
@@ -70,7 +70,7 @@ def add_headers(
 
 
 def log_access(count: CountRequest | None = None) -> Middleware:
-    """Return a middleware that logs method, route name, status and milliseconds, and has them counted."""
+    """Return a middleware that logs method, route name, status and milliseconds, and calls ``count``."""
 
     @web.middleware
     async def log(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -94,7 +94,7 @@ def log_access(count: CountRequest | None = None) -> Middleware:
 
 
 def answer_failures(pages: Templates) -> Middleware:
-    """Return a middleware that turns every failure into a page which says nothing of what failed."""
+    """Return a middleware that turns every error into a page without details of its cause."""
 
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -110,7 +110,7 @@ def answer_failures(pages: Templates) -> Middleware:
             if refusal.status in pages.refusals:
                 return pages.refusal(refusal.status)
             raise
-        except Exception as error:  # the platform boundary: what went wrong is for the log alone
+        except Exception as error:  # outermost boundary: details go to the log only
             if _is_unreadable(request, error):
                 return pages.refusal(400)
             log_failure(request, error)
@@ -120,10 +120,10 @@ def answer_failures(pages: Templates) -> Middleware:
 
 
 def _is_unreadable(request: web.Request, error: Exception) -> bool:
-    """Return whether a body is not what its headers say, or ended early."""
+    """True if a body contradicts its headers or ended early."""
     is_gone = isinstance(error, ConnectionError) and request.transport is None
-    # For malformed parts aiohttp raises errors of many kinds, assertions too: where they come from counts. A
-    # full disk is a failure of ours, for files of forms are written there.
+    # aiohttp raises many kinds of errors for malformed parts, even assertions, so look at the raising module.
+    # A full disk is our own failure: form files are written there.
     modules = {frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(error.__traceback__)}
     is_parsing = not modules.isdisjoint(_PARSERS) and not isinstance(error, OSError | MemoryError)
     return is_gone or is_parsing or isinstance(error, web.RequestPayloadError)
@@ -136,10 +136,10 @@ def _link_refusal(error: LinkError, pages: Templates) -> web.Response:
 
 
 def sign_in(pages: Templates) -> Middleware:
-    """A middleware that keeps the console's secret in a cookie when a browser opens an address that holds it.
+    """Return a middleware that puts the console's secret into a cookie when a browser opens a URL with it.
 
-    The page that it sends leads on to the same address without the secret: unlike a redirect, which a browser
-    takes for the step of whatever page held the link, and sends no strict cookie with.
+    It responds with a page that leads on to the same URL without the secret. A redirect would not do:
+    browsers attribute it to the page that held the link, and then send no SameSite=Strict cookie.
     """
 
     @web.middleware
@@ -164,25 +164,25 @@ def sign_in(pages: Templates) -> Middleware:
 
 
 def log_failure(request: web.Request, error: Exception) -> None:
-    """Log what failed and where, without its message: that may quote a question or a document."""
+    """Log the error's type and traceback without its message, which may quote a question or document."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     name = _route_name(request)
     _log.error("%s %s failed: %s\n%s", request.method, name, type(error).__name__, frames)
 
 
 def _route_name(request: web.Request) -> str:
-    """As the log and the metrics call it."""
+    """Return the route's name for log and metrics."""
     is_ours = request.match_info.http_exception is None
     return (request.match_info.route.name or "unnamed") if is_ours else "unmatched"
 
 
 def _require_known_charset(request: web.Request) -> None:
-    """Refuse a body in a charset that Python does not know, or that is none.
+    """Reject a body whose charset Python does not know.
 
     Raises:
-        web.HTTPBadRequest: it says so.
+        web.HTTPBadRequest: the charset is unknown or invalid.
     """
     try:
-        bytes(8).decode(request.charset or "utf-8", "replace")  # of no bytes at all any name would do
+        bytes(8).decode(request.charset or "utf-8", "replace")  # decoding zero bytes would accept any name
     except (LookupError, ValueError):
         raise web.HTTPBadRequest from None

@@ -1,4 +1,4 @@
-"""What a signed link opens, once its signature, channel, document and citation hold."""
+"""Opening of signed links: verifies signature, channel, document and citation."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ from storage.sql.audit import OPEN_LINK, AuditedAction, AuditLog
 from storage.stores import Stores
 from storage.task_group import cancel_and_wait
 
-# Who opens a link, as the audit calls them: whoever has it.
+# Actor of link openings in the audit log: anyone who has the link.
 BEARER = "link"
-# Openings that wait to be kept; others are not.
+# Openings queued for the audit log; more are dropped.
 MAX_WAITING = 200
-# Openings of one citation within a minute are one entry.
+# Debounce: openings of one citation within this time are one entry.
 ENTRY_SECONDS = 60.0
-# Citations of which the last entry is known.
+# LRU size: citations whose last entry is remembered.
 MAX_NOTED = 10_000
 CLOSE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
-# Tenant of a Slack channel; what an organisation installed names no workspace.
+# Tenant name of a Slack channel; an organisation-wide install (E...) names no workspace.
 _SLACK = re.compile(r"sl_(?:(T[A-Z0-9]+)|E[A-Z0-9]+)_([A-Z0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenLink:
-    """A link that holds right now, and what it opens."""
+    """Valid link, and what it opens."""
 
     claims: LinkClaims
     source: VersionSource
     citation: CitationRecord
-    # Of its channel.
+    # Tenant of the link's channel.
     tenant: TenantName
 
     @property
     def holder(self) -> int:
-        """Who is taken to hold it: all links of one answer are in the same hands."""
+        """Holder for fair turns: all links of one answer share a holder."""
         return self.citation.answer_id or self.citation.id
 
 
 class LinkAudit:
-    """Keeps in the audit which link was opened when, by its citation's id; no page waits for that.
+    """Audit of opened links by citation id, written in the background.
 
-    One entry is written after the other, and one a minute of each citation: under a flood the audit may miss
+    Entries are written one at a time, at most one a minute per citation: under a flood the audit may miss
     some, but nothing else waits for the database.
     """
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
         self._waiting: asyncio.Queue[OpenLink] = asyncio.Queue(MAX_WAITING)
-        # When the last entry of a citation was noted.
+        # Citation id -> monotonic seconds of its last entry.
         self._noted: RecentItems[int, float] = RecentItems(MAX_NOTED)
 
     def note(self, request: web.Request, link: OpenLink) -> None:
-        """Keep that a link was opened; the further pieces of a file are of the same opening."""
+        """Queue an entry for an opened link; range requests belong to the same opening."""
         if request.method != "GET" or "Range" in request.headers:
             return
         now, citation = steady_seconds(), link.claims.citation_id
@@ -87,7 +87,7 @@ class LinkAudit:
             self._noted[citation] = now
 
     async def running(self, _app: web.Application) -> AsyncIterator[None]:
-        """Write for as long as the application serves, and what is left at its end."""
+        """Write entries while the application serves, and flush the queue at shutdown."""
         keeping = asyncio.create_task(self._keep_all(), name="link-audit")
         yield
         with suppress(TimeoutError):
@@ -113,12 +113,12 @@ class LinkAudit:
 
 
 async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose = Purpose.PAGE) -> OpenLink:
-    """Check a token against its signature, its purpose, its channel, its document and its citation.
+    """Verify a token's signature, purpose, channel, document and citation.
 
     Raises:
-        LinkForged: we never signed this.
+        LinkForged: the token was not signed by us.
         LinkEnded: it has expired, was revoked, or its document is gone.
-        storage.errors.InfrastructureError: SQL cannot be reached, and the link is of a key that we know.
+        storage.errors.InfrastructureError: SQL is unreachable, and a known key signed the link.
     """
     await _refresh_keys(token, links, purpose)
     try:
@@ -144,7 +144,7 @@ async def open_link(token: str, links: Links, stores: Stores, purpose: Purpose =
 
 
 async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
-    """Read the keys again, for tokens only; where that fails the known keys say what is forged."""
+    """Refresh the keys if this is a token; if that fails, the known keys still detect forgeries."""
     if not is_token(token):
         raise LinkForged("not a token")
     try:
@@ -155,7 +155,7 @@ async def _refresh_keys(token: str, links: Links, purpose: Purpose) -> None:
 
 
 async def _ended(ended: LinkEnded, stores: Stores) -> LinkEnded:
-    """Return the same with where a member gets a new link: at the answer's message, or in its channel."""
+    """Add to the error where a member gets a new link: the answer's message, or its channel."""
     try:
         channel = await stores.channels.get(ended.channel_id) if ended.channel_id is not None else None
     except UnknownChannel:
@@ -176,7 +176,7 @@ def _slack_channel_url(tenant: TenantName) -> str | None:
 
 
 def message_url(platform: Platform, tenant: TenantName, shown: ShownIn) -> str | None:
-    """The platform's own address of a message; None where it has none, as what one person alone was shown."""
+    """Return the platform's permalink of a message; None if it has none, as for an ephemeral message."""
     address, message = shown
     if platform is Platform.SLACK and "ts" in message:
         channel, ts = str(message.get("channel") or address["channel"]), str(message["ts"])
@@ -192,10 +192,10 @@ def message_url(platform: Platform, tenant: TenantName, shown: ShownIn) -> str |
 
 
 async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | None:
-    """What a URL opens; None when it is no link of ours that holds right now.
+    """Return a preview of what a URL opens, None unless it is a valid link of ours.
 
     Raises:
-        storage.errors.InfrastructureError: SQL cannot be reached.
+        storage.errors.InfrastructureError: SQL is unreachable.
     """
     if not url.startswith(f"{links.public_url}/v/"):
         return None
@@ -214,24 +214,24 @@ async def preview_link(url: str, links: Links, stores: Stores) -> LinkPreview | 
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuote:
-    """A quote of the link's answer, and the token that opens it."""
+    """Quote of the link's answer, and the token that opens it."""
 
     record: CitationRecord
     source: VersionSource
     token: str
-    # It is the one that the link itself is of.
+    # True for the quote that the link itself cites.
     is_current: bool
 
     @property
     def place(self) -> str:
-        """Its page and document, in words."""
+        """Page and document, in words."""
         return f"page {self.record.page} of {self.source.title}"
 
 
 async def quotes_of(link: OpenLink, token: str, links: Links, stores: Stores) -> list[AnswerQuote]:
-    """Return all quotes of the link's answer by number, without those whose document is gone.
+    """Return all quotes of the link's answer by number, except those whose document is gone.
 
-    Their tokens end when the link's own ``token`` does. One of which the answer is not known is alone.
+    Their tokens expire with ``token``. A quote whose answer is unknown is returned alone.
     """
     records = await stores.citations.of_answer(link.citation)
     sources = {link.claims.version_id: link.source}

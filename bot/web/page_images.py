@@ -1,7 +1,7 @@
-"""Keeps drawn pages, and parts of pages, on disk, by content and resolution, within a size that is set.
+"""Disk cache of rendered pages and page regions, by content and resolution, with a size limit.
 
-Marks are laid over the picture by the browser, so one picture serves every citation of its page. Where PDFs
-lie in a store for many machines, it gets what is drawn, and a machine without a copy of a PDF takes it there.
+The browser overlays marks, so one picture serves every citation of its page. Where PDFs are in a blob store
+shared by machines, rendered pictures are shared through it, too.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from storage.models import Box, PageImage
 from storage.pdf.models import RenderedPage
 from storage.threads import run_in_thread
 
-# Pages that are drawn at a time, as many as ``PdfProcess`` draws.
+# Concurrent renderings, as many as ``PdfProcess`` runs.
 DRAWINGS = 2
-# Pictures that are on their way to the store at a time; more are not sent, for each can be drawn again.
+# Concurrent uploads to the blob store; more are skipped, as every picture can be rendered again.
 MOST_SENDING = 8
-# Into which a page's sides are divided where a part of it is named: a tenth of a pixel of a drawn page.
+# Steps per page side when a region is named in a cache key: a tenth of a pixel of a rendered page.
 _STEPS = 10_000
 
 
 class PageRenderer(Protocol):
-    """Draws pages, in a limited child process."""
+    """Page renderer in a sandboxed child process."""
 
     async def render(
         self, path: Path, page: int, dpi: int, clip: Box | None = None, side: int | None = None
     ) -> RenderedPage:
-        """Draw one page, or a part of it that has ``side`` pixels at most on its longer side.
+        """Render one page, or a region of it, with at most ``side`` pixels on its longer side.
 
         Raises:
-            storage.errors.DocumentError: this page cannot be drawn.
-            storage.errors.InfrastructureError: the child could not be started.
+            storage.errors.DocumentError: this page cannot be rendered.
+            storage.errors.InfrastructureError: the child process could not be started.
         """
 
 
 class PageImages:
-    """Draws pages once, and deletes the least recently used when they outgrow ``limit_bytes``."""
+    """LRU cache of rendered pages on disk, limited to ``limit_bytes``."""
 
     def __init__(self, blobs: Blobs, renderer: PageRenderer, limit_bytes: int) -> None:
         self._blobs = blobs
         self._renderer = renderer
         self._limit = limit_bytes
         self._turns = FairTurns(DRAWINGS)
-        # Pictures that were there, and those that were drawn, since this process began.
+        # Cache hits and misses since process start.
         self.hits = self.misses = 0
         self._sending: set[asyncio.Task[None]] = set()
-        # A lock lives as long as somebody holds it or waits for it: a waiter that leaves takes none along.
+        # Weak values: a lock lives as long as a task holds it or waits for it, even if waiters are cancelled.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def image(
@@ -66,13 +66,13 @@ class PageImages:
         clip: Box | None = None,
         side: int | None = None,
     ) -> PageImage:
-        """Return the picture of one page, or of a part of it, of a content.
+        """Return the picture of a page, or of a region of it, rendering it on a cache miss.
 
-        ``holder`` is whoever asks: of many pictures for one, none lets another wait.
+        ``holder`` identifies the requester for fair turns: many pictures for one do not delay another's.
 
         Raises:
-            storage.errors.DocumentError: this page cannot be drawn.
-            storage.errors.InfrastructureError: the drawing child cannot start, or the blob store is away.
+            storage.errors.DocumentError: this page cannot be rendered.
+            storage.errors.InfrastructureError: the child process cannot start, or the blob store is down.
         """
         part = "".join(f"-{round(share * _STEPS)}" for share in clip or ()) + (f"-{side}" if side else "")
         name = f"{sha256}-{page}-{dpi}{part}"
@@ -82,7 +82,7 @@ class PageImages:
             await asyncio.to_thread(self._blobs.images.make_room, self._limit)
             return copied
         blob = await self._blobs.fetch(sha256)
-        # The turn comes first: whoever waits for a picture's lock waits for a drawing that goes on.
+        # Take the turn before the lock: whoever waits for the lock then waits for a rendering under way.
         async with self._turns.turn(holder), self._locks.setdefault(name, asyncio.Lock()):
             if cached := await self._hit(name):
                 return cached
@@ -103,12 +103,12 @@ class PageImages:
         return file
 
     def _share(self, image: Path) -> None:
-        """Send it to the other machines, while whoever asked for it is looking at it."""
+        """Upload the picture for the other machines in the background."""
         if len(self._sending) < MOST_SENDING:
             sending = asyncio.create_task(self._send(image))
             self._sending.add(sending)
             sending.add_done_callback(self._sending.discard)
 
     async def _send(self, image: Path) -> None:
-        with suppress(BlobsUnavailable):  # it is drawn again where it is missed
+        with suppress(BlobsUnavailable):  # other machines render it themselves
             await run_in_thread(lambda: self._blobs.send_image(image))

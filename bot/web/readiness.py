@@ -1,6 +1,6 @@
-"""Whether questions can be asked and answered right now, and when not, which part is not ready and why.
+"""Readiness: whether questions can be answered now, else which part is not ready and why.
 
-A reason is one of the sentences here or SQL's own: no other error's words, which may name a password.
+A reason is one of the sentences here or a database error's: other error messages may name a password.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from storage.clock import steady_seconds, utc_now
 from storage.errors import DatabaseUnavailable, raised_at
 from storage.task_group import cancel_and_wait
 
-# Seconds that a part may take to answer; a later one is not ready.
+# Timeout of a check; a slower part is not ready.
 READY_SECONDS = 3.0
 
-# By part, where no more is known.
+# Part -> default reason.
 REASONS = {
     "sql": "the database does not answer",
     "index": "the index does not answer",
@@ -29,25 +29,25 @@ REASONS = {
     "slack": "Slack's socket is not connected",
     "teams": "Microsoft's signing keys, which prove Teams' messages, cannot be fetched",
 }
-# How often the parts are asked for the admins' sake.
+# Interval of the checks for admin notifications.
 WATCH_SECONDS = 15.0
-# Admins are notified of what has not worked for so long.
+# Admins are notified of outages that last this long.
 LASTING_SECONDS = 60.0
 _FULL = "the disk is full"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
-# Asks one part whether it works; raises or returns False when it does not.
+# Checks one part; raises or returns False if it does not work.
 Check = Callable[[], Awaitable[bool | None]]
-# As ``storage.chat.notification_events.Outages.keep``.
+# Signature of ``storage.chat.notification_events.Outages.keep``.
 KeepOutages = Callable[[Mapping[str, Outage | None], Sequence[Outage]], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """The parts that answering needs, asked all at once.
+    """Concurrent checks of the parts that answering needs.
 
-    A part that is late is not asked a second time before it has answered the first.
+    A late check is not started again before it has finished.
     """
 
     def __init__(self, checks: Mapping[str, Check], seconds: float = READY_SECONDS) -> None:
@@ -57,11 +57,11 @@ class Readiness:
         self._failing: dict[str, str] = {}
 
     async def not_ready(self) -> list[str]:
-        """The names of the parts that do not work, or do not say so in time; empty when all is well."""
+        """Return the names of parts that fail or do not answer in time; empty if all work."""
         return list(await self.reasons())
 
     async def reasons(self) -> dict[str, str]:
-        """Why the parts do not work that do not; empty when all is well."""
+        """Return part -> reason for each part that does not work; empty if all work."""
         for name, check in self._checks.items():
             if name not in self._running:
                 self._running[name] = asyncio.create_task(_fault_of(name, check), name=f"readiness-{name}")
@@ -80,33 +80,33 @@ class Readiness:
         return failing
 
     async def aclose(self) -> None:
-        """End the checks that still run."""
+        """Cancel running checks."""
         await cancel_and_wait(*self._running.values())
 
 
 class OutageWatch:
-    """Has admins notified of parts that have not worked for a minute, and of the end of that.
+    """Notification of admins about parts that have failed for a minute, and about their recovery.
 
-    Where it cannot be kept, as while SQL itself is away, all of it is said once it can be.
+    Events that cannot be stored, as while SQL itself is down, are stored once it is back.
     """
 
     def __init__(
         self, readiness: Readiness, keep: KeepOutages | None, seconds: float = LASTING_SECONDS
     ) -> None:
-        """Hand on what lasted ``seconds``, if to anybody; in any case the log has what changes."""
+        """Pass outages of at least ``seconds`` to ``keep``, if given; readiness logs changes in any case."""
         self._readiness = readiness
         self._keep = keep
         self._seconds = seconds
-        # By part that fails: since when, by the clock that nobody sets.
+        # Failing part -> (monotonic seconds of its start, outage).
         self._begun: dict[str, tuple[float, Outage]] = {}
-        # By part: what is over and not kept yet.
+        # Part -> ended outage that is not stored yet.
         self._ended: dict[str, Outage] = {}
 
     async def tick(self) -> None:
-        """Ask all parts.
+        """Check all parts and store outages that began, last or ended.
 
         Raises:
-            DatabaseUnavailable: it could not be kept; the next tick says the same, and what came since.
+            DatabaseUnavailable: they could not be stored; the next tick stores them with later ones.
         """
         reasons, moment, now = await self._readiness.reasons(), steady_seconds(), utc_now()
         for part, reason in reasons.items():
@@ -127,13 +127,13 @@ class OutageWatch:
 
 
 async def _fault_of(name: str, check: Check) -> str:
-    """Why a part does not work; nothing when it does."""
+    """Return why a part does not work, '' if it works."""
     reason = REASONS.get(name, "it does not work")
     try:
         return reason if await check() is False else ""
     except DatabaseUnavailable as error:
         return str(error)
-    except Exception as error:  # whatever it is, this part does not work; its text may name a password
+    except Exception as error:  # any error means that the part does not work; its text may name a password
         _log.info("%s does not work: %s", name, raised_at(error))
         return _FULL if _is_disk_full(error) else reason
 

@@ -1,8 +1,8 @@
-"""The headers of every response, and who may use the console: this machine with its secret, or who signed in.
+"""Response headers and console access: this machine with its secret, or people who signed in.
 
-A foreign page may send requests to a loopback address, or give its own name that address (DNS rebinding), and
-a proxy may bring the whole world. Most of these show in the request headers checked here. What does not, as
-a proxy that rewrites Host or another user of the machine, lacks the secret.
+A foreign page may send requests to a loopback address, or resolve its own name to it (DNS rebinding), and a
+proxy may expose it to the world. Most of these show in the request headers checked here. The secret covers
+the rest: a proxy that rewrites Host, or another user of the machine.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from bot.sign_in_settings import Role
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who uses the console."""
+    """User of the console."""
 
-    # As the audit calls them.
+    # Actor in the audit log.
     actor: str
     role: Role
-    # As a page calls them; nothing of who knows this machine's secret.
+    # Display name; '' for anyone who uses this machine's secret.
     name: str = ""
 
 
-# Whoever knows the secret.
+# Anyone who knows the secret.
 LOCAL_VISITOR = Visitor(LOCAL_ASKER, Role.ADMIN)
-# What opens the console of an application to this machine; one without it is closed to it.
+# Secret of an application's console; without it, the console is closed to this machine.
 CONSOLE_SECRET = web.AppKey("console_secret", str)
-# Where people sign in to the console of an application; one without it knows no sign-in.
+# Origin where people sign in to an application's console; without it, there is no sign-in.
 PUBLIC_ORIGIN = web.AppKey("public_origin", str)
-# Who signed in, of a request of theirs.
+# Signed-in visitor of a request.
 VISITOR = web.RequestKey("visitor", Visitor)
 
-# Request headers by which a proxy shows.
+# Request headers that reveal a proxy.
 _FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
-# Request header of our own script: a browser asks us before a foreign page may send it.
+# Custom request header of our script: a foreign page needs a CORS preflight to send it.
 ASKED_BY = "X-Footnote-Console"
 
-# Of each response, where it does not set them itself: nothing is loaded, framed or sent as a referrer.
+# Default response headers: nothing is loaded, framed or sent as a referrer.
 EVERYWHERE = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -55,56 +55,56 @@ EVERYWHERE = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow, noarchive, noimageindex",
 }
-# Beside those, where the public URL is https.
+# Added if the public URL is https.
 HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
-# Of what shows questions, answers or documents: no cache keeps it.
+# Responses that show questions, answers or documents are not cached.
 NO_STORE = {"Cache-Control": "private, no-store"}
 
 _PAGE = "default-src 'none'; base-uri 'none'; img-src 'self'; script-src 'self'; style-src 'self'; "
-# Of the viewer's page, which the console frames: it renews its link, and leads to a newer version.
+# Viewer page, framed by the console: renews its link, and submits a form to open a newer version.
 VIEWER = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "connect-src 'self'; form-action 'self'; frame-ancestors 'self'",
 }
-# Of the console's page, which asks this server and frames the viewer.
+# Console page: sends requests to this server and frames the viewer.
 CONSOLE = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE
     + "form-action 'none'; connect-src 'self'; frame-src 'self'; frame-ancestors 'none'",
 }
-# Of the console's other pages, whose forms and uploads are sent to this server.
+# Admin pages: submit forms and uploads to this server.
 ADMIN = {
     **NO_STORE,
     "Content-Security-Policy": _PAGE + "form-action 'self'; connect-src 'self'; frame-ancestors 'none'",
 }
-# Of a PDF, whose scripts run nowhere.
+# PDFs: sandboxed, so that their scripts do not run.
 PDF = {
     "Content-Type": "application/pdf",
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'self'",
 }
-# Of a figure's picture, which the pages of chat platforms show.
+# Pictures of figures: embedded in the pages of chat platforms.
 EMBEDDED = {"Cross-Origin-Resource-Policy": "cross-origin"}
-# Of a static file: its name changes with its content.
+# Static files: their names contain a content hash.
 STATIC = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class ConsoleLocked(web.HTTPUnauthorized):
-    """Somebody asks for the console without its secret."""
+    """The console was requested without its secret."""
 
 
 class SignInNeeded(web.HTTPUnauthorized):
-    """Somebody asks for the console who did not sign in."""
+    """The console was requested without sign-in."""
 
 
 class RoleTooLow(web.HTTPForbidden):
-    """Somebody who signed in may not do this."""
+    """The signed-in person's role does not permit this."""
 
 
 def require_loopback(request: web.Request) -> None:
-    """Refuse whoever is not on this machine, as far as it shows, and was given our own address.
+    """Reject a request that shows signs of not coming from this machine to a loopback name.
 
     Raises:
-        web.HTTPForbidden: it is somebody else.
+        web.HTTPForbidden: it comes from elsewhere.
     """
     try:
         named = urlsplit(f"//{request.host}").hostname
@@ -119,13 +119,13 @@ def require_loopback(request: web.Request) -> None:
 
 
 def require_this_machine(request: web.Request) -> None:
-    """Refuse whoever is not on this machine, or does not know the console's secret.
+    """Reject a request from another machine or without the console's secret.
 
-    It comes in the cookie of our own pages, as a bearer token or in the query.
+    The secret comes in our cookie, as a bearer token or in the query.
 
     Raises:
-        web.HTTPForbidden: it is somebody else.
-        ConsoleLocked: it is somebody without the secret.
+        web.HTTPForbidden: it comes from elsewhere.
+        ConsoleLocked: it lacks the secret.
     """
     require_loopback(request)
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -140,17 +140,17 @@ def require_this_machine(request: web.Request) -> None:
 
 
 def console_cookie(request: web.Request) -> str:
-    """Name of the cookie that keeps the secret; cookies know no ports, so the name does."""
+    """Return the name of the secret's cookie, which includes the port: cookies are shared by all ports."""
     return f"footnote_console_{request.url.port}"
 
 
 def require_visitor(request: web.Request, role: Role = Role.READER) -> Visitor:
-    """Who uses the console by a request; whoever knows the secret of this machine may everything.
+    """Return the visitor of a console request; anyone with this machine's secret is an admin.
 
     Raises:
-        web.HTTPForbidden, ConsoleLocked: as ``require_this_machine``, where nobody can sign in.
-        SignInNeeded: nobody is known.
-        RoleTooLow: they may less than ``role``.
+        web.HTTPForbidden, ConsoleLocked: as ``require_this_machine``, if sign-in is off.
+        SignInNeeded: the visitor is not signed in.
+        RoleTooLow: the visitor's role is below ``role``.
     """
     visitor = request.get(VISITOR) or _local_visitor(request)
     if visitor.role < role:
@@ -159,10 +159,10 @@ def require_visitor(request: web.Request, role: Role = Role.READER) -> Visitor:
 
 
 def require_turn(rates: QuestionRates, visitor: Visitor) -> None:
-    """Count a question of somebody who signed in; whoever knows this machine's secret asks as they like.
+    """Apply the rate limit to a signed-in visitor; anyone with this machine's secret is exempt.
 
     Raises:
-        web.HTTPTooManyRequests: they asked too many within a minute.
+        web.HTTPTooManyRequests: too many questions within a minute.
     """
     origin = QuestionOrigin("" if visitor is LOCAL_VISITOR else visitor.actor)
     if rates.is_beyond(origin):
@@ -187,15 +187,15 @@ def _local_visitor(request: web.Request) -> Visitor:
 
 
 def _own_origin(request: web.Request) -> str:
-    """What a browser names as the origin of our pages."""
+    """Return the Origin that browsers send from our pages."""
     return request.app[PUBLIC_ORIGIN] if VISITOR in request else f"http://{request.host}"
 
 
 def require_own_page(request: web.Request, role: Role = Role.READER) -> Visitor:
-    """Refuse a request that no page of ours sent; returns whose it is.
+    """Reject a request that our own script did not send (CSRF); return its visitor.
 
     Raises:
-        web.HTTPForbidden: it has another origin, or not the marks of our own script.
+        web.HTTPForbidden: another origin, or our script's header or content type is missing.
         web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
     """
     visitor = require_visitor(request, role)
@@ -210,12 +210,12 @@ def require_own_page(request: web.Request, role: Role = Role.READER) -> Visitor:
 
 
 def require_own_form(request: web.Request, role: Role = Role.ADMIN) -> Visitor:
-    """Refuse a form that no page of ours sent, and no program that names our header; returns whose it is.
+    """Reject a form that neither our page nor a program with our header sent (CSRF); return its visitor.
 
-    The origin of our forms is "null", for our pages send no referrer: a browser's word on the site counts.
+    The Origin of our forms is "null" because our pages send no referrer, so Sec-Fetch-Site decides.
 
     Raises:
-        web.HTTPForbidden: it comes from elsewhere, or from a browser that does not say from where.
+        web.HTTPForbidden: it comes from another site, or from a browser that does not send Sec-Fetch-Site.
         web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
     """
     visitor = require_visitor(request, role)
@@ -226,13 +226,13 @@ def require_own_form(request: web.Request, role: Role = Role.ADMIN) -> Visitor:
 
 
 def plain(style_hash: str) -> dict[str, str]:
-    """Headers of a page whose only resource is its own style sheet, known by its hash."""
+    """Return the headers of a page whose only resource is an inline style sheet, allowed by hash."""
     policy = f"default-src 'none'; base-uri 'none'; style-src 'sha256-{style_hash}'; frame-ancestors 'self'"
     return {**NO_STORE, "Content-Security-Policy": policy}
 
 
 def inline(file: str) -> str:
-    """Content-Disposition that shows a file under its own name (RFC 6266, RFC 8187)."""
+    """Return a Content-Disposition that shows a file inline under its name (RFC 6266, RFC 8187)."""
     name = "".join(c for c in file.rsplit("/", 1)[-1] if c.isprintable() and c not in '"\\/')
     name = name.encode()[:150].decode(errors="ignore").strip() or "document.pdf"
     fallback = name.encode("ascii", "replace").decode().replace("?", "_").replace("%", "_")

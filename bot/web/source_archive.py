@@ -1,4 +1,4 @@
-"""Offers the running program's own source, as its licence (AGPL, section 13) asks."""
+"""Source archive of the running program, as the AGPL (section 13) requires."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aiohttp import web
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("bot", "ingestion", "storage")
-# What makes a wheel, or an installation, of them.
+# Files that build or install a wheel.
 _BESIDE = (
     "pyproject.toml",
     "requirements.txt",
@@ -28,13 +28,13 @@ _BESIDE = (
     "deploy/make_wheel.py",
     "deploy/Apache-2.0.txt",
 )
-# As in pyproject.toml, without the models: their source is not ours.
+# Package data as in pyproject.toml, without the models: their source is not ours.
 _PACKAGE_DATA = {".py", ".html", ".css", ".js", ".svg", ".md", ".mako", ".toml", ".typed", ".pdf"}
 GIT_SECONDS = 20
 
 
 def pack_source(root: Path = _ROOT) -> bytes:
-    """Return the files of this program, as a compressed tar archive: no file that only lies beside them."""
+    """Return this program's files as a .tar.gz, without unrelated files beside them."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
         for path in sorted(_tracked(root) or _installed(root) or _packaged(root)):
@@ -44,10 +44,10 @@ def pack_source(root: Path = _ROOT) -> bytes:
 
 
 def _tracked(root: Path) -> list[Path]:
-    """In a checkout: what git tracks, with all that builds and tests it."""
+    """Return the files of a checkout that git tracks."""
     if not (root / ".git").exists():
         return []
-    # The checkout may be another user's; nothing that its configuration names is run.
+    # The checkout may belong to another user: run no program that its configuration names.
     command = ["git", "-c", f"safe.directory={root}", "-c", "core.fsmonitor=false", "ls-files", "-z"]
     try:
         listed = subprocess.run(command, cwd=root, capture_output=True, check=True, timeout=GIT_SECONDS)
@@ -57,9 +57,9 @@ def _tracked(root: Path) -> list[Path]:
 
 
 def _installed(root: Path) -> list[Path]:
-    """Pack an installed wheel: modules and pages as they run, the licence, the project's addresses.
+    """Return the files of an installed wheel: package files, licence and METADATA.
 
-    The wheel's own builder is not part of it; METADATA says where the project is.
+    A wheel does not contain its build scripts; METADATA names the project's URL.
     """
     try:
         recorded = files("footnote-bot") or ()
@@ -76,7 +76,7 @@ def _is_source(path: PurePath) -> bool:
 
 
 def _packaged(root: Path) -> list[Path]:
-    """Of an unpacked archive: what a wheel of it would hold, and what makes that wheel."""
+    """Return the files of an unpacked archive: the contents of a wheel, and what builds it."""
     inside = [path for room in _PACKAGES for path in (root / room).rglob("*") if path.suffix in _PACKAGE_DATA]
     return [*inside, *(root / name for name in _BESIDE)]
 
@@ -88,7 +88,7 @@ def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 class SourceArchive:
-    """Serves the archive, packed at the first request."""
+    """Route handler of the archive, which is packed at the first request."""
 
     def __init__(self) -> None:
         self._packing: asyncio.Task[bytes] | None = None

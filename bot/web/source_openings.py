@@ -1,7 +1,7 @@
-"""Counts how often people open the sources of answers: by citation and day, and nothing of who they are.
+"""Click counts of answer sources, by citation and day; nothing is stored about the people.
 
-Chat platforms and mail scanners fetch links as well, and browsers do ahead of time: none of these counts.
-What is counted is written down some seconds later, so no page waits for it.
+Fetches by chat platforms and mail scanners, and browser prefetches, do not count. Counts are written some
+seconds later, so that no page waits for them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from storage.errors import DatabaseUnavailable
 from storage.models import CitationRecord
 
 FLUSH_SECONDS = 5.0
-# For what was counted last, when the service ends.
+# Timeout of the last write at shutdown.
 LAST_SECONDS = 5.0
-# Citations that wait to be written down while the database is away; others are not counted.
+# Citations buffered while the database is down; more are not counted.
 MAX_UNWRITTEN = 10_000
 
-# In the names of programs that open links for nobody; a Cubot is somebody's telephone.
+# User agents of programs that open links unattended; Cubot is a phone brand.
 _PROGRAMS = re.compile(
     r"(?<!cu)bot|crawl|spider|preview|scan|fetch|monitor|externalhit|whatsapp|headless", re.IGNORECASE
 )
@@ -36,10 +36,9 @@ log = logging.getLogger(__name__)
 
 
 def is_person(request: web.Request) -> bool:
-    """True if somebody opened a page in a browser, as far as its request says.
+    """True if the request looks like a person opening a source in a browser.
 
-    Within the viewer one walks from quote to quote: only who comes from elsewhere, or reads in the console's
-    frame, opens a source.
+    Navigation from quote to quote within the viewer does not count; opening in the console's frame does.
     """
     headers = request.headers
     ahead = (headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz", "X-Purpose"))
@@ -55,7 +54,7 @@ def is_person(request: web.Request) -> bool:
 
 
 class SourceOpenings:
-    """Counts openings and writes them down in the background."""
+    """Counter of openings, written in the background."""
 
     def __init__(
         self,
@@ -64,14 +63,14 @@ class SourceOpenings:
         *,
         flush_seconds: float = FLUSH_SECONDS,
     ) -> None:
-        """Call ``count`` with each opening, and write every ``flush_seconds``."""
+        """Call ``count`` for each opening, and write every ``flush_seconds``."""
         self._citations = citations
         self._flush_seconds = flush_seconds
         self._count = count
         self._unwritten: Counter[tuple[int, date]] = Counter()
 
     def note(self, request: web.Request, citation: CitationRecord) -> None:
-        """A link was opened; it counts if a person did, and if it is of an answer's quote."""
+        """Count an opened link if a person opened it and it cites a quote of an answer."""
         key = citation.id, utc_now().date()
         if citation.number is None or not is_person(request):
             return
@@ -81,7 +80,7 @@ class SourceOpenings:
             self._unwritten[key] += 1
 
     async def write(self) -> None:
-        """Write down what was counted; what cannot be written now is kept for the next time."""
+        """Write the counts; on an outage they are retried at the next write."""
         openings, self._unwritten = self._unwritten, Counter()
         if not openings:
             return
@@ -92,7 +91,7 @@ class SourceOpenings:
             self._unwritten.update(openings)
 
     async def running(self, _app: web.Application) -> AsyncIterator[None]:
-        """Write every few seconds for as long as the application serves, and once at its end."""
+        """Write every ``flush_seconds`` while the application serves, and once at shutdown."""
         ended = asyncio.Event()
         writing = asyncio.create_task(self._write_until(ended), name="openings")
         yield
@@ -102,7 +101,7 @@ class SourceOpenings:
                 await writing
 
     async def _write_until(self, ended: asyncio.Event) -> None:
-        """Never broken off: of a write that is, nobody knows whether it was kept."""
+        """Write until ``ended``; never cancelled, as a cancelled write may or may not be committed."""
         is_last = False
         while not is_last:
             with suppress(TimeoutError):

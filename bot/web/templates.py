@@ -1,4 +1,4 @@
-"""Templates and static files: every value is escaped, every static URL names its content's hash."""
+"""Templates and static files: every value is escaped, every static URL contains a content hash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.web import security
 
 
 class Assets:
-    """The static files, in memory: a request names one of them or nothing."""
+    """Static files, held in memory and looked up by exact name."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[bytes, str]] = {}
@@ -27,7 +27,7 @@ class Assets:
             self._files[hashed] = data, mimetypes.guess_type(name)[0] or "application/octet-stream"
 
     def path(self, name: str) -> str:
-        """Return the path of a file below the application's root."""
+        """Return a file's path below the application's root."""
         return f"static/{self._names[name]}"
 
     def read(self, name: str) -> bytes:
@@ -35,25 +35,25 @@ class Assets:
         return self._files[self._names[name]][0]
 
     async def serve(self, request: web.Request) -> web.Response:
-        """Serve one file; it never changes under its name."""
+        """Serve a file under its hashed name; its content never changes."""
         found = self._files.get(request.match_info["file"])
         if found is None:
             raise web.HTTPNotFound
         return web.Response(body=found[0], content_type=found[1], charset="utf-8", headers=security.STATIC)
 
     async def serve_favicon(self, request: web.Request) -> web.Response:
-        """Return the icon where browsers look for it unasked."""
+        """Serve the icon at the path that browsers request by default."""
         return web.Response(body=self.read("favicon.svg"), content_type="image/svg+xml")
 
 
-# Of a page that leads to no chat.
+# Template values of a page without links to a chat.
 NOWHERE = {"answer_url": None, "chat_url": None}
 
 
 class Templates:
-    """Renders the templates."""
+    """Jinja templates and prerendered error pages."""
 
-    # Statuses that have a page of their own.
+    # Statuses with an error page.
     refusals = frozenset({400, 403, 404, 405, 410, 413, 429, 500, 503})
 
     def __init__(self, assets: Assets, source_url: str | None, link_days: float) -> None:
@@ -75,30 +75,30 @@ class Templates:
         self._link_days = link_days
 
     def page(self, template: str, page_headers: dict[str, str], **values: object) -> web.Response:
-        """One page; ``root`` among the values leads from its URL up to the application's root."""
+        """Return a page; the value ``root`` is the relative path from its URL to the application's root."""
         text = self._templates.get_template(template).render(values)
         return web.Response(text=text, content_type="text/html", headers=page_headers)
 
     def plain(self, template: str, **values: object) -> web.Response:
-        """Return a page that loads nothing else."""
+        """Return a page that loads no other resource."""
         return self._plain(200, self._render_plain(template, **values))
 
     def refusal(self, status: int) -> web.Response:
-        """Return a page that opens nothing and names nothing: the same bytes for every request."""
+        """Return an error page that reveals nothing: the same bytes for every request."""
         return self._plain(status, self._refusals[status])
 
     def locked(self) -> web.Response:
-        """Return the page that says where the console's secret is."""
+        """Return the page that explains where the console's secret is."""
         refused = self.refusal(web.HTTPUnauthorized.status_code)
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
 
     def sign_in(self, status: int, **values: object) -> web.Response:
-        """Return a page of the sign-in to the console."""
+        """Return a page of the console's sign-in."""
         return self._plain(status, self._render_plain("sign_in.html", **values))
 
     def ended(self, answer_url: str | None, chat_url: str | None) -> web.Response:
-        """Return the page of a link that has ended, with the way to where a member gets a new one."""
+        """Return the page of an ended link, leading to where a member gets a new one."""
         if answer_url is None and chat_url is None:
             return self.refusal(410)
         values = {"link_days": self._link_days, "answer_url": answer_url, "chat_url": chat_url}
@@ -110,7 +110,7 @@ class Templates:
         )
 
     def _render_plain(self, template: str, **values: object) -> bytes:
-        """With its style inside, so that it looks right below any path."""
+        """Render with the style sheet inlined, so that the page works below any path."""
         return self._templates.get_template(template).render(style=self._style, **values).encode()
 
 
