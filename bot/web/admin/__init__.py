@@ -1,1 +1,1 @@
-"""The console's pages for whoever runs the service: how questions were answered, in every channel."""
+"""Admin pages of the console: documents, conversations, search debugger, quality and uploads."""

@@ -1,4 +1,4 @@
-"""What all pages of the room share: who may see them, the channels that they show, HTML beside JSON."""
+"""Shared parts of the admin pages: access, channels, HTML or JSON."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bot.web.templates import Templates
 from storage.chat.channels import Channels
 from storage.models import Channel
 
-# Ends the path of a page that is JSON, too.
+# Optional path ending of pages that are also served as JSON.
 JSON_ENDING = r"{ending:(?:\.json)?}"
 MAX_ID_DIGITS = 9
 
 
 class AdminPages:
-    """Shows the pages of the room to whoever may use the console.
+    """Access, channels and rendering of the admin pages.
 
-    They are of every channel, but of no direct chat: what one person asks the bot alone is nobody else's.
+    Direct chats are excluded: what a person asks the bot in private stays private.
     """
 
     def __init__(self, channels: Channels, templates: Templates) -> None:
@@ -31,15 +31,15 @@ class AdminPages:
         self._templates = templates
 
     async def channels(self) -> Sequence[Channel]:
-        """Return every channel by name."""
+        """Return all channels except direct chats, by name."""
         return [one for one in await self._channels.all() if not one.is_direct]
 
     async def channel(self, request: web.Request) -> tuple[Channel, Sequence[Channel]]:
-        """Return the channel that a request is about, and all there are.
+        """Return the channel in the request's path, and all channels.
 
         Raises:
             web.HTTPForbidden, web.HTTPUnauthorized: as ``require_visitor``.
-            web.HTTPNotFound: there is no such channel.
+            web.HTTPNotFound: no such channel.
         """
         require_visitor(request)
         channels = await self.channels()
@@ -50,7 +50,7 @@ class AdminPages:
         raise web.HTTPNotFound
 
     def show(self, request: web.Request, template: str, **values: object) -> web.Response:
-        """Return a page of the room."""
+        """Return a rendered page."""
         root = "../" * (request.path.count("/") - 1) or "./"
         visitor = require_visitor(request)
         values |= {"signed_in_as": visitor.name, "may_change": visitor.role >= Role.ADMIN}
@@ -58,13 +58,13 @@ class AdminPages:
 
 
 def chosen_channel(request: web.Request) -> int | None:
-    """Return the id of the channel that the query names; None: it names none."""
+    """Return the channel id in the query, None if it is missing or malformed."""
     named = request.query.get("channel", "")
     return int(named) if named.isdecimal() and len(named) <= MAX_ID_DIGITS else None
 
 
 def wants_json(request: web.Request) -> bool:
-    """True if a request asks for JSON: by its path, its query, or what it accepts."""
+    """True if a request asks for JSON by its path, query or Accept header."""
     return (
         request.match_info.get("ending") == ".json"
         or request.query.get("format") == "json"
@@ -73,6 +73,6 @@ def wants_json(request: web.Request) -> bool:
 
 
 def json_page(value: Any) -> web.Response:
-    """JSON as the command line prints it."""
+    """Return a JSON response in the format that the command line prints."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return web.json_response(text=text, headers=security.NO_STORE)

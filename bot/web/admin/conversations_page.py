@@ -1,4 +1,4 @@
-"""What was asked in a channel with the answers that were shown; what is asked most, in vain, or doubted."""
+"""Conversations of a channel: questions with their answers, most asked questions, and gaps."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, chosen_channel, j
 from bot.web.security import require_visitor
 from storage.chat.traces import MAX_LISTED, QuestionRecords, StoredRecord
 
-# Of the questions asked most, and of the gaps.
+# Most asked questions, and gaps, that are shown.
 MAX_GROUPS = 12
 MAX_WORDS_CHARS = 200
 
 
 class ConversationsPage:
-    """Serves the conversations of channels, for as long as their records are kept."""
+    """Conversations page; covers the retention period of question records."""
 
     def __init__(self, pages: AdminPages, records: QuestionRecords) -> None:
         self._pages = pages
@@ -36,7 +36,7 @@ class ConversationsPage:
         ]
 
     async def begin(self, request: web.Request) -> web.Response:
-        """Return the channel that the form chose, or all of them to choose from."""
+        """Redirect to the channel chosen in the form, or list the channels."""
         require_visitor(request)
         if number := chosen_channel(request):
             raise web.HTTPFound(f"conversations/{number}")
@@ -44,7 +44,7 @@ class ConversationsPage:
         return self._pages.show(request, "conversations.html", channels=channels, channel=None)
 
     async def show(self, request: web.Request) -> web.Response:
-        """A channel's questions, all or those that hold some words; the query's ``q`` and ``before``."""
+        """Return a channel's questions, filtered by the query's ``q`` and paginated by ``before``."""
         channel, channels = await self._pages.channel(request)
         words, before = mend(request.query.get("q", "").strip()[:MAX_WORDS_CHARS]), _moment(request)
         kept = await self._records.search(channel.id, words, before)
@@ -66,10 +66,10 @@ class ConversationsPage:
 
 
 def _moment(request: web.Request) -> datetime | None:
-    """Before which questions are listed.
+    """Return the timestamp in the query's ``before``, None if it is missing.
 
     Raises:
-        web.HTTPBadRequest: it is no moment with its zone.
+        web.HTTPBadRequest: it is not an ISO timestamp with a time zone.
     """
     if not (said := request.query.get("before")):
         return None
@@ -83,7 +83,7 @@ def _moment(request: web.Request) -> datetime | None:
 
 
 def _turn(kept: StoredRecord) -> dict[str, Any]:
-    """Return a question with the answer that was shown, word for word."""
+    """Return a question with the answer that was shown, verbatim."""
     record = kept.record
     return {
         "id": kept.key,

@@ -1,4 +1,4 @@
-"""Every document of every channel: how it stands, what was read of it, every kept version."""
+"""Documents of all channels: state, metadata and stored versions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from storage.sql.database import Database
 
 Json = dict[str, Any]
 STATES = ("live", "reading", "waiting", "quarantined")
-# Documents on a page; as JSON they come all at once.
+# Documents per page; JSON is not paginated.
 PAGE_SIZE = 100
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-# Name in the query -> what people call the order, its key, whether the highest come first.
+# Value of the query's ``order`` -> (label, sort key, descending).
 ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
     "file": ("file", lambda one: one.status.file.casefold(), False),
     "channel": ("channel", lambda one: one.status.channel.casefold(), False),
@@ -37,7 +37,7 @@ ORDERS: dict[str, tuple[str, Callable[[ListedDocument], Any], bool]] = {
 
 
 class DocumentsPage:
-    """Serves the documents of all channels."""
+    """List of documents, and a page per document."""
 
     def __init__(
         self, pages: AdminPages, overview: DocumentOverview, places: UploadPlaces, database: Database
@@ -58,7 +58,7 @@ class DocumentsPage:
         ]
 
     async def show(self, request: web.Request) -> web.Response:
-        """The documents that the query's ``channel``, ``state`` and ``q`` let through, in its ``order``."""
+        """Return the documents filtered by ``channel``, ``state`` and ``q``, sorted by ``order``."""
         require_visitor(request)
         channels = await self._pages.channels()
         chosen = {name: request.query.get(name, "") for name in ("channel", "state", "q", "order")}
@@ -85,7 +85,7 @@ class DocumentsPage:
         )
 
     async def read_again(self, request: web.Request) -> web.Response:
-        """Have a document read again that could not be; then the list is shown.
+        """Retry an unreadable document, then show the list.
 
         Raises:
             web.HTTPSeeOther: to the list.
@@ -98,12 +98,12 @@ class DocumentsPage:
         raise web.HTTPSeeOther(f"../../../documents?channel={channel.id}")
 
     async def show_document(self, request: web.Request) -> web.Response:
-        """One document, and the fields of its metadata to be corrected."""
+        """Return one document, with a form to correct its metadata."""
         channel, found = await self._document(request)
         return self._show_document(request, channel, found)
 
     async def correct(self, request: web.Request) -> web.Response:
-        """Keep what a form says of a document's newest content; a field left as it was is not corrected.
+        """Store the form's corrections of a document's metadata; unchanged fields are skipped.
 
         Raises:
             web.HTTPSeeOther: to the document.
@@ -129,10 +129,10 @@ class DocumentsPage:
         return self._pages.show(request, "document.html", chars=MAX_VALUE_CHARS, **values)
 
     async def _document(self, request: web.Request) -> tuple[Channel, ListedDocument]:
-        """Return the document that a path names, and its channel.
+        """Return the document in the path, and its channel.
 
         Raises:
-            web.HTTPNotFound: there is none.
+            web.HTTPNotFound: no such document.
         """
         channel, _ = await self._pages.channel(request)
         for one in await self._overview.of([channel.id]):
@@ -142,13 +142,13 @@ class DocumentsPage:
 
 
 def _start(place: str, count: int) -> int:
-    """The first document of the page that a query names, counted from 0; of none or a wrong one the first."""
+    """Return the page's offset in the query, counted from 0; 0 if it is missing or out of range."""
     start = int(place) if place.isascii() and place.isdecimal() and len(place) < 7 else 0
     return start if start < count else 0
 
 
 def _changes(status: DocumentStatus, form: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """What a form says of fields otherwise than the document does; None: what is printed counts again."""
+    """Yield (field, new value) of each changed field; None: revert to the printed value."""
     for name in FIELDS:
         field = status.metadata.get(name)
         known = " ".join(field.value.split()) if field else ""

@@ -1,4 +1,4 @@
-"""Any page of any kept version, with the boxes of a chunk drawn on it; for browsers of this machine alone."""
+"""Page browser of the console: any page of any stored version, with a chunk's bounding boxes."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from storage.models import Box, VersionSource, self_description
 from storage.stores import Stores
 from storage.text.word_boxes import rectangles
 
-# Who asks for pictures and searches here, beside the holders of links.
+# Holder for fair turns, beside the holders of links.
 CONSOLE = "console"
-# A version, or a chunk of one of its readings.
+# Path of a version, or of a chunk of one of its readings.
 _BASE = r"/console/pages/{version:\d{1,18}}{chunk:(?:/[0-9a-f]{32}-\d{1,6})?}"
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedChunk:
-    """What is drawn on the pages of a version."""
+    """Chunk that is marked on the pages of a version."""
 
     text: str
-    # Where it begins, counted from 1.
+    # First page, counted from 1.
     page: int
-    # By page.
+    # Page -> bounding boxes.
     boxes: Mapping[int, Sequence[Box]]
 
 
 class PageBrowser:
-    """Serves pages as the viewer does, without a link: what a link opens is for everybody who has it."""
+    """Page viewer for console users, who need no signed link."""
 
     def __init__(self, stores: Stores, images: PageImages, templates: Templates, search: SearchPage) -> None:
         self._stores = stores
@@ -59,7 +59,7 @@ class PageBrowser:
         ]
 
     async def show(self, request: web.Request) -> web.Response:
-        """Return the page that a path names, else the one on which the chunk begins, else the first."""
+        """Return the page in the path, else the chunk's first page, else page 1."""
         source = await self._source(request)
         chunk = await self._chunk(request)
         home = chunk.page if chunk else 1
@@ -68,7 +68,7 @@ class PageBrowser:
             raise web.HTTPNotFound
         page = None
         if source.reading_id is not None:
-            with suppress(InfrastructureError, LookupError):  # the picture says it, too
+            with suppress(InfrastructureError, LookupError):  # the picture suffices without the text
                 page = await self._stores.readings.page(source.reading_id, number)
         boxes = chunk.boxes.get(number, ()) if chunk else ()
         found = await self._search.found(request, source, CONSOLE)
@@ -94,7 +94,7 @@ class PageBrowser:
         )
 
     async def search(self, request: web.Request) -> web.Response:
-        """Where the version says what the query's ``q`` asks for; without one its outline."""
+        """Return the version's hits for the query's ``q``, or its outline without one."""
         source, chunk = await self._source(request), await self._chunk(request)
         home = chunk.page if chunk else 1
         root, base = _root_and_base(request, source)
@@ -102,11 +102,11 @@ class PageBrowser:
         return await self._search.show(request, source, CONSOLE, is_linked=False, **values)
 
     async def go_to_page(self, request: web.Request) -> web.Response:
-        """Lead to the page of the query's ``n``.
+        """Redirect to the page in the query's ``n``.
 
         Raises:
             web.HTTPSeeOther: to that page.
-            web.HTTPNotFound: it is no number.
+            web.HTTPNotFound: ``n`` is not a number.
         """
         raise way_to_page(request, (await self._source(request)).pages)
 
@@ -121,7 +121,7 @@ class PageBrowser:
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
-        """Return the PDF itself."""
+        """Return the PDF."""
         source = await self._source(request)
         blob = await self._stores.blobs.fetch(source.sha256)
         if not await asyncio.to_thread(blob.is_file):
@@ -140,7 +140,7 @@ class PageBrowser:
         return (await self._stores.channels.get(channel_id)).is_direct
 
     async def _chunk(self, request: web.Request) -> MarkedChunk | None:
-        """Return the chunk that a path names; None: it names none, or its reading is gone."""
+        """Return the chunk in the path, None if there is none or its reading is gone."""
         reading, _, ordinal = request.match_info["chunk"].removeprefix("/").partition("-")
         if not reading:
             return None
@@ -152,6 +152,6 @@ class PageBrowser:
 
 
 def _root_and_base(request: web.Request, source: VersionSource) -> tuple[str, str]:
-    """What leads from a page up to the application's root, and from there to the version."""
+    """Return the relative paths from a page to the application's root, and to the version."""
     root = "../" * (request.path.count("/") - 1)
     return root, f"{root}console/pages/{source.version_id}{request.match_info['chunk']}"

@@ -1,4 +1,4 @@
-"""How well channels are answered, in tables and curves that the server draws."""
+"""Quality figures of channels, as tables and server-rendered charts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.web.admin.admin_pages import JSON_ENDING, AdminPages, json_page, wants_
 from bot.web.security import require_visitor
 from storage.chat.traces import QuestionRecords
 
-# Of a curve, in its own units; the margin is left free on every side.
+# Chart size in SVG units; the margin applies to every side.
 WIDTH, HEIGHT, MARGIN = 160, 40, 4
 
 SIGNS = {">=": "≥", "<=": "≤"}
@@ -21,16 +21,16 @@ SIGNS = {">=": "≥", "<=": "≤"}
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A figure over the weeks: the pieces of its line, in which no week is missing, and each week's point."""
+    """Weekly values of a figure: line segments, interrupted at weeks without data, and points."""
 
     lines: Sequence[Sequence[tuple[float, float]]]
     points: Sequence[tuple[float, float]]
-    # The height of the line of what is asked; None: nothing is, or it lies outside.
+    # y of the target line; None: no target.
     target: float | None
 
 
 def curve(values: Sequence[float | None], target: float | None) -> Curve:
-    """Draw weekly values from 0 up to the highest of them; None: nothing is known of that week."""
+    """Scale weekly values between 0 and their maximum; a value of None is a week without data."""
     high = max([one for one in values if one is not None] + ([target] if target else []), default=0.0) or 1.0
     step = (WIDTH - 2 * MARGIN) / max(len(values) - 1, 1)
     lines: list[list[tuple[float, float]]] = [[]]
@@ -51,7 +51,7 @@ def _height(value: float, high: float) -> float:
 
 
 def shown(value: float | None, unit: str) -> str:
-    """Return a figure for people."""
+    """Format a value for display."""
     if value is None:
         return "–"
     if unit == "share":
@@ -62,7 +62,7 @@ def shown(value: float | None, unit: str) -> str:
 
 
 class QualityPage:
-    """Serves the figures of channels."""
+    """Quality page: an overview, and a page per channel."""
 
     def __init__(self, pages: AdminPages, records: QuestionRecords) -> None:
         self._pages = pages
@@ -78,7 +78,7 @@ class QualityPage:
         ]
 
     async def overview(self, request: web.Request) -> web.Response:
-        """Return all channels."""
+        """Return the figures of all channels."""
         require_visitor(request)
         channels = await self._pages.channels()
         found = [(one, await channel_quality(self._records, one.id)) for one in channels]
@@ -91,7 +91,7 @@ class QualityPage:
         return self._pages.show(request, "quality.html", rows=rows, figures=FIGURES, channel=None)
 
     async def show(self, request: web.Request) -> web.Response:
-        """One channel, week by week."""
+        """Return one channel's figures by week."""
         channel, _ = await self._pages.channel(request)
         quality = await channel_quality(self._records, channel.id)
         if wants_json(request):
@@ -107,14 +107,14 @@ class QualityPage:
 
 
 def _cells(quality: ChannelQuality) -> Iterator[tuple[str, bool]]:
-    """(figure for people, whether it misses its target) of all weeks together."""
+    """Yield (formatted value, misses its target) of each figure over all weeks."""
     for name, figure in FIGURES.items():
         value = quality.figures[name]
         yield shown(value, figure.unit), is_missed(name, value)
 
 
 def _rows(quality: ChannelQuality) -> Iterator[dict[str, object]]:
-    """One row for each figure: what it is, its curve, its weeks, all of them, the baseline and the target."""
+    """Yield a row per figure: label, chart, weekly values, total, baseline and target."""
     baseline = quality.baseline or {}
     for name, figure in FIGURES.items():
         values = [week.figures[name] if week.is_kept else None for week in quality.weeks]

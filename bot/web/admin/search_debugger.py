@@ -1,7 +1,7 @@
-"""How a question was answered: each candidate with its scores and places, the judge, the prompts.
+"""Search debugger: a question's candidates with their scores and ranks, the judge, the prompts.
 
-It shows the record that ``footnote records`` prints: of a question that was asked, or of one that is asked
-here and leaves none.
+Shows the record that ``footnote records`` prints, of a stored question or of one asked here, which is not
+stored.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bot.web.security import require_own_form, require_turn, require_visitor
 from storage.chat.traces import QuestionRecords
 
 Json = dict[str, Any]
-# Answers a question, and keeps nothing of it.
+# Answers a question without storing its record.
 TraceQuestion = Callable[[Question], Awaitable[QuestionRecord]]
 
-# What the columns of the stages are called.
+# Column titles of the stages.
 STAGE_NAMES = {
     "bm25": "BM25",
     "vector": "Vector",
@@ -36,7 +36,7 @@ STAGE_NAMES = {
     "ranked": "With age",
     "reranked": "Reranker",
 }
-# Stage -> the one whose order it changes.
+# Stage -> stage whose order it changes.
 FOLLOWS = {"relevance": "mix", "ranked": "relevance"}
 PART_NAMES = {
     "coverage": "words held",
@@ -49,7 +49,7 @@ PART_NAMES = {
 
 
 class SearchDebugger:
-    """Serves the records of questions, and asks questions."""
+    """Search debugger page: shows question records, and runs questions."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class SearchDebugger:
         ]
 
     async def begin(self, request: web.Request) -> web.Response:
-        """Return the channel that the form chose, or all of them to choose from."""
+        """Redirect to the channel chosen in the form, or list the channels."""
         require_visitor(request)
         if number := chosen_channel(request):
             raise web.HTTPFound(f"search/{number}")
@@ -84,7 +84,7 @@ class SearchDebugger:
         return self._pages.show(request, "search.html", channels=channels, channel=None, kept=(), chars=1)
 
     async def list(self, request: web.Request) -> web.Response:
-        """Return a channel's last records, and a field to ask in."""
+        """Return a channel's latest records, and a question form."""
         channel, channels = await self._pages.channel(request)
         kept = await self._records.latest(channel.id)
         return self._pages.show(
@@ -97,7 +97,7 @@ class SearchDebugger:
         )
 
     async def show(self, request: web.Request) -> web.Response:
-        """One record."""
+        """Return one stored record."""
         channel, _ = await self._pages.channel(request)
         kept = await self._records.get(channel.id, request.match_info["key"])
         if kept is None:
@@ -105,14 +105,14 @@ class SearchDebugger:
         return self._page(request, channel.name, kept.record, is_kept=True)
 
     async def run(self, request: web.Request) -> web.Response:
-        """Ask a question now; its record is shown, and kept nowhere."""
+        """Answer a question now and show its record, which is not stored."""
         visitor = require_own_form(request, Role.READER)
         channel, _ = await self._pages.channel(request)
         text = mend(str((await request.post()).get("question", "")).strip())
         if not text or len(text) > self._question_chars:
             raise web.HTTPBadRequest
         require_turn(self._rates, visitor)
-        # Nobody in particular asks: an admin's word is no command here.
+        # Without an asker, admin commands are not executed.
         record = await self._trace(Question(uuid4().hex, text, channel, datetime.now(UTC)))
         value = await asyncio.to_thread(record.as_json)
         return self._page(request, channel.name, value, is_kept=False)
@@ -133,7 +133,7 @@ class SearchDebugger:
 
 
 def search_view(search: Json) -> Json:
-    """Read one search from its stored table."""
+    """Return a stored search prepared for display."""
     ordered = sorted(search["candidates"], key=lambda one: (one["rank"] is None, one["rank"] or 0))
     return {
         **search,
@@ -143,11 +143,11 @@ def search_view(search: Json) -> Json:
 
 
 def _signals(verdict: Json) -> Iterator[tuple[str, float | None, float | None, float | None]]:
-    """(signal, its value, its weight, what it adds to the log-odds)."""
+    """Yield (signal, value, weight, contribution to the log-odds)."""
     weights = verdict.get("weights", {})
     for name, value in ({"bias": 1.0} | verdict.get("signals", {})).items():
         weight = weights.get(name)
-        adds = None if weight is None or value is None else weight * float(value) + 0.0  # of -0.0: 0.0
+        adds = None if weight is None or value is None else weight * float(value) + 0.0  # turns -0.0 into 0.0
         yield name, None if value is None else float(value), weight, adds
 
 
@@ -167,12 +167,12 @@ def _candidate_view(one: Json) -> Json:
 
 
 def _moved(places: Json, before: str | None, after: str) -> int:
-    """By how many places a stage moved a candidate up; negative: down."""
+    """Return by how many ranks a stage moved a candidate up; negative: down."""
     return places[before] - places[after] if before and {before, after} <= places.keys() else 0
 
 
 def prompt_views(record: Json) -> Iterator[Json]:
-    """Yield every prompt that a model was sent, in order, with what it was for."""
+    """Yield every prompt sent to a model, in order, with its purpose."""
     helps = [(f"helps: {one['purpose']}", one) for one in record["helps"]]
     for purpose, one in [*helps, *((f"draft of the {draft['author']}", draft) for draft in record["drafts"])]:
         for prompt in one["prompts"]:

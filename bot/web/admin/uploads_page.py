@@ -1,7 +1,7 @@
-"""Takes PDFs that are dropped or chosen in the console, and says how far each has come.
+"""Uploads of PDFs in the console, and their progress.
 
-A browser without JavaScript sends one form with all files and gets a page; the script sends each file by
-itself, shows how much of it has gone, and asks until it answers questions.
+Without JavaScript, one form sends all files and gets a page. The script sends each file separately, shows its
+upload progress, and polls until the file is searchable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class UploadsPage:
-    """Serves what uploads in the console need."""
+    """Upload routes of the console."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class UploadsPage:
         ]
 
     async def take(self, request: web.Request) -> web.Response:
-        """Put the files of a form into the folder that it names before them."""
+        """Store the files of a form in the folder that the form names before them."""
         visitor = require_own_form(request)
         if request.content_type != "multipart/form-data":
             raise web.HTTPBadRequest
         return self._show(request, await self._take_all(visitor, await request.multipart()))
 
     async def decide(self, request: web.Request) -> web.Response:
-        """What becomes of a file whose name another one has."""
+        """Apply the decision about a file whose name is already in use."""
         visitor = require_own_form(request)
         try:
             decision = UploadDecision(str((await request.post()).get("decision")))
@@ -81,13 +81,13 @@ class UploadsPage:
         return self._show(request, [view])
 
     async def send_progress(self, request: web.Request) -> web.Response:
-        """How far the file of a name with these bytes has come: its state, rung and reason."""
+        """Return the progress of the file with this name and hash: its state, rung and reason."""
         require_visitor(request)
         sha256, file = request.match_info["sha256"], mend(request.query.get("file", ""))
         return json_page(await self._overview.progress_of(sha256, file))
 
     async def _take_all(self, visitor: Visitor, form: MultipartReader) -> list[Json]:
-        """What became of each file of a form."""
+        """Store each file of a form and return the outcomes."""
         place: UploadPlace | None = None
         views = []
         while (part := await form.next()) is not None:
@@ -100,7 +100,7 @@ class UploadsPage:
                 if place is None:
                     raise web.HTTPBadRequest
                 views.append(await self._take(visitor, place, part))
-            await part.release()  # a browser reads no answer before all of its files have gone
+            await part.release()  # browsers read no response before they have sent all files
         return views
 
     async def _take(self, visitor: Visitor, place: UploadPlace, part: BodyPartReader) -> Json:

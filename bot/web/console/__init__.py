@@ -1,1 +1,1 @@
-"""The local console: asking, the folders with their state, feedback; for browsers of this machine alone."""
+"""Console: asking questions, folders with their state, feedback; for local channels only."""

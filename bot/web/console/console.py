@@ -1,4 +1,4 @@
-"""The console: ask, read the answer, see the marked page beside it. Local channels only."""
+"""Console page: ask, read the answer, see the marked page beside it. Local channels only."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from storage.stores import Stores
 from storage.web_pages.page_store import count_pages, listed_pages
 
 MAX_ID = 999_999_999
-# Documents of each kind; the others are counted.
+# Documents listed per group (unreadable, newest); the others are counted.
 MAX_LISTED = 60
 MAX_RECEIPTS = 12
 MAX_SUGGESTIONS = 6
 LABEL_CHARS = 140
-# What a request raises that our own script did not make.
+# Errors raised by requests that our script did not make.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 LINES = "application/x-ndjson"
-# Seconds between two beginnings of an answer.
+# Interval between partial answers of a stream.
 LINES_INTERVAL_SECONDS = 0.1
 
 
 class Console:
-    """Serves the console's page and what its script asks for."""
+    """Console page, and the JSON routes of its script."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Console:
         return _json({"channels": rows})
 
     async def send_channel(self, request: web.Request) -> web.Response:
-        """What one channel knows, and how far it has come."""
+        """Return a channel's documents, reading progress, web pages and suggested questions."""
         visitor = require_visitor(request)
         channel = await self._channel(int(request.match_info["id"]))
         documents = await self._stores.catalog.recent(channel.id, MAX_LISTED)
@@ -135,9 +135,9 @@ class Console:
         )
 
     async def _web_view(self, channel: Channel) -> dict[str, int] | None:
-        """How the web pages stand that the channel may cite; None where it may cite none.
+        """Return counts of the channel's approved web pages by state, None if it has none.
 
-        With them the quotes that it was shown and that stand on their pages no more.
+        Includes the quotes it was shown that have disappeared from their pages.
         """
         domains = (await self._stores.web_sources.current()).of(channel)
         if not domains:
@@ -148,7 +148,7 @@ class Console:
         return {**count_pages(pages, since), "lost_quotes": len(lost)}
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
-        """Answer one question: in one piece, or in lines as it is written for who accepts those."""
+        """Answer one question: as JSON, or streamed as JSON lines (NDJSON) if the client accepts them."""
         visitor = require_own_page(request)
         channel_id, text, thread = await self._read_question(request)
         channel = await self._channel(channel_id)
@@ -160,7 +160,7 @@ class Console:
         return _json(view, status=200 if "text" in view else 500)
 
     async def forget(self, request: web.Request) -> web.Response:
-        """Erase what a thread of our page remembers; the records of its questions are kept as any."""
+        """Erase a thread's conversation memory; the records of its questions are retained as usual."""
         visitor = require_own_page(request)
         try:
             asked = await request.json()
@@ -178,19 +178,19 @@ class Console:
         thread: str | None,
         listener: AnswerListener | None = None,
     ) -> dict[str, Any]:
-        """What the page shows; no text when that failed."""
+        """Return the answer as the page shows it, without ``text`` if answering failed."""
         try:
             answer = await answer_in_thread(self._answering, self._stores.memory, question, thread, listener)
             return self._answer_view(question, answer)
-        except Exception as error:  # the platform boundary: a person gets a sentence, the log the rest
+        except Exception as error:  # outermost boundary: details go to the log only
             log_failure(request, error)
             return {"state": AnswerState.FAILED}
 
     async def _read_question(self, request: web.Request) -> tuple[int, str, str | None]:
-        """Channel id and text of a question, and the thread that its page made up for itself.
+        """Return the channel id and text of a question, and the thread id that its page generated.
 
         Raises:
-            web.HTTPBadRequest: it is not a question as our own script sends it.
+            web.HTTPBadRequest: not a question as our script sends it.
         """
         try:
             asked = await request.json()
@@ -207,10 +207,10 @@ class Console:
         return await self._stores.channels.all(Platform.LOCAL)
 
     async def _channel(self, channel_id: int) -> Channel:
-        """Return a local channel; others do not exist here.
+        """Return a local channel; other channels count as missing.
 
         Raises:
-            web.HTTPNotFound: there is none of this id.
+            web.HTTPNotFound: no local channel has this id.
         """
         if not 0 < channel_id <= MAX_ID:
             raise web.HTTPNotFound
@@ -269,7 +269,7 @@ class Console:
         }
 
     def _source_view(self, page: CitedPage, answer: Answer) -> dict[str, Any]:
-        """One button: a cited page with all that the answer quotes from it."""
+        """Return one source button: a cited page with all quotes from it."""
         cited = [citation for citation in answer.citations if citation.number in page.numbers]
         quotes = (citation.quote for citation in cited)
         return {
@@ -280,12 +280,12 @@ class Console:
         }
 
     def _place(self, url: str, *, is_web: bool) -> dict[str, str]:
-        """Where a control leads: into our viewer, or to a web page, which opens by itself."""
+        """Return the target of a control: our viewer, or the web page itself."""
         return {"web": url} if is_web else {"view": self._links.viewer_path(url)}
 
 
 def _place_view(place: UploadPlace | None) -> dict[str, str | None] | None:
-    """Return the folder that a channel's PDFs are dropped into."""
+    """Return the folder that a channel's PDFs are uploaded to."""
     if place is None:
         return None
     return {"place": place.key, "folder": place.location, "problem": place.problem}
@@ -296,7 +296,7 @@ def _thread_name(id_: Any) -> str:
 
 
 def _suggestions(tried: Sequence[tuple[Notice, str]]) -> list[dict[str, str]]:
-    """Questions that were tried when their files came."""
+    """Return suggested questions: those tried when their files arrived."""
     return [
         {"question": text, "title": notice.title or notice.file} for notice, text in tried[:MAX_SUGGESTIONS]
     ]
@@ -326,7 +326,7 @@ def _progress_view(progress: Progress) -> dict[str, Any]:
 async def _send_lines(
     request: web.Request, answer: Callable[[AnswerListener], Awaitable[dict[str, Any]]]
 ) -> web.StreamResponse:
-    """Send a line of JSON for each beginning of an answer, and the answer as the last one."""
+    """Stream each partial answer as a line of JSON, and the final answer as the last line."""
     response = web.StreamResponse(headers=security.NO_STORE | {"Content-Type": LINES})
     await response.prepare(request)
 

@@ -1,4 +1,4 @@
-"""The console's feedback: what a person says of an answer, and why it came out as it did."""
+"""Feedback on answers in the console, and explanations of answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from storage.stores import Stores
 
 
 class FeedbackPanel:
-    """Takes feedback of answers that the console showed; whoever knows the machine's secret is one person."""
+    """Feedback routes of the console; all users of the machine's secret count as one person."""
 
     def __init__(self, stores: Stores) -> None:
         self._channels = stores.channels
@@ -34,7 +34,7 @@ class FeedbackPanel:
         ]
 
     async def take(self, request: web.Request) -> web.Response:
-        """Keep what is said of an answer; what may be said next of a bad one comes back."""
+        """Store feedback on an answer; return the follow-up choices for a bad one."""
         visitor = require_own_page(request)
         said = await _read(request)
         asked = await self._asked(said)
@@ -53,7 +53,7 @@ class FeedbackPanel:
         return web.json_response(answer, headers=security.NO_STORE)
 
     async def explain(self, request: web.Request) -> web.Response:
-        """Why an answer came out as it did."""
+        """Return why an answer came out as it did."""
         require_own_page(request)
         why = await self._feedback.why(await self._asked(await _read(request)))
         return web.json_response({"why": why}, headers=security.NO_STORE)
@@ -67,10 +67,10 @@ class FeedbackPanel:
         )
 
     async def _channel(self, said: dict[str, Any]) -> Channel:
-        """Return the local channel that is spoken of.
+        """Return the local channel in the request.
 
         Raises:
-            web.HTTPNotFound: there is none.
+            web.HTTPNotFound: no such local channel.
         """
         try:
             number = int(said["channel"])
@@ -83,7 +83,7 @@ class FeedbackPanel:
 
 
 def _person(visitor: Visitor) -> tuple[str, str]:
-    """Installation and user, as the audit and ``footnote erase --person`` name who signed in."""
+    """Return (installation, user) as in the audit log and ``footnote erase --person``."""
     _, *named = visitor.actor.split(":", 2)
     return (named[0], named[1]) if len(named) == 2 else (Platform.LOCAL, "console")
 

@@ -1,4 +1,4 @@
-"""The console's folders: what is wrong with one, and an admin's word on what may be deleted."""
+"""Folders in the console: their problems, and an admin's approval of deletions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_NAMED = 20
 
 
 class FolderPanel:
-    """Serves what the console's script asks about folders.
+    """Folder routes of the console.
 
-    Those of chat channels are known by their number alone: the console shows local channels only.
+    Folders of chat channels appear only by number: the console shows local channels only.
     """
 
     def __init__(self, stores: Stores) -> None:
@@ -36,7 +36,7 @@ class FolderPanel:
         ]
 
     async def send(self, request: web.Request) -> web.Response:
-        """Return every folder that is watched or asks something."""
+        """Return every folder that is watched or has a problem."""
         may_approve = require_visitor(request).role >= Role.ADMIN
         local = await self._local_channels()
         folders = [
@@ -49,7 +49,7 @@ class FolderPanel:
         return web.json_response({"folders": folders}, headers=security.NO_STORE)
 
     async def approve(self, request: web.Request) -> web.Response:
-        """Let exactly the documents go that the page showed as vanished from a local channel's folder."""
+        """Approve the deletion of exactly those vanished documents that the page showed."""
         visitor = require_own_page(request, Role.ADMIN)
         shown = await _read_shown(request)
         number, local = int(request.match_info["id"]), await self._local_channels()
@@ -61,7 +61,7 @@ class FolderPanel:
         return web.json_response({"allowed": allowed}, headers=security.NO_STORE)
 
     async def _local_channels(self) -> dict[str, int]:
-        """Tenant -> id of the channels that the console shows."""
+        """Return tenant -> id of the local channels."""
         channels = await self._stores.channels.all(Platform.LOCAL)
         return {str(channel.tenant): channel.id for channel in channels}
 
@@ -70,7 +70,7 @@ async def _read_shown(request: web.Request) -> list[UUID]:
     """Return the documents that the page showed.
 
     Raises:
-        web.HTTPBadRequest: it is not a list of ids as our own script sends it.
+        web.HTTPBadRequest: not a list of ids as our script sends it.
     """
     try:
         return [UUID(one) for one in (await request.json())["documents"]]

@@ -1,1 +1,1 @@
-"""Sign-in to the console by OpenID Connect."""
+"""Console sign-in by OpenID Connect."""

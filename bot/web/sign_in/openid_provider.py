@@ -1,10 +1,10 @@
-"""The OpenID Connect provider: where browsers sign in, and what the ID token of one who did is worth.
+"""OpenID Connect client: authorization URL, code exchange and ID token verification.
 
 OpenID Connect Core 1.0 (authorization code flow) with PKCE (RFC 7636); Discovery 1.0; RFC 9207.
 
     SignInError
-    ├── ProviderUnavailable   the provider does not answer as it should: later, perhaps
-    └── SignInRefused         what came back proves nothing
+    ├── ProviderUnavailable   the provider does not answer as it should; a retry may help
+    └── SignInRefused         the response proves no identity
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ from joserfc.jwk import KeySet, import_key
 from bot.loopback import is_loopback_host
 from storage.clock import steady_seconds
 
-# Of an ID token's signature: none of a secret that both sides know, and never "none".
+# Accepted ID token signatures: asymmetric only, never HMAC with a shared secret or "none".
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-# Of any document that a provider sends.
+# Largest response accepted from a provider.
 MAX_BYTES = 256 * 1024
 TIMEOUT_SECONDS = 10.0
-# How long the provider's metadata count: an outage is noticed within it, and a flood asks no more often.
+# TTL of the provider's metadata: an outage is noticed within it, and a flood causes no more fetches.
 METADATA_SECONDS = 60.0
-# How long its keys count: one that it withdrew is good no longer than that.
+# TTL of its keys: a withdrawn key is accepted no longer than this.
 KEYS_SECONDS = 3600.0
-# Between two fetches for keys that nobody knows: whoever makes up key ids makes us fetch nothing.
+# Minimum interval between fetches for unknown key ids, so that made-up ids cause no fetches.
 KEYS_PAUSE_SECONDS = 60.0
-# After a provider did not answer, it is not asked for so long.
+# Backoff after a failed fetch.
 FAILURE_SECONDS = 5.0
-# That clocks may differ.
+# Accepted clock skew.
 LEEWAY_SECONDS = 60
 
 Claims = Mapping[str, Any]
 
 
 class SignInError(Exception):
-    """Nobody is signed in."""
+    """Sign-in failed."""
 
 
 class ProviderUnavailable(SignInError):
-    """The provider does not answer, or not as one."""
+    """The provider does not answer, or not as an OpenID Connect provider."""
 
 
 class SignInRefused(SignInError):
-    """What a browser or the provider brought proves nothing."""
+    """The response of the browser or provider proves no identity."""
 
 
 class OpenIdProvider:
-    """One provider, and the client that we are there."""
+    """Client of one OpenID Connect provider."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class OpenIdProvider:
         self._fetching = asyncio.Lock()
 
     async def check(self) -> None:
-        """Make sure that it is there: it tells who it is, and publishes a key that we can read.
+        """Check that the provider publishes its metadata and a key that we can read.
 
         Raises:
             ProviderUnavailable: it does not.
@@ -94,10 +94,10 @@ class OpenIdProvider:
             raise ProviderUnavailable("no key that we can read")
 
     async def authorization_url(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser signs in, and comes back from with ``state``.
+        """Return the URL where a browser signs in, to come back with ``state``.
 
         Raises:
-            ProviderUnavailable: it does not say where.
+            ProviderUnavailable: its metadata cannot be fetched.
         """
         metadata = await self._current_metadata()
         url: str = prepare_grant_uri(
@@ -114,11 +114,11 @@ class OpenIdProvider:
         return url
 
     async def redeem(self, code: str, redirect_uri: str, nonce: str, verifier: str) -> Claims:
-        """What the provider says of the person for whom it gave a code to the browser.
+        """Exchange an authorization code for the person's verified claims.
 
         Raises:
-            ProviderUnavailable: it does not answer.
-            SignInRefused: the code is not good, or the ID token is not of this sign-in.
+            ProviderUnavailable: the provider does not answer.
+            SignInRefused: the code is invalid, or the ID token belongs to another sign-in.
         """
         metadata = await self._current_metadata()
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
@@ -130,15 +130,18 @@ class OpenIdProvider:
         url = str(metadata.get("userinfo_endpoint"))
         if "email" in claims or not isinstance(access, str) or not self._is_fit(url):
             return claims
-        # With an access token a provider may keep what a scope asks for to UserInfo (Core 5.4).
+        # If it issues an access token, a provider may return a scope's claims from UserInfo only (Core 5.4).
         told = await self._fetch("GET", url, headers={"Authorization": f"Bearer {access}"})
         if told.get("sub") != claims["sub"]:
             raise SignInRefused("UserInfo of somebody else")
-        # An ID token that calls some address verified says nothing of the one that UserInfo names.
+        # email_verified in the ID token says nothing about the address in UserInfo.
         return {**told, **{name: value for name, value in claims.items() if name != "email_verified"}}
 
     def _credentials(self, metadata: Claims, form: dict[str, str]) -> dict[str, str]:
-        """Name the client in a request to the token endpoint, as the provider wants it (RFC 6749, 2.3.1)."""
+        """Authenticate the client at the token endpoint: return headers, or add fields to ``form``.
+
+        RFC 6749, 2.3.1.
+        """
         methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         if self._client_secret is not None and "client_secret_basic" in methods:
             name = f"{quote(self._client_id, safe='')}:{quote(self._client_secret, safe='')}"
@@ -149,18 +152,18 @@ class OpenIdProvider:
         return {}
 
     async def _verify(self, token: object, access_token: object, nonce: str) -> Claims:
-        """Return the claims of an ID token of this sign-in.
+        """Return the verified claims of this sign-in's ID token.
 
         Raises:
-            ProviderUnavailable: the keys cannot be had.
-            SignInRefused: it is none.
+            ProviderUnavailable: the keys cannot be fetched.
+            SignInRefused: the token is missing or invalid.
         """
         try:
             if not isinstance(token, str):
                 raise SignInRefused("no ID token")
             try:
                 signed = jwt.decode(token, await self._current_keys(), algorithms=ALGORITHMS)
-            except InvalidKeyIdError:  # the provider may have changed its keys
+            except InvalidKeyIdError:  # the provider may have rotated its keys
                 keys = await self._current_keys(is_unknown=True)
                 signed = jwt.decode(token, keys, algorithms=ALGORITHMS)
             claims = CodeIDToken(
@@ -192,7 +195,7 @@ class OpenIdProvider:
             return metadata
 
     async def _current_keys(self, *, is_unknown: bool = False) -> KeySet:
-        """Return the provider's keys; fetched again, but not too often, when one of them is unknown."""
+        """Return the provider's keys; fetch them again, rate-limited, if a token's key is unknown."""
         metadata = await self._current_metadata()
         async with self._fetching:
             now = self._clock()
@@ -205,7 +208,7 @@ class OpenIdProvider:
             return self._keys
 
     async def _fetch_patiently(self, url: str) -> Claims:
-        """As ``_fetch``; a provider that did not answer is left alone for a moment."""
+        """Fetch with backoff: after a failure the provider is not asked for ``FAILURE_SECONDS``."""
         if self._clock() < self._failed_until:
             raise ProviderUnavailable("it did not answer a moment ago")
         try:
@@ -215,11 +218,11 @@ class OpenIdProvider:
             raise ProviderUnavailable(str(error)) from error
 
     async def _fetch(self, method: str, url: str, **request: Any) -> Claims:
-        """Return a JSON object of the provider's; along no redirect, and no more than ``MAX_BYTES`` of it.
+        """Return a JSON object from the provider, without redirects and limited to ``MAX_BYTES``.
 
         Raises:
-            ProviderUnavailable: it did not come.
-            SignInRefused: the provider refuses.
+            ProviderUnavailable: there was no usable response.
+            SignInRefused: the provider refused (4xx except 429).
         """
         try:
             async with (
@@ -243,7 +246,7 @@ class OpenIdProvider:
         return value
 
     def _is_fit(self, url: object) -> bool:
-        """True if secrets may be sent to an address: by TLS, or on this machine where the issuer is."""
+        """True if secrets may be sent to a URL: https, or loopback if the issuer is loopback, too."""
         try:
             parts = urlsplit(url) if isinstance(url, str) else None
             is_here = parts is not None and is_loopback_host(parts.hostname)
@@ -254,7 +257,7 @@ class OpenIdProvider:
 
 
 def _readable(published: Collection[Any]) -> KeySet:
-    """The public keys among what a provider publishes; those of kinds that we do not know are left out."""
+    """Return the published RSA and EC keys; others are skipped."""
     keys = []
     for one in published:
         try:

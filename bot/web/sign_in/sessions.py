@@ -1,7 +1,7 @@
-"""Who is signed in: sessions in signed cookies, which every bot of a database reads.
+"""Console sessions in signed cookies, which every bot process on the database can verify.
 
-A session is a short JSON text and its MAC by the keys that sign links, so rotating these twice ends all
-sessions, too. It says who somebody is, not what they may do: roles are the settings' at each request.
+A session is a short JSON text with a MAC by the link signing keys, so rotating these twice ends all sessions,
+too. It says who a person is, not what they may do: roles come from the settings at each request.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from bot.sign_in_settings import Role, SignInSettings, plain_address
 from storage.installations.console_sign_outs import SignOuts
 from storage.sql.audit import AuditedAction
 
-# Then somebody signs in again, and the provider says again who they are.
+# Session lifetime; afterwards the provider has to authenticate the person again.
 LIFE = timedelta(hours=8)
-# Browsers keep no longer one.
+# Browsers store no longer cookies.
 MAX_COOKIE_CHARS = 4096
-# That a session keeps, so that its cookie is no longer than that.
+# Groups in a session, so that its cookie stays below that limit.
 MAX_GROUPS = 8
-# Of a person: the longest e-mail address, and almost the longest subject that a provider may give.
+# Longest e-mail address, and almost the longest ``sub`` that a provider may issue.
 MAX_NAME_CHARS = 254
-# Begins what is signed. Another number with other fields of ``Session``: older cookies are then none.
+# Domain separator of the MAC. Change its number with the fields of ``Session``: older cookies become invalid.
 _DOMAIN = b"footnote console session 1\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who signed in, as the provider named them."""
+    """Signed-in person, as the provider identified them."""
 
     id: str
-    # Their verified e-mail address, else the provider's own id of them.
+    # Verified e-mail address, else the provider's ``sub``.
     person: str
-    # Verified; nothing where it is not.
+    # Verified e-mail address, '' if it is not verified.
     email: str
-    # Those that some role is given to.
+    # Only groups that the settings grant a role.
     groups: list[str]
     # Unix seconds.
     expires: int
 
 
 class Sessions:
-    """Makes sessions and reads them back."""
+    """Issues and verifies sessions."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Sessions:
         self._domain = _DOMAIN + json.dumps([settings.oidc_issuer, settings.oidc_client_id]).encode()
 
     def begin(self, claims: Mapping[str, Any]) -> Session:
-        """Return a new session of the person whom verified claims are about."""
+        """Return a new session for the person in verified claims."""
         known = plain_address(claims.get("email")) if claims.get("email_verified") is True else ""
         listed = claims.get(self._settings.oidc_groups_claim)
         listed = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
@@ -79,19 +79,19 @@ class Sessions:
         )
 
     def role(self, session: Session) -> Role | None:
-        """What its person may do, by the settings as they are now; None: nothing."""
+        """Return the person's role by the current settings, None if they have none."""
         return self._settings.role(session.email, session.groups)
 
     def actor(self, session: Session) -> str:
-        """Name the person for the audit: platform, provider's host, verified address or ``sub:`` and id.
+        """Return the person's audit name: platform, provider's host, verified address or ``sub:`` and id.
 
-        An id may look like somebody's address, and no address holds a colon.
+        The prefix is needed because an id may look like another person's address; addresses contain no colon.
         """
         name = session.email or f"sub:{session.person}"
         return f"oidc:{urlsplit(self._settings.oidc_issuer or '').netloc}:{name}"
 
     def seal(self, session: Session) -> str:
-        """Return the session as a cookie carries it.
+        """Return the session as a signed cookie value.
 
         Raises:
             OSError, ValueError: as ``KeyRing.keys``.
@@ -100,10 +100,10 @@ class Sessions:
         return f"{_encode(body)}.{_encode(self._mac(self._keys.keys()[0].secret, body))}"
 
     async def open(self, cookie: str) -> Session | None:
-        """Return the session of a cookie; None: it is not ours, is over, or was ended.
+        """Return the session of a cookie, None if it is not ours, has expired or was signed out.
 
         Raises:
-            DatabaseUnavailable: nobody knows just now.
+            DatabaseUnavailable: sign-outs cannot be checked.
         """
         body, mac = _parts(cookie)
         await self._keys.refresh()
@@ -115,10 +115,10 @@ class Sessions:
         return None if is_over or await self._sign_outs.is_ended(session.id) else session
 
     async def end(self, session: Session) -> None:
-        """Sign its person out, wherever its cookie was copied to.
+        """Revoke the session, including any copy of its cookie.
 
         Raises:
-            DatabaseUnavailable: it still holds.
+            DatabaseUnavailable: the session is still valid.
         """
         until = datetime.fromtimestamp(session.expires, UTC)
         await self._sign_outs.end(session.id, until, AuditedAction(self.actor(session), "sign out", ""))
@@ -132,7 +132,7 @@ def _encode(data: bytes) -> str:
 
 
 def _parts(cookie: str) -> tuple[bytes, bytes]:
-    """Body and MAC of a cookie; of what is none, nothing that was ever signed."""
+    """Return the body and MAC of a cookie; empty, which never verifies, if it is malformed."""
     if not cookie.isascii() or len(cookie) > MAX_COOKIE_CHARS:
         return b"", b""
     try:

@@ -1,8 +1,8 @@
-"""Signs people in to the console under the public URL: off to the provider, back, and out again.
+"""Console sign-in and sign-out under the public URL.
 
-Nothing is kept of a sign-in that was begun. The browser gets a random key in a cookie; the state that goes to
-the provider and back, the nonce and the PKCE verifier are derived from that key. So any bot finishes what
-another one began, several tabs do not disturb one another, and no other browser finishes it.
+A sign-in in progress is stored nowhere. The browser gets a random key in a cookie; the state that goes to the
+provider and back, the nonce and the PKCE verifier are derived from that key. So any bot process can finish
+what another one began, tabs do not interfere, and no other browser can finish it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from storage.sql.audit import AuditedAction, AuditLog
 from storage.sql.database import Database
 
 CALLBACK, SIGN_OUT = "/console/sign-in/callback", "/console/sign-out"
-# That somebody may take for their sign-in at the provider.
+# Time allowed for signing in at the provider.
 BEGUN_SECONDS = 600
 TOKENS_A_SECOND = 5
-# Seconds for which a browser waits behind others that sign in.
+# Longest time that a browser waits behind other sign-ins.
 MAX_WAIT = 2.0
-# Of the page that somebody is led back to; from a longer one to the first page.
+# Longest path to return to; a longer one leads to the first page.
 MAX_PATH_CHARS = 500
 SESSION = web.RequestKey("session", Session)
 _BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -53,43 +53,43 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BegunSignIn:
-    """A sign-in between leaving for the provider and coming back."""
+    """Sign-in in progress, between the redirect to the provider and the callback."""
 
     browser_key: str
     id: str
-    # Where it leads back to, with its query.
+    # Path to return to, with its query.
     path: str
     # Unix seconds.
     until: int
 
     @property
     def state(self) -> str:
-        """What goes to the provider and comes back."""
+        """OAuth state: id, return path and expiry with a MAC."""
         body = json.dumps([self.id, self.path, self.until], separators=(",", ":")).encode()
         return f"{_encode(body)}.{self.derived('state', body)}"
 
     @property
     def nonce(self) -> str:
-        """What the ID token repeats."""
+        """Nonce that the ID token has to repeat."""
         return self.derived("nonce", self.id.encode())
 
     @property
     def verifier(self) -> str:
-        """What proves to the token endpoint that the code was given to us (RFC 7636)."""
+        """PKCE code verifier (RFC 7636): proves to the token endpoint that the code was issued to us."""
         return self.derived("verifier", self.id.encode())
 
     def derived(self, purpose: str, of: bytes) -> str:
-        """Return a MAC by the browser's key, 43 characters."""
+        """Return a MAC by the browser's key, as 43 characters."""
         return _encode(hmac.digest(self.browser_key.encode(), f"{purpose}\0".encode() + of, hashlib.sha256))
 
     @classmethod
     def read(cls, browser_key: str, state: str, now: float) -> BegunSignIn | None:
-        """Return the sign-in that this browser began with this state; None: it did not, or too long ago."""
+        """Return the sign-in that this browser began with this state, None if there is none or it expired."""
         try:
             id_, path, until = json.loads(base64.urlsafe_b64decode(state.partition(".")[0] + "==="))
             begun = cls(browser_key, id_, path, until)
             is_ours = hmac.compare_digest(begun.state.encode(), state.encode())
-            # Whoever makes up a key can sign any state with it.
+            # Anyone can make up a key and sign any state with it, so check the fields, too.
             is_whole = all((_BROWSER_KEY.fullmatch(browser_key), _ID.fullmatch(id_), _PATH.fullmatch(path)))
             is_timely = now < until <= now + BEGUN_SECONDS + LEEWAY_SECONDS
         except (ValueError, TypeError, AttributeError, RecursionError):
@@ -98,9 +98,9 @@ class BegunSignIn:
 
 
 class Callbacks:
-    """Lets each begun sign-in ask the provider for its token once, and all of them a few times a second.
+    """Limit on token requests: one per sign-in, and a few per second overall.
 
-    A browser's key is its own choice, so whoever wants can make up any number of begun sign-ins.
+    The browser chooses its key, so anyone can make up any number of sign-ins in progress.
     """
 
     def __init__(self) -> None:
@@ -108,16 +108,16 @@ class Callbacks:
         self._due = 0.0
 
     async def use_up(self, begun: BegunSignIn) -> None:
-        """Return when a sign-in that comes back may ask for its token.
+        """Wait until a returning sign-in may request its token.
 
         Raises:
-            SignInRefused: it has come back before.
+            SignInRefused: its state was used before.
             ProviderUnavailable: too many are waiting.
         """
         self._used = {state: until for state, until in self._used.items() if time.time() < until}
         if begun.state in self._used:
             raise SignInRefused("its state was used before")
-        # GCRA, as in ITU-T I.371: some at once, and behind them one after the other.
+        # Rate limit by GCRA (ITU-T I.371): a burst of one second's worth, then evenly spaced.
         now = time.monotonic()
         wait = max(self._due, now) - now - 1
         if wait > MAX_WAIT:
@@ -128,7 +128,7 @@ class Callbacks:
 
 
 class SignIn:
-    """The routes of sign-in and sign-out, and the middleware that knows who is signed in."""
+    """Routes of sign-in and sign-out, and the middleware that identifies the visitor."""
 
     def __init__(self, settings: SignInSettings, links: Links, database: Database, pages: Templates) -> None:
         self._issuer = settings.oidc_issuer or ""
@@ -146,7 +146,7 @@ class SignIn:
         parts = urlsplit(links.public_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self._is_secure = parts.scheme == "https"
-        # Cookies know no ports, and a browser takes a __Host- cookie by TLS and from its own host alone.
+        # Cookies are shared by all ports of a host; __Host- cookies require TLS and their exact host.
         self._cookie = "__Host-footnote_{}" if self._is_secure else f"footnote_{{}}_{parts.port or 80}"
 
     def routes(self) -> list[web.RouteDef]:
@@ -158,7 +158,7 @@ class SignIn:
         ]
 
     def middleware(self) -> Middleware:
-        """A middleware that notes who is signed in, and sends a browser that needs it to the provider."""
+        """Return a middleware that identifies the visitor, or redirects a browser to the provider."""
 
         @web.middleware
         async def know_visitor(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -188,11 +188,11 @@ class SignIn:
             request[security.VISITOR] = Visitor(self._sessions.actor(session), role, session.person)
 
     async def _begin(self, request: web.Request) -> web.Response:
-        """Send a browser to the provider; it comes back to the page that it asked for."""
+        """Redirect a browser to the provider; it comes back to the requested page."""
         name = self._cookie.format("sign_in")
         held = request.cookies.get(name, "")
         key = held if _BROWSER_KEY.fullmatch(held) else secrets.token_urlsafe(32)
-        # The provider is told nothing of the secret, wherever somebody opened the address that holds it.
+        # The console's secret must not reach the provider.
         path = str(request.rel_url.without_query_params(QUERY_NAME))
         path = path if len(path) <= MAX_PATH_CHARS else "/"
         begun = BegunSignIn(key, secrets.token_hex(16), path, int(time.time()) + BEGUN_SECONDS)
@@ -203,12 +203,12 @@ class SignIn:
             _log.warning("nobody can sign in to the console: %s", error)
             return self._page(503, "outage")
         response = web.Response(status=302, headers={**security.NO_STORE, "Location": url})
-        # Lax: it has to come with the browser's way back from the provider's site.
+        # Lax: the browser has to send it when it comes back from the provider's site.
         self._set_cookie(response, name, key, BEGUN_SECONDS, "Lax")
         return response
 
     async def finish(self, request: web.Request) -> web.Response:
-        """Take a browser that comes back from the provider, and lead it to the page that it asked for."""
+        """Complete the sign-in on return from the provider, and lead on to the requested page."""
         query = request.query
         key = request.cookies.get(self._cookie.format("sign_in"), "")
         begun = BegunSignIn.read(key, query.get("state", ""), time.time())
@@ -232,15 +232,15 @@ class SignIn:
         await self._audit.keep(AuditedAction(*said, is_done=role is not None))
         if role is None:
             return self._page(403, "no role")
-        # A page that leads on, and no redirect: that would be a step of the provider's site, without the
-        # strict cookie.
+        # A page that leads on, not a redirect: that would count as cross-site and lack the SameSite=Strict
+        # cookie.
         response = self._pages.plain("signed_in.html", path=f"{self._public_url}{begun.path}")
         name, life = self._cookie.format("session"), int(LIFE.total_seconds())
         self._set_cookie(response, name, self._sessions.seal(session), life, "Strict")
         return response
 
     async def ask_to_sign_out(self, request: web.Request) -> web.Response:
-        """Return the page with the button."""
+        """Return the sign-out page."""
         return self._page(200, "sign out?", name=require_visitor(request).name)
 
     async def sign_out(self, request: web.Request) -> web.Response:
@@ -263,7 +263,7 @@ class SignIn:
 
 
 def _is_page_load(request: web.Request) -> bool:
-    """True if somebody opens a page, as no script and no part of a page does."""
+    """True if a person opens a page, as opposed to a script or subresource request."""
     is_navigation = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
     return request.method == "GET" and is_navigation and "text/html" in request.headers.get("Accept", "")
 
