@@ -1,1 +1,1 @@
-"""What a link opens: a cited page with its marks, search in its document, and the document's outline."""
+"""Page viewer: a cited page with its marks, document search, and the document's outline."""

@@ -1,7 +1,7 @@
-"""Finds words in the text of one document, page by page, and lists its headings.
+"""Full-text search in one document, page by page, and its outline.
 
-Only what reading kept is looked through: no PDF is opened. A query is found as it is written, in any case,
-with or without accents and across line ends; else the pages that hold all of its words are.
+Only the stored reading is searched: no PDF is opened. A query matches verbatim, ignoring case and accents and
+across line ends; else pages that contain all of its words match.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from storage.recent_items import RecentItems
 from storage.text.analyzer import fold
 
 MAX_QUERY_CHARS = 200
-# Pages that are listed with what stands around a hit; all are counted, and lead to one another.
+# Pages listed with snippets; all pages with hits are counted and linked to one another.
 MAX_LISTED_PAGES = 50
-# Of a listed page.
+# Snippets per listed page.
 MAX_SNIPPETS = 3
-# Before a hit, and after it.
+# Context on each side of a hit.
 SNIPPET_CHARS = 70
 MAX_HEADINGS = 1000
-# Searches, and outlines, that are held in memory: each reads the texts of a whole document.
+# LRU size for searches and for outlines: each reads the texts of a whole document.
 REMEMBERED = 64
 
 _SPACES = re.compile(r"\s+")
@@ -36,18 +36,18 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What is looked for, as it may stand in a text."""
+    """Patterns of a query."""
 
-    # Each has to stand there, folded.
+    # All of them have to match the folded text.
     patterns: tuple[re.Pattern[str], ...]
 
     def count(self, folded: str) -> int:
-        """How many places of a folded text it has; 0 unless each pattern stands there."""
+        """Return the number of matches in a folded text, 0 unless every pattern matches."""
         counts = [sum(1 for _ in pattern.finditer(folded)) for pattern in self.patterns]
         return sum(counts) if all(counts) else 0
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """(start, end) of each of these places, in order."""
+        """Return (start, end) of each match, in order; empty unless every pattern matches."""
         folded, origins = _folded(text), _origins(text)
         found = [match.span() for pattern in self.patterns for match in pattern.finditer(folded)]
         is_whole = all(pattern.search(folded) for pattern in self.patterns)
@@ -56,7 +56,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A place of a page with what stands around it."""
+    """Hit with its context."""
 
     before: str
     hit: str
@@ -65,53 +65,54 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class PageHits:
-    """What a page has of a query."""
+    """Hits on one page."""
 
     page: int
     count: int
-    # Of its first places.
+    # Snippets of the first hits.
     snippets: tuple[Snippet, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Where a document says what was looked for."""
+    """Hits of a query in a document."""
 
     query: str
-    # It stands there as it is written; else all of its words do.
+    # True if the query itself matches; else its words do.
     is_verbatim: bool
     wording: Wording
-    # Page -> places on it, in the order of the pages; pages without one are left out.
+    # Page -> number of hits, in page order; pages without hits are omitted.
     counts: Mapping[int, int]
     listed: tuple[PageHits, ...]
 
     @property
     def places(self) -> int:
+        """Number of hits in the document."""
         return sum(self.counts.values())
 
     def page_before(self, page: int) -> int | None:
-        """Return the nearest earlier page with a place."""
+        """Return the previous page with a hit, None if there is none."""
         return max((one for one in self.counts if one < page), default=None)
 
     def page_after(self, page: int) -> int | None:
-        """Return the nearest later page with a place."""
+        """Return the next page with a hit, None if there is none."""
         return min((one for one in self.counts if one > page), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class OutlineHeading:
-    """A heading of a document."""
+    """Heading of a document."""
 
     text: str
-    # 0: at the top.
+    # Heading level; 0 = top level.
     level: int
     page: int
 
 
 class DocumentSearch:
-    """Searches readings, one at a time: however many people search, they delay no answer by more than one.
+    """Search in readings, one at a time, so that searches delay an answer by one of them at most.
 
-    Holders take turns; what was found before waits for nobody. ``holder`` is whoever asks.
+    Holders take fair turns; cached results need none. ``holder`` identifies the requester.
     """
 
     def __init__(self, readings: RepairingReadings) -> None:
@@ -121,10 +122,10 @@ class DocumentSearch:
         self._outlines: RecentItems[UUID, Sequence[OutlineHeading]] = RecentItems(REMEMBERED)
 
     async def find(self, reading_id: UUID, query: str, *, holder: Hashable) -> SearchResult:
-        """Where the document says it.
+        """Return the hits of a query in a document.
 
         Raises:
-            storage.errors.InfrastructureError: what was read of it is not there just now.
+            storage.errors.InfrastructureError: the document's reading is unavailable.
         """
         key = reading_id, query
         if (result := self._results.get(key)) is None:
@@ -136,7 +137,7 @@ class DocumentSearch:
         return result
 
     async def outline(self, reading_id: UUID, *, holder: Hashable) -> Sequence[OutlineHeading]:
-        """Return the document's headings, where each of them begins; raises as ``find``."""
+        """Return the document's headings with the pages where they begin; raises as ``find``."""
         if (outline := self._outlines.get(reading_id)) is None:
             async with self._turns.turn(holder):
                 if (outline := self._outlines.get(reading_id)) is None:
@@ -146,7 +147,7 @@ class DocumentSearch:
 
 
 def search_pages(texts: Sequence[str], query: str) -> SearchResult:
-    """Look for a query in the texts of all pages, in order."""
+    """Search the texts of all pages, given in order."""
     counts: dict[int, int] = {}
     folded, wordings = [_folded(text) for text in texts], _wordings(_folded(query).split())
     for wording in wordings:
@@ -158,7 +159,7 @@ def search_pages(texts: Sequence[str], query: str) -> SearchResult:
 
 
 def outline_of(sections: Iterable[tuple[Sequence[str], int]]) -> tuple[OutlineHeading, ...]:
-    """Outline of the sections (headings, page where it begins): each heading where it comes up."""
+    """Return the outline of sections, each (heading path, first page): each heading where it begins."""
     found, before = list[OutlineHeading](), tuple[str, ...]()
     for headings, page in sections:
         path = tuple(headings)
@@ -169,7 +170,7 @@ def outline_of(sections: Iterable[tuple[Sequence[str], int]]) -> tuple[OutlineHe
 
 
 def _wordings(words: Sequence[str]) -> list[Wording]:
-    """As it is written, then its words in any order."""
+    """Return what to search for: the query verbatim, then its words in any order."""
     escaped = [re.escape(word) for word in words] or [r"(?!)"]
     singly = [Wording(tuple(map(re.compile, dict.fromkeys(escaped))))] if len(escaped) > 1 else []
     return [Wording((re.compile(r"\s+".join(escaped)),)), *singly]
@@ -184,7 +185,7 @@ def _page_hits(page: int, count: int, text: str, wording: Wording) -> PageHits:
 
 
 def _snippets(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Snippet]:
-    """Cut between words."""
+    """Yield a snippet per span, cut between words."""
     for start, end in spans:
         first, last = max(0, start - SNIPPET_CHARS), min(len(text), end + SNIPPET_CHARS)
         before, after = text[first:start], text[end:last]
@@ -205,7 +206,7 @@ def _folded(text: str) -> str:
 
 
 def _origins(text: str) -> Sequence[int]:
-    """Of each character of the folded text the place of the one that it was made of."""
+    """Return the source index of each character of the folded text."""
     if text.isascii():
         return range(len(text))
     return [place for place, char in enumerate(text) for _ in _folded_char(char)]

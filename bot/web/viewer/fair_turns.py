@@ -1,6 +1,6 @@
-"""Turns of those who want what only few may do at a time, as drawing pages and searching in documents.
+"""Fair scheduling of limited work, such as rendering pages and searching documents.
 
-Take the turn before any lock of what is wanted: else one waits behind another holder's turns.
+Take the turn before any lock on the work: otherwise a lock's waiter waits behind another holder's turns.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from contextlib import asynccontextmanager
 
 
 class FairTurns:
-    """Lets so many tasks go on at a time, those of each holder in turn; one holder never has all places."""
+    """Semaphore that serves holders round-robin; one holder never takes all of several slots."""
 
     def __init__(self, places: int) -> None:
         self._free = places
         self._share = max(1, places - 1)
-        # By holder, the one whose turn is next first.
+        # Holder -> waiters; the holder whose turn is next comes first.
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
         self._busy: Counter[Hashable] = Counter()
 
     @asynccontextmanager
     async def turn(self, holder: Hashable) -> AsyncIterator[None]:
-        """Wait for a place, and keep it."""
+        """Wait for a slot, and hold it during the context."""
         place = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(holder, deque()).append(place)
         self._grant()
         try:
             await place
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # it was granted just now
+            if place.done() and not place.cancelled():  # granted just before the cancellation
                 self._release(holder)
             raise
         try:
@@ -50,7 +50,7 @@ class FairTurns:
         while is_granted:
             is_granted = False
             for holder, places in list(self._waiting.items()):
-                while places and places[0].done():  # whoever waited there went away
+                while places and places[0].done():  # cancelled waiters
                     places.popleft()
                 if not places:
                     del self._waiting[holder]
@@ -58,5 +58,5 @@ class FairTurns:
                     self._free -= 1
                     self._busy[holder] += 1
                     places.popleft().set_result(None)
-                    self._waiting[holder] = self._waiting.pop(holder)  # behind all others
+                    self._waiting[holder] = self._waiting.pop(holder)  # to the end of the round
                     is_granted = True

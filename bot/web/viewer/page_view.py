@@ -1,4 +1,4 @@
-"""One page as the viewer shows it: what is marked on it, and its words where they stand."""
+"""View model of a page: marks, search hits, invisible text layer and plain text."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from bot.web.viewer.document_search import SearchResult
 from storage.models import Box, Page, VersionSource, self_description
 from storage.text.word_boxes import rectangles
 
-# Places of a search that are marked on a page.
+# Search hits marked on a page.
 MAX_FOUND = 200
 
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\n))*")
-# Share of the longest line of a paragraph from which on the text runs over a line's end.
+# A line of at least this share of its paragraph's longest line continues on the next one.
 _FULL_LINE = 0.7
-# Points of A4: what a page that was never read is shown as.
+# A4 in points, for pages that were never read.
 UNREAD_SIZE = 595.0, 842.0
 
-# Share of a line's height that lies below its base line.
+# Share of a line's height below its baseline.
 _BELOW_BASELINE = 0.22
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedBox:
-    """A rectangle of a quote on the page."""
+    """Bounding box of a quote on the page."""
 
     box: Box
-    # Of the quote that was opened: it is the strongest, and scrolled to.
+    # Belongs to the opened quote, which is marked strongest and scrolled to.
     is_current: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MarginNumber:
-    """The numbers of the quotes that begin in one line, beside that line."""
+    """Numbers of the quotes that begin in a line, shown beside it."""
 
     text: str
-    # Where the line begins, as a share of the page's width.
+    # Start of the line, as a share of the page's width.
     x: float
-    # The middle of the line, as a share of the page's height.
+    # Middle of the line, as a share of the page's height.
     y: float
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlace:
-    """A place of the page that says what was searched for."""
+    """Search hit on the page."""
 
     # Counted from 1, down the page.
     number: int
@@ -56,7 +56,7 @@ class FoundPlace:
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """A word of the invisible text layer, in points."""
+    """Word of the invisible text layer, in points."""
 
     text: str
     x: float
@@ -65,7 +65,7 @@ class TextSpan:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of the invisible text layer, in points."""
+    """Line of the invisible text layer, in points."""
 
     y: float
     size: float
@@ -74,37 +74,37 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Letters of the page's text that are marked alike."""
+    """Run of the page's text with the same marks."""
 
     text: str
-    # Of ``hit``, the opened quote, ``other``, another quote, and ``searched``.
+    # Any of ``hit`` (opened quote), ``other`` (another quote) and ``searched``.
     marks: tuple[str, ...]
-    # Number of the place that was searched for; 0: none.
+    # Number of the search hit; 0: none.
     place: int
 
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """One page as the viewer shows it."""
+    """View model of one page."""
 
     number: int
     pages: int
-    # The printed page number, or '' when it is the same or unknown.
+    # Printed page number; '' if it is the same or unknown.
     label: str
     is_cited: bool
     cited_page: int
-    # Those of the opened quote last, to lie over the others.
+    # The opened quote's come last, so that they lie on top.
     marks: tuple[MarkedBox, ...]
-    # Empty where the page has one quote only.
+    # Empty if the page has only one quote.
     margin: tuple[MarginNumber, ...]
-    # All quotes of the answer that stand on this page.
+    # All quotes of the answer on this page.
     quotes: tuple[AnswerQuote, ...]
     found: tuple[FoundPlace, ...]
+    # Displayed size in points; A4 if the page was never read.
     width: float
-    # Displayed size in points; those of A4 when the page was never read.
     height: float
     lines: tuple[TextLine, ...]
-    # The text as it is read without the picture; empty where none was read.
+    # Text for reading without the picture; empty if none was read.
     paragraphs: tuple[tuple[TextRun, ...], ...]
 
 
@@ -115,7 +115,7 @@ def make_page_view(
     quotes: Sequence[AnswerQuote],
     found: SearchResult | None = None,
 ) -> PageView:
-    """Return the page ``number`` of the link's version; ``page`` is None when it was never read."""
+    """Return page ``number`` of the link's version; ``page`` is None if it was never read."""
     here = [
         one for one in quotes if (one.record.version_id, one.record.page) == (link.claims.version_id, number)
     ]
@@ -142,7 +142,7 @@ def make_chunk_view(
     *,
     found: SearchResult | None = None,
 ) -> PageView:
-    """Return the page ``number`` of a version with these boxes drawn on it, which begin on ``cited_page``."""
+    """Return page ``number`` of a version with a chunk's boxes marked; the chunk begins on ``cited_page``."""
     marks = tuple(MarkedBox(box, is_current=True) for box in boxes)
     return _view(source, number, cited_page, page, marks=marks, margin=(), quotes=(), found=found)
 
@@ -189,7 +189,7 @@ def _marks(quotes: Sequence[AnswerQuote]) -> Iterable[MarkedBox]:
 
 
 def _margin(quotes: Sequence[AnswerQuote], page: Page | None) -> Iterable[MarginNumber]:
-    """Beside the lines, so that no number stands over a word."""
+    """Return the quotes' numbers by line, placed beside the lines so that they cover no word."""
     numbers: dict[tuple[float, float], list[str]] = {}
     for one in quotes:
         if one.record.boxes:
@@ -200,7 +200,7 @@ def _margin(quotes: Sequence[AnswerQuote], page: Page | None) -> Iterable[Margin
 
 
 def _line_start(box: Box, page: Page | None) -> float:
-    """Where the line begins that a box begins in; the box's own edge where the page was never read."""
+    """Return the start of the line that a box begins in; the box's edge if the page was never read."""
     words = page.words if page else ()
     middle = (box.y0 + box.y1) / 2
     inside = [one for one in words if one.box.y0 <= middle <= one.box.y1 and one.box.x1 > box.x0]
@@ -225,7 +225,7 @@ def _lines(page: Page) -> Iterable[TextLine]:
 def _paragraphs(
     page: Page, marks: Sequence[MarkedBox], spans: Sequence[tuple[int, int]]
 ) -> Iterable[tuple[TextRun, ...]]:
-    """Yield the text's paragraphs, whose lines run on as wide as the reader's screen, in runs."""
+    """Yield the text's paragraphs as runs, with wrapped lines joined to reflow on the reader's screen."""
     marked = [*_quoted(page, marks), *((*span, "searched", place) for place, span in enumerate(spans, 1))]
     edges = sorted({edge for start, end, _, _ in marked for edge in (start, end)})
     for paragraph in _PARAGRAPH.finditer(page.text):
@@ -240,7 +240,7 @@ def _paragraphs(
 
 
 def _quoted(page: Page, marks: Sequence[MarkedBox]) -> Iterable[tuple[int, int, str, int]]:
-    """(start, end, mark, 0) of each run of words that lie in the boxes of quotes."""
+    """Yield (start, end, mark, 0) of each run of words that lies in boxes of quotes."""
     for is_current, mark in ((True, "hit"), (False, "other")):
         boxes = [one.box for one in marks if one.is_current is is_current]
         for is_inside, group in groupby(page.words, key=lambda word: _lies_in(word.box, boxes)):
@@ -255,7 +255,7 @@ def _lies_in(word: Box, boxes: Iterable[Box]) -> bool:
 
 
 def _without_line_ends(paragraph: str) -> str:
-    """Every line end is a space where the line before it is nearly as long as the longest: it was full."""
+    """Replace a line end by a space if its line is nearly as long as the longest: it was wrapped."""
     lines = paragraph.split("\n")
     full = _FULL_LINE * max(map(len, lines))
     ends = [" " if len(line) >= full else "\n" for line in lines[:-1]]
@@ -263,7 +263,7 @@ def _without_line_ends(paragraph: str) -> str:
 
 
 def citation_line(source: VersionSource, number: int, label: str) -> str:
-    """Names a page of a version where a quote of it is passed on."""
+    """Return the reference to a page of a version, for copying with a quote."""
     says = self_description(source.metadata)
     printed = f" (printed: {label})" if label else ""
     about = f"{source.title}. {says}." if says else f"{source.title}."

@@ -1,7 +1,7 @@
-"""The page that searches in a document, and shows its outline; the same for links and for the console.
+"""Search and outline page of a document, shared by links and the console.
 
-A query travels in the address of a page, so that its places stay marked from page to page without any script.
-Whoever calls has checked what the request may see.
+The query is part of each page's URL, so that hits stay marked from page to page without JavaScript. Callers
+check access.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from storage.models import VersionSource
 
 
 class SearchPage:
-    """Searches in a document, and shows it."""
+    """Search page of a document."""
 
     def __init__(self, search: DocumentSearch, templates: Templates) -> None:
         self._search = search
@@ -28,9 +28,9 @@ class SearchPage:
     async def found(
         self, request: web.Request, source: VersionSource, holder: Hashable
     ) -> SearchResult | None:
-        """What the request's ``q`` finds; None without one, and where the text cannot be looked through.
+        """Return the hits of the request's ``q``, None without a query or if the text is unavailable.
 
-        ``holder`` is whoever asks, as ``DocumentSearch`` has it.
+        ``holder`` identifies the requester, as in ``DocumentSearch``.
         """
         query = asked_for(request)
         if not query or source.reading_id is None:
@@ -43,10 +43,10 @@ class SearchPage:
     async def show(
         self, request: web.Request, source: VersionSource, holder: Hashable, **values: object
     ) -> web.Response:
-        """Return the places of the request's ``q`` by page, else the document's headings.
+        """Return the hits of the request's ``q`` by page, or the document's outline without a query.
 
-        ``values`` are ``root``, ``base``, ``home``, the page to go back to, ``last``, the last page, and
-        what the viewer's template wants of a page that is linked.
+        ``values``: ``root``, ``base``, ``home`` (page to return to), ``last`` (last page), and what the
+        viewer's template needs for a linked page.
         """
         query, outline = asked_for(request), None
         found = await self.found(request, source, holder)
@@ -71,10 +71,10 @@ class SearchPage:
 
 
 def way_to_page(request: web.Request, last: int) -> web.HTTPSeeOther:
-    """Where the form leads that asks for a page by its number: beyond the last one it is the last.
+    """Return the redirect to the page in the query's ``n``, clamped to the document's pages.
 
     Raises:
-        web.HTTPNotFound: it is no number.
+        web.HTTPNotFound: ``n`` is not a number.
     """
     text = request.query.get("n", "").strip()
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -84,10 +84,10 @@ def way_to_page(request: web.Request, last: int) -> web.HTTPSeeOther:
 
 
 def asked_for(request: web.Request) -> str:
-    """What the address's ``q`` searches for, in one line and cut to its longest length; '' for nothing."""
+    """Return the query ``q`` on one line, cut to ``MAX_QUERY_CHARS``; '' if it is missing."""
     return " ".join(request.query.get("q", "")[: 4 * MAX_QUERY_CHARS].split())[:MAX_QUERY_CHARS]
 
 
 def suffix_of(query: str) -> str:
-    """What carries a query to another page of the document."""
+    """Return the URL suffix that carries a search to another page of the document."""
     return f"?{urlencode({'q': query})}" if query else ""

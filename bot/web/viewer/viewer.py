@@ -1,9 +1,9 @@
-"""The page behind every source button: the cited page with its passages marked, and the PDF itself.
+"""Page viewer behind every source button: the cited page with its passages marked, and the PDF.
 
-A link is of one quote. All quotes of its answer on a page are marked, and from each one leads to the next.
+A link cites one quote. All quotes of its answer on a page are marked and linked to one another.
 
-Every request checks its link anew, the signature first, then SQL. A GET changes nothing, because link
-previews and mail scanners fetch links as well; the audit has that it was opened, and openings are counted.
+Every request verifies its link again, the signature first, then SQL. A GET changes nothing, because link
+previews and mail scanners fetch links as well; it is only audited and counted.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from storage.recent_items import RecentItems
 from storage.sql.audit import AuditLog
 from storage.stores import Stores
 
-# Dots per inch of a page's picture, and which part of the page it is, by its name in a path: a page that is
-# looked at from near comes in quarters, as far as they are in view.
+# Name in the path -> (dots per inch, region): a zoomed page is loaded in quarters, as they come into view.
 PICTURES: Mapping[str, tuple[int, Box | None]] = {
     "1x": (132, None),
     "2x": (220, None),
@@ -46,14 +45,14 @@ PICTURE_PATH = r"/p/{page:\d{1,6}}@{picture:1x|2x|4x-[1-4]}"
 
 @dataclass(frozen=True, slots=True)
 class NewerPlace:
-    """Where the version in use has what a link of an older one was made for."""
+    """Place of a link's passage in the current version of its document."""
 
     publication: LivePublication
     place: Place
 
 
 class Viewer:
-    """Serves what a link opens."""
+    """Routes of everything that a link opens."""
 
     def __init__(
         self,
@@ -89,19 +88,19 @@ class Viewer:
         ]
 
     async def show_cited_page(self, request: web.Request) -> web.Response:
-        """Return the page that was cited."""
+        """Return the cited page."""
         link = await self._open(request)
         self.audit.note(request, link)
         self._openings.note(request, link.citation)
         return await self._show(request, link, link.claims.page, root="../")
 
     async def show_page(self, request: web.Request) -> web.Response:
-        """Another page of the same version."""
+        """Return another page of the same version."""
         link = await self._open(request)
         return await self._show(request, link, _page_number(request, link), root="../../")
 
     async def search(self, request: web.Request) -> web.Response:
-        """Where the version says what the query's ``q`` asks for; without one its outline."""
+        """Return the version's hits for the query's ``q``, or its outline without one."""
         link, token = await self._open(request), request.match_info["token"]
         last = max(link.source.pages, link.claims.page)
         values = {
@@ -114,11 +113,11 @@ class Viewer:
         return await self._search.show(request, link.source, link.holder, is_linked=True, **values)
 
     async def go_to_page(self, request: web.Request) -> web.Response:
-        """Lead to the page of the query's ``n``.
+        """Redirect to the page in the query's ``n``.
 
         Raises:
             web.HTTPSeeOther: to that page.
-            web.HTTPNotFound: it is no number.
+            web.HTTPNotFound: ``n`` is not a number.
         """
         link = await self._open(request)
         raise way_to_page(request, max(link.source.pages, link.claims.page))
@@ -135,7 +134,7 @@ class Viewer:
         return web.Response(body=image.data, content_type=image.media_type, headers=security.NO_STORE)
 
     async def send_file(self, request: web.Request) -> web.FileResponse:
-        """Return the PDF itself, inline, whole or in ranges."""
+        """Return the PDF inline, whole or in ranges."""
         link = await self._open(request)
         blob = await self._stores.blobs.fetch(link.source.sha256)
         if not await asyncio.to_thread(blob.is_file):
@@ -146,9 +145,9 @@ class Viewer:
         return web.FileResponse(blob, chunk_size=256 * 1024, headers=file_headers)
 
     async def renew(self, request: web.Request) -> web.Response:
-        """Later ends for the page's link and for those of the other quotes beside it, while all holds.
+        """Renew the page's link and those of the answer's other quotes, while they are valid.
 
-        JSON: ``tokens``, old -> new, and ``seconds``, for which the new ones live.
+        Returns JSON: ``tokens``, old -> new, and ``seconds``, the lifetime of the new ones.
         """
         link, token = await self._open(request), request.match_info["token"]
         renewed = self._links.renewed(token)
@@ -163,11 +162,11 @@ class Viewer:
         return max(0, int(claims.expires - self._links.clock().timestamp()))
 
     async def open_newer(self, request: web.Request) -> web.Response:
-        """Lead to the same passage in the version in use, by a link that ends when this one does.
+        """Redirect to the same passage in the current version, by a link that expires with this one.
 
         Raises:
             web.HTTPSeeOther: to that page.
-            web.HTTPNotFound: the link's version is the one in use.
+            web.HTTPNotFound: the link's version is the current one.
         """
         link, token = await self._open(request), request.match_info["token"]
         if (newer := await self._newer(link)) is None:
@@ -179,7 +178,7 @@ class Viewer:
         raise web.HTTPSeeOther(f"../{self._links.token_beside(token, record)}")
 
     async def _cite_moved(self, link: OpenLink, newer: NewerPlace) -> CitationRecord:
-        """Cite all quotes of the link's answer from its version where they stand now; its own is returned."""
+        """Cite the answer's quotes from this version at their new places; return the link's citation."""
         beside = await self._stores.citations.of_answer(link.citation)
         old = [one for one in beside if one.version_id == link.claims.version_id]
         version = newer.publication.version_id
@@ -201,7 +200,7 @@ class Viewer:
     async def _locate(self, link: OpenLink, shown: Shown, newer: LivePublication) -> Place:
         try:
             return await self._locator.locate(shown, newer.reading_id, own=link.source.reading_id)
-        except InfrastructureError:  # a page is better than none
+        except InfrastructureError:  # fall back to the first page
             return FIRST_PAGE
 
     async def _open(self, request: web.Request) -> OpenLink:
@@ -213,7 +212,7 @@ class Viewer:
         current = next((place for place, one in enumerate(quotes) if one.is_current), 0)
         page = None
         if link.source.reading_id is not None:
-            with suppress(InfrastructureError, LookupError):  # picture and marks show what was quoted, too
+            with suppress(InfrastructureError, LookupError):  # picture and marks suffice without the text
                 page = await self._stores.readings.page(link.source.reading_id, number)
         found = await self._search.found(request, link.source, link.holder)
         return self._pages.page(
@@ -239,7 +238,7 @@ class Viewer:
 
 
 def _page_number(request: web.Request, link: OpenLink) -> int:
-    """Return the page that a path names.
+    """Return the page number in the path.
 
     Raises:
         web.HTTPNotFound: the version has no such page.
