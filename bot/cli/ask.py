@@ -1,4 +1,4 @@
-"""``footnote ask``: one question, or a file of them with the models kept loaded in between."""
+"""``footnote ask``: one question, or a file of questions with models loaded once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 async def ask(options: argparse.Namespace) -> int:
-    """Answer one question or a whole file."""
+    """Answer one question or a file of questions."""
     if options.questions:
         return await _ask_many(options)
     if not options.question:
@@ -53,23 +53,23 @@ async def ask(options: argparse.Namespace) -> int:
 
 
 class _TerminalListener:
-    """A terminal in front of somebody who waits: sentences are printed as they come."""
+    """Answer listener that prints sentences to the terminal as they arrive."""
 
     def __init__(self) -> None:
         self.printed = ""
 
     def show(self, text: str) -> None:
-        """Print what is new."""
+        """Print the new part of the text."""
         print(text.removeprefix(self.printed), end="", flush=True)
         self.printed = text
 
 
 async def _ask_one(line: _Line, listener: AnswerListener | None = None) -> tuple[_Line, Answer]:
-    """Return the line with its channel, and the answer; a failed one when nothing could even be opened.
+    """Return the line with its channel, and the answer; a failed answer if the engines cannot be opened.
 
     Raises:
-        EmptyHome: there is nothing to ask.
-        UnknownChannel: there is no such channel, or none was named and there are several.
+        EmptyHome: nothing was ingested yet.
+        UnknownChannel: no such channel, or none was named and there are several.
     """
     settings = load_settings()
     require_home(settings)
@@ -89,7 +89,7 @@ async def _answer(
     """Return the answer to a line's question, in its thread if it names one.
 
     Raises:
-        UnknownChannel: there is no such channel.
+        UnknownChannel: no such channel.
         InfrastructureError: the database failed.
     """
     channel = await stores.channels.by_name(line.channel)
@@ -108,7 +108,7 @@ def _failed(error: InfrastructureError) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a questions file; ``fault`` says what is wrong with a malformed one."""
+    """Line of a questions file; ``fault`` says what is wrong with a malformed one."""
 
     id: str | int | None
     question: str
@@ -143,7 +143,7 @@ async def _ask_many(options: argparse.Namespace) -> int:
 def read_questions(
     path: Path, channel: str | None, where: Mapping[str, str] | None = None, thread: str | None = None
 ) -> Iterator[_Line]:
-    """Yield every line of the file; a malformed or blank one says what is wrong with it."""
+    """Yield every line of the file; malformed and blank ones with a ``fault``."""
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         yield from (_read_line(line, channel or "", where or {}, thread) for line in lines)
 
@@ -170,14 +170,14 @@ def _read_line(line: str, channel: str, where: Mapping[str, str], thread: str | 
 
 
 def _echo(identity: object) -> str | int | None:
-    """Return the id as it was given, where it can be written down again."""
+    """Return the id as given, None if it cannot be printed."""
     if isinstance(identity, str):
         return identity if not identity or _is_text(identity) else None
     return identity if isinstance(identity, int) else None
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """True if it is a text that can be written down: half a surrogate pair cannot."""
+    """True if the value is a non-blank string without lone surrogates, which cannot be encoded."""
     if not isinstance(value, str) or not value.strip():
         return False
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
@@ -190,13 +190,13 @@ async def _answer_line(line: _Line, stores: Stores, answering: Answering) -> Ans
         return await _answer(line, stores, answering)
     except UnknownChannel:
         return _unknown(line)
-    except Exception as error:  # one line of many: the others are answered all the same
+    except Exception as error:  # a failing line must not stop the others
         log.exception("a question failed: %s", type(error).__name__)
         return Answer(AnswerState.FAILED, ENGLISH.engine_failed)
 
 
 def _unknown(line: _Line) -> Answer:
-    """Return the answer to a line whose channel does not exist, or that is malformed."""
+    """Return the answer to a malformed line or one of an unknown channel."""
     if line.fault:
         return Answer(AnswerState.FAILED, line.fault)
     return Answer(AnswerState.NOT_FOUND, ENGLISH.not_found)
@@ -213,7 +213,7 @@ def _print_one(line: _Line, answer: Answer, as_json: bool) -> AnswerState:
 def render_text(answer: Answer, printed: str = "") -> str:
     """Return an answer for a terminal: the text, then one line and link per cited page and per figure.
 
-    ``printed``: sentences that stand there already; the text goes on behind them.
+    ``printed``: sentences already printed; the text continues after them.
     """
     width = min(shutil.get_terminal_size().columns, 100)
     otherwise = reply_words(answer.language).searched_otherwise(answer)

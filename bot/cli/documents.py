@@ -1,8 +1,7 @@
-"""``footnote documents``, ``channels``, ``metadata``, ``recover``: what is there, and what it says of itself.
+"""``footnote documents``, ``channels``, ``metadata`` and ``recover``: list, correct and recover documents.
 
-``--where FIELD=VALUE`` chooses documents by their metadata, kind and date, and takes ranges; ``--deleted``
-and ``recover`` bring back what was deleted while it is still kept; ``metadata`` also takes an admin's
-corrections.
+``--where FIELD=VALUE`` filters documents by metadata, kind and date, and takes ranges; ``--deleted`` lists
+and ``recover`` saves deleted PDFs that are still retained; ``metadata`` also takes an admin's corrections.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from storage.stores import Stores
 
 
 def read_where(given: Sequence[str]) -> dict[str, str]:
-    """What was given, by field.
+    """Parse ``FIELD=VALUE`` filters.
 
     Raises:
-        SettingsError: one names no field, or no value.
+        SettingsError: unknown field, invalid or missing value, or a field with two values.
     """
     where: dict[str, str] = {}
     for name, _, value in (one.partition("=") for one in given):
@@ -46,10 +45,10 @@ def read_where(given: Sequence[str]) -> dict[str, str]:
 
 
 def checked_where(where: Mapping[str, str]) -> dict[str, str]:
-    """Return the same, once every field is known to be one that can have such a value.
+    """Return the filters after validating every field and value.
 
     Raises:
-        SettingsError: one is none, or has no such value.
+        SettingsError: unknown field or invalid value.
     """
     for name, value in where.items():
         where_filter(name, value)
@@ -59,7 +58,7 @@ def checked_where(where: Mapping[str, str]) -> dict[str, str]:
 async def documents_where(
     stores: Stores, channel_id: int, where: Mapping[str, str]
 ) -> frozenset[UUID] | None:
-    """Return the documents of a channel of which all of this is so; None when nothing was asked for."""
+    """Return the documents of a channel that match all filters, None without filters."""
     if not where:
         return None
     documents = await stores.catalog.documents(channel_id)
@@ -71,7 +70,7 @@ def _fits(document: DocumentStatus, where: Mapping[str, str]) -> bool:
 
 
 async def list_documents(options: argparse.Namespace) -> int:
-    """Print the channel's documents; for people, those that were deleted are only counted."""
+    """Print the channel's documents; without ``--json``, deleted ones are only counted."""
     where = read_where(options.where)
     async with open_existing_home(load_settings()) as stores:
         channel = await chosen_channel(stores, options.channel)
@@ -88,7 +87,7 @@ async def list_documents(options: argparse.Namespace) -> int:
 
 
 async def list_channels(options: argparse.Namespace) -> int:
-    """Print all channels, and what is wrong with the glossary of their words."""
+    """Print all channels, and mistakes in their glossary."""
     async with open_existing_home(load_settings()) as stores:
         channels, library = await stores.channels.all(), await stores.channels.direct_library()
         glossary = await stores.glossary.current()
@@ -119,10 +118,10 @@ def _document_row(document: DocumentStatus) -> str:
 
 
 async def show_metadata(options: argparse.Namespace) -> int:
-    """Correct what was asked for, then print every field with its page.
+    """Apply corrections, then print every field with its page.
 
     Raises:
-        SettingsError: there is no such file, field or value, or ``--set`` names none.
+        SettingsError: no such file or field, invalid value, or ``--set`` without ``=``.
     """
     changes = dict(map(_change, options.set)) | dict.fromkeys(options.undo)
     async with open_existing_home(load_settings()) as stores:
@@ -152,7 +151,7 @@ def _change(text: str) -> tuple[str, str | None]:
 
 
 async def list_deleted(options: argparse.Namespace) -> int:
-    """Print what was deleted from a channel and is still kept."""
+    """Print a channel's deleted documents that are still retained."""
     if options.where:
         raise SettingsError("--where narrows what is there; --deleted lists what is not")
     settings = load_settings()
@@ -175,10 +174,10 @@ async def list_deleted(options: argparse.Namespace) -> int:
 
 
 async def recover(options: argparse.Namespace) -> int:
-    """Save a deleted PDF beside the watched folders, for an admin to put back.
+    """Save a deleted PDF outside the watched folders, for an admin to put back.
 
     Raises:
-        SettingsError: it would be saved in a watched folder, or there is a file of its name.
+        SettingsError: the target is in a watched folder, or a file of this name exists.
     """
     settings = load_settings()
     async with open_existing_home(settings) as stores:
@@ -205,18 +204,18 @@ def _is_beneath(target: Path, places: Sequence[str]) -> bool:
 
 
 def _save(blob: Path, folder: Path, document: DeletedDocument) -> Path:
-    """Copy a content under its old name; what is there already is never replaced.
+    """Copy a blob under its old file name, never overwriting.
 
     Raises:
-        SettingsError: there is a file of this name.
-        BlobsUnavailable: the content cannot be read, or the folder not be written.
+        SettingsError: a file of this name exists.
+        BlobsUnavailable: the blob cannot be read, or the folder cannot be written.
     """
     target = folder / PurePosixPath(document.file).name
     part = folder / f".{uuid4().hex}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(blob, part)
-        target.hardlink_to(part)
+        target.hardlink_to(part)  # unlike a rename, fails if the target exists
     except FileExistsError:
         raise SettingsError(f"{target} is there already: choose another folder") from None
     except OSError as error:

@@ -1,7 +1,7 @@
-"""``footnote folders`` and ``footnote reconcile``: watched places, their state, and an admin's approvals.
+"""``footnote folders`` and ``footnote reconcile``: watched folders, their state, and approval of deletions.
 
-``--dry-run`` says what would happen and does nothing; ``reconcile`` compares SQL, index and disk, mends what
-differs, and says what was mended.
+``--dry-run`` prints what would happen and changes nothing; ``reconcile`` compares SQL, index and disk,
+repairs differences and prints the repairs.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from storage.installations.slack_installations import SlackInstallation, SlackIn
 from storage.models import Platform
 from storage.sql.audit import AuditedAction
 
-# Of each kind, in what a dry run prints.
+# Files listed per kind by a dry run.
 MAX_FILES_LISTED = 50
-# Of those that an approval would delete, and of those that are not read.
+# Files listed that an approval would delete, or that are not read.
 MAX_FILES_NAMED = 20
 
 
 async def preview_ingest(options: argparse.Namespace) -> int:
-    """Say what ``footnote ingest`` would do; 1 when a folder cannot be trusted or a file is refused.
+    """Print what ``footnote ingest`` would do; return 1 if a folder cannot be trusted or a file is refused.
 
     Raises:
-        UnknownChannel: no channel can be called so.
-        SettingsError: the file is no PDF by its name.
+        UnknownChannel: invalid channel name.
+        SettingsError: the file name is not a PDF's.
     """
     path, channel = options.path, options.channel
     async with _open_previewer(load_settings()) as previewer:
@@ -58,7 +58,7 @@ async def preview_ingest(options: argparse.Namespace) -> int:
 
 
 async def preview_folders(options: argparse.Namespace) -> int:
-    """Say what the next scan of everything that is watched would do; as above, 2 when the map is wrong."""
+    """Print what the next scan would do; return 2 if the folder map has mistakes, else as above."""
     settings = load_settings()
     try:
         async with _open_previewer(settings) as previewer:
@@ -68,7 +68,7 @@ async def preview_folders(options: argparse.Namespace) -> int:
 
 
 async def check_folders(options: argparse.Namespace) -> int:
-    """Name every mistake of the folder map by its line; 2 when there is one."""
+    """Print every mistake in the folder map with its line; return 2 if there is one."""
     settings = load_settings()
     folder_map = settings.home / MAP_NAME
     mistakes = await asyncio.to_thread(check_map, folder_map, settings.inbox)
@@ -82,7 +82,7 @@ async def check_folders(options: argparse.Namespace) -> int:
 
 @asynccontextmanager
 async def _open_previewer(settings: Settings) -> AsyncIterator[Previewer]:
-    """On the home as it is; an empty one elsewhere stands in for one that is not there yet."""
+    """Yield a previewer of the home; a temporary empty home replaces one that does not exist yet."""
     with TemporaryDirectory(prefix="footnote-") as empty:
         if settings.storage.is_empty_home:
             elsewhere = settings.storage.model_copy(update={"home": Path(empty)})
@@ -123,13 +123,13 @@ def _named(word: str, files: Sequence[str]) -> list[str]:
 
 
 def _first_lines(indent: str, texts: Sequence[str], most: int) -> list[str]:
-    """Return a line for each of the first texts, and how many more there are: no more than a person reads."""
+    """Return a line for each of the first ``most`` texts, and how many more there are."""
     more = len(texts) - most
     return [f"{indent}{text}" for text in (*texts[:most], *([f"and {more} more"] if more > 0 else ()))]
 
 
 async def reconcile(options: argparse.Namespace) -> int:
-    """Mend what differs, and print it; 1 when another process is comparing, or a lost PDF is nowhere."""
+    """Repair and print differences; return 1 if another process is reconciling or a PDF stays lost."""
     async with open_ingestion(load_settings()) as (_, ingestion):
         repairs = await ingestion.reconcile()
         if repairs is None:
@@ -164,7 +164,7 @@ def _show_copied(tried: int, total: int) -> None:
 
 
 async def list_folders(options: argparse.Namespace) -> int:
-    """Print folders and Slack workspaces; 1 when one has a problem, or the map has mistakes."""
+    """Print folders and Slack workspaces; return 1 if one has a problem or the folder map has mistakes."""
     settings = load_settings()
     mistakes = await asyncio.to_thread(check_map, settings.home / MAP_NAME, settings.inbox)
     if mistakes:
@@ -195,7 +195,7 @@ async def list_folders(options: argparse.Namespace) -> int:
 
 
 async def approve(options: argparse.Namespace) -> int:
-    """Let the files that vanished from a folder go, exactly those that were shown."""
+    """Approve the deletion of a folder's vanished files, exactly those that were shown."""
     async with open_existing_home(load_settings()) as stores:
         folder = next((one for one in await stores.folders.status() if one.id == options.id), None)
         if folder is None:
@@ -217,7 +217,7 @@ async def approve(options: argparse.Namespace) -> int:
 
 
 def _workspace(installed: SlackInstallation) -> str:
-    """Return a Slack workspace that has the app, and what is wrong with its token."""
+    """Return a line for a Slack workspace that has the app, with its token's problem."""
     line = f"Slack: {installed.name} ({installed.installation}) since {installed.installed_at.date()}"
     if not installed.problem:
         return line
@@ -225,7 +225,7 @@ def _workspace(installed: SlackInstallation) -> str:
 
 
 def _direct_chats(library: DirectLibrary | None) -> str:
-    """What direct chats ask, and how that is said."""
+    """Return which library direct chats search, or how to configure one."""
     if library is None:
         return f"Direct chats ask no library: name one in {MAP_NAME}, under [direct_chats]"
     name = library.channel.name
@@ -255,7 +255,10 @@ def _strangers(strangers: Mapping[str, str]) -> list[str]:
 
 
 def state_of(folder: FolderStatus) -> str:
-    """One word: well, asking (an admin), problem, paused (in a chat), unwatched (by hand, mapped no more)."""
+    """Return one word: well, asking (for approval), problem, paused (in a chat) or unwatched.
+
+    Unwatched folders were ingested by hand, or are no longer mapped.
+    """
     if folder.asked:
         return "asking"
     if folder.problem:

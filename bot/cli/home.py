@@ -1,4 +1,4 @@
-"""What commands share that only read: a home that is there already, and the channel that is meant."""
+"""For read-only commands: open an existing home, resolve ``--channel``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_CHANNELS_NAMED = 20
 
 
 class EmptyHome(SettingsError):
-    """Nothing was ever put into the home; the message says how that is done."""
+    """Nothing was ever ingested into the home; the message says how to do so."""
 
 
 def require_home(settings: Settings) -> None:
-    """Make sure that there is something to read, and make nothing.
+    """Check that the home is not empty, without creating anything.
 
     Raises:
-        EmptyHome: there is not.
+        EmptyHome: it is empty.
     """
     if settings.storage.is_empty_home:
         raise EmptyHome(
@@ -38,10 +38,10 @@ def require_home(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_existing_home(settings: Settings) -> AsyncIterator[Stores]:
-    """SQL and files of a home that is there already.
+    """Yield SQL and files of an existing home.
 
     Raises:
-        EmptyHome: it is not.
+        EmptyHome: nothing was ever ingested.
         StorageError: it cannot be opened.
     """
     require_home(settings)
@@ -50,10 +50,10 @@ async def open_existing_home(settings: Settings) -> AsyncIterator[Stores]:
 
 
 async def chosen_channel(stores: Stores, name: str | None) -> Channel:
-    """Return the channel of this name or tenant; without a name the only one there is.
+    """Return the channel of this name or tenant; without a name, the only channel.
 
     Raises:
-        UnknownChannel: there is none of this name, or there are several and none was named.
+        UnknownChannel: no such channel, or none was named and there are several.
     """
     if name is not None:
         return await stores.channels.by_name(name)
@@ -72,16 +72,17 @@ async def chosen_channel(stores: Stores, name: str | None) -> Channel:
 
 
 async def is_confirmed(question: str, *, instead: str = "--yes") -> bool:
-    """Return whether somebody types yes; a Ctrl-C ends the wait, which no thread could.
+    """True if the user types yes.
 
     Args:
-        question: what is asked.
-        instead: the option that answers it where nobody is.
+        question: prompt.
+        instead: option that confirms where there is no terminal.
     """
     if not sys.stdin.isatty():
         print(f"footnote: nobody is here to be asked; add {instead}", file=sys.stderr)
         return False
     print(question, end="", file=sys.stderr, flush=True)
+    # Not input() in a thread: Ctrl-C could not interrupt it.
     typed = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin, typed.set)
     try:
@@ -92,5 +93,5 @@ async def is_confirmed(question: str, *, instead: str = "--yes") -> bool:
 
 
 def channel_option(name: str, tenant: TenantName | str) -> str:
-    """What ``--channel`` takes for a channel: its name where that says it, else its tenant's."""
+    """Return a channel's ``--channel`` value: its name if that identifies it, else its tenant name."""
     return name if named_tenant(name) == tenant else str(tenant)

@@ -1,4 +1,4 @@
-"""``footnote ingest``: one folder or file, once, with progress, until it answers."""
+"""``footnote ingest``: reads a folder or file once, with progress, until it is searchable."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OCR_ADVICE = "it is read while `footnote serve` runs, or now by this command wi
 
 
 async def ingest(options: argparse.Namespace) -> int:
-    """Ingest and report; 1 when something was quarantined.
+    """Ingest and report; return 1 if something was quarantined.
 
     Raises:
-        UnknownChannel: no channel can be called so; nothing was made.
+        UnknownChannel: invalid channel name; nothing was created.
     """
     wait = Rung(options.wait)
     if options.channel is None and options.path.is_file():

@@ -1,4 +1,4 @@
-"""The JSON that other programs drive the product through: one object a line, keys in fixed order."""
+"""JSON output for other programs: one object per line, keys in fixed order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.web_pages.page_store import WebPage
 
 
 def answer_line(answer: Answer, *, id: str | int | None, question: str, channel: str) -> dict[str, Any]:
-    """As ``footnote ask --json`` prints it; "standalone" and "filter" only where they say something."""
+    """Return the line of ``footnote ask --json``; "standalone" and "filter" only if they are set."""
     return {
         "id": id,
         "question": question,
@@ -75,9 +75,9 @@ def _box(box: Box) -> list[float]:
 
 
 def document_line(document: DocumentStatus) -> dict[str, Any]:
-    """One document as ``footnote documents --json`` prints it.
+    """Return the line of ``footnote documents --json``.
 
-    A date that can be read in one way comes as a day that machines can compare.
+    Unambiguous dates are normalized to a comparable day.
     """
     metadata = document.metadata
     return {
@@ -97,7 +97,7 @@ def document_line(document: DocumentStatus) -> dict[str, Any]:
 
 
 def deleted_line(document: DeletedDocument, channel: str, until: datetime) -> dict[str, Any]:
-    """One deleted document as ``footnote documents --deleted --json`` prints it."""
+    """Return the line of ``footnote documents --deleted --json``."""
     return {
         "channel": channel,
         "document": str(document.id),
@@ -110,7 +110,7 @@ def deleted_line(document: DeletedDocument, channel: str, until: datetime) -> di
 
 
 def folder_line(folder: FolderStatus) -> dict[str, Any]:
-    """One folder as ``footnote folders --json`` prints it."""
+    """Return the line of ``footnote folders --json``."""
     return {
         "folder": folder.id,
         "location": folder.location,
@@ -127,7 +127,7 @@ def folder_line(folder: FolderStatus) -> dict[str, Any]:
 
 
 def inbox_line(inbox: Path, strangers: Mapping[str, str]) -> dict[str, Any]:
-    """The inbox itself, with the files that lie loose in it, as ``footnote folders --json`` prints it."""
+    """Return the line of ``footnote folders --json`` for the inbox itself, with its loose files."""
     return {
         "folder": None,
         "location": str(inbox),
@@ -144,7 +144,7 @@ def inbox_line(inbox: Path, strangers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:
-    """One channel, with the number of its terms, as ``footnote channels --json`` prints it."""
+    """Return the line of ``footnote channels --json``; ``glossary``: number of the channel's terms."""
     return {
         "channel": channel.name,
         "tenant": str(channel.tenant),
@@ -154,7 +154,7 @@ def channel_line(channel: Channel, glossary: int) -> dict[str, Any]:
 
 
 def source_line(domain: str, page: WebPage) -> dict[str, Any]:
-    """One approved web page as ``footnote sources --json`` prints it."""
+    """Return the line of ``footnote sources --json``."""
     return {
         "url": page.url,
         "domain": domain,
@@ -166,5 +166,5 @@ def source_line(domain: str, page: WebPage) -> dict[str, Any]:
 
 
 def dump(line: dict[str, Any]) -> str:
-    """One line, UTF-8, without escapes that people cannot read."""
+    """Return one line of JSON, with non-ASCII characters unescaped."""
     return json.dumps(line, ensure_ascii=False, allow_nan=False)

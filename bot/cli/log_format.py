@@ -1,4 +1,4 @@
-"""Logging: short lines on a terminal, JSON elsewhere; always on stderr, never document text or secrets."""
+"""Logging to stderr: short lines on a terminal, JSON elsewhere; never document text or secrets."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ QUIET = (
     "slack_bolt",
     "slack_sdk",
 )
-# Logs how each file ended, by ids; on a terminal the progress says it, by the file's name.
+# Logs each file's outcome by id; on a terminal the progress shows it by name.
 TOLD_BY_PROGRESS = "ingestion.reading"
 
-# Of one kind: a flood of requests is no flood of lines.
+# Rate limit per kind of record, so that a flood of requests does not flood the log.
 LINES_PER_SECOND = 100
 
 
 class LimitedLines(logging.StreamHandler[TextIO]):
-    """Writes so many records of a kind a second; of the others only how many there were."""
+    """Log handler with a rate limit per kind of record; records beyond it are only counted."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -42,7 +42,7 @@ class LimitedLines(logging.StreamHandler[TextIO]):
         self._seen: Counter[tuple[str, int, str]] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or count it."""
+        """Write a record, or only count it beyond the limit."""
         if (now := int(time.monotonic())) != self._second:
             self._second = now
             self._write_left_out()
@@ -50,7 +50,7 @@ class LimitedLines(logging.StreamHandler[TextIO]):
         self._seen[kind] += 1
         if self._seen[kind] <= LINES_PER_SECOND:
             if self._is_watched:
-                control(ERASE_LINE)  # of a progress line that may stand here; it is drawn again
+                control(ERASE_LINE)  # a progress line may be here; it is redrawn
             super().emit(_without_secrets(record))
 
     def _write_left_out(self) -> None:
@@ -61,14 +61,14 @@ class LimitedLines(logging.StreamHandler[TextIO]):
         self._seen.clear()
 
     def close(self) -> None:
-        """Write what is left to say."""
+        """Write the counts of records left out, then close."""
         self._write_left_out()
         super().close()
 
 
 def _without_secrets(record: logging.LogRecord) -> logging.LogRecord:
-    """A copy that says what the record says: a library may quote the address or the key that it was given."""
-    # Not before something is to be said: it loads all settings.
+    """Return a redacted copy of a record: libraries may quote the URL or key that they were given."""
+    # Lazy import: it loads all settings.
     clean = importlib.import_module("bot.diagnostics.redaction").known_redactor().clean
     said = copy(record)
     said.msg, said.args = clean(record.getMessage()), None
@@ -78,10 +78,10 @@ def _without_secrets(record: logging.LogRecord) -> logging.LogRecord:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a record; control characters cannot break a line."""
+    """Log formatter: one JSON object per record; control characters cannot break a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line."""
+        """Return the record as one line of JSON."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -94,11 +94,11 @@ class JsonLines(logging.Formatter):
 
 
 def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
-    """Send records to stderr; libraries speak only when something is wrong.
+    """Log to stderr; libraries log warnings and errors only.
 
     Args:
-        verbose: log what happens, not only what goes wrong.
-        for_machines: the same where no person watches, as a service's log should.
+        verbose: log at INFO instead of WARNING.
+        for_machines: log at INFO if stderr is not a terminal, as a service should.
     """
     handler = LimitedLines(sys.stderr)
     if is_watched := sys.stderr.isatty():
@@ -111,4 +111,4 @@ def set_up_logging(*, verbose: bool, for_machines: bool) -> None:
     is_told = is_watched and not verbose
     logging.getLogger(TOLD_BY_PROGRESS).setLevel(logging.ERROR if is_told else logging.NOTSET)
     for library in map(logging.getLogger, QUIET):
-        library.setLevel(max(library.level, logging.WARNING))  # whoever uses it may want it quieter still
+        library.setLevel(max(library.level, logging.WARNING))  # keep a stricter level set elsewhere

@@ -1,4 +1,4 @@
-"""The ``footnote`` command: reads arguments, runs one command, turns errors into sentences."""
+"""Entry point of the ``footnote`` command: parses arguments, runs one command, reports errors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ CHANNEL_HELP = "a local channel's name, or a tenant name; not needed where there
 
 
 class _Version(argparse.Action):
-    """Prints the installed version; it is looked up only when it is asked for."""
+    """Action that prints the installed version, which is looked up only on demand."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print and leave."""
+        """Print the version and exit."""
         print(f"footnote {importlib.metadata.version('footnote-bot')}")
         parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the whole command line; ``run`` names the coroutine of a command as ``module:function``."""
+    """Return the argument parser; ``run`` names a command's coroutine as ``module:function``."""
     parser = argparse.ArgumentParser(
         prog="footnote",
         description="Answers questions from PDFs, and proves every answer with a link to the marked page.",
@@ -335,7 +335,7 @@ def _add_backup(commands: Any) -> None:
 
 
 def _add_instead(command: argparse.ArgumentParser, option: str, run: str, help: str) -> None:
-    """An option with which the command does something else."""
+    """Add an option that makes the command run another coroutine."""
     command.add_argument(option, action="store_const", dest="run", const=run, help=help)
 
 
@@ -376,26 +376,26 @@ def main(arguments: list[str] | None = None) -> int:
     if not all(map(_is_readable, vars(options).values())):
         return _complain("an argument is not UTF-8", USAGE)
     try:
-        # Imported only now: each command loads what it needs, and `--help` loads nothing.
+        # Lazy import: each command loads only what it needs, and `--help` nothing.
         module, function = options.run.split(":")
         status: int = asyncio.run(getattr(importlib.import_module(module), function)(options))
         return status
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away, as `head` does: nothing is left to say.
+        # The reader closed the pipe, as `head` does; without this, the flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except Exception as error:  # the last edge before a person
+    except Exception as error:  # last resort: users get a sentence, not a traceback
         return _explain(error)
 
 
 def _explain(error: Exception) -> int:
-    """Return a sentence for every error; a traceback only for those who asked for it."""
+    """Print one sentence for an error, with ``-v`` also its traceback, and return the exit status."""
     if isinstance(error, StorageError):
         return _complain(error, USAGE if isinstance(error, SettingsError | UnknownChannel) else FAILED)
     logging.getLogger(__name__).info("unexpected", exc_info=error)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # a write names no file
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # has no file name
         return _complain("the disk is full: make room where FOOTNOTE_HOME lies", FAILED)
     if isinstance(error, OSError) and error.filename:
         return _complain(f"{error.strerror}: {error.filename}", FAILED)
@@ -403,13 +403,13 @@ def _explain(error: Exception) -> int:
 
 
 def _prepare_process() -> None:
-    """Keep the files that we write to ourselves, and the words of others from the terminal's controls."""
+    """Make the files we write private (umask), and escape control characters in output."""
     os.umask(0o077)
     escape_output()
 
 
 def _is_readable(value: object) -> bool:
-    """True if an argument is no text, or one that was UTF-8 when it was typed."""
+    """True unless an argument is a string that was not valid UTF-8: it then has lone surrogates."""
     return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 

@@ -1,4 +1,4 @@
-"""Progress on stderr: one line rewritten on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a rewritten line on a terminal, periodic lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from storage.documents.progress import Progress, RungProgress
 from storage.models import DocumentStatus, Rung
 
 LOG_INTERVAL_SECONDS = 5.0
-# Unreadable files that one report names; the others are counted.
+# Unreadable files named per report; the others are counted.
 MAX_FILES_NAMED = 10
 
 _log = logging.getLogger(__name__)
 
 
 class ProgressLine:
-    """Shows how far an ingestion has come; leaves the terminal clean behind it."""
+    """Progress line of an ingestion; ends the line on exit."""
 
     def __init__(self, rung: Rung) -> None:
-        """Speak of the rungs up to this one."""
+        """Show the rungs up to ``rung``."""
         self._rung = rung
         self._rewrites = sys.stderr.isatty()
         self._shown_at = 0.0
@@ -41,7 +41,7 @@ class ProgressLine:
             print(file=sys.stderr)
 
     def show(self, progress: Progress) -> None:
-        """Show this state, unless it is too soon or nothing changed."""
+        """Show this state, unless nothing changed or the last update is too recent."""
         text = describe(progress, self._rung)
         now = time.monotonic()
         pause = 0.1 if self._rewrites else LOG_INTERVAL_SECONDS
@@ -51,7 +51,7 @@ class ProgressLine:
             return
         self._shown, self._shown_at = text, now
         if self._rewrites:
-            # A line that wraps could not be rewritten: only the last one may.
+            # A wrapped line could not be rewritten, so only the last one may wrap.
             width = len(text) if has_ended else shutil.get_terminal_size().columns - 1
             control(ERASE_LINE)
             print(shorten(text, width), end="", file=sys.stderr, flush=True)
@@ -60,7 +60,7 @@ class ProgressLine:
 
 
 class ProgressLog:
-    """Writes into the log of ``serve`` how far everything has come: while work goes on, and when it ended."""
+    """Progress in the log of ``serve``: while reading continues, and when it ends."""
 
     def __init__(self) -> None:
         self._said: str | None = None
@@ -68,7 +68,7 @@ class ProgressLog:
         self.is_watched = sys.stderr.isatty()
 
     def report(self, progress: Progress) -> None:
-        """Log this state when it is news."""
+        """Log this state if it changed."""
         text = describe(progress)
         if text == self._said or not progress.files:
             return
@@ -79,7 +79,7 @@ class ProgressLog:
             _log.info(text)
 
     def name_unreadable(self, documents: Iterable[DocumentStatus]) -> None:
-        """Say once of each quarantined document why it cannot be read."""
+        """Print once per quarantined document why it cannot be read."""
         new = {(one.channel, one.file): one.reason for one in documents if one.state == "quarantined"}
         new = {place: reason for place, reason in new.items() if place not in self._named}
         self._named |= new.keys()
@@ -90,9 +90,10 @@ class ProgressLog:
 
 
 def describe(progress: Progress, up_to: Rung = Rung.FULL) -> str:
-    """``quick: 4 of 6 files, 180 of 260+ pages, 95 pages/s, 1 s left``, rung by rung, then what failed.
+    """Return progress by rung, then failures.
 
-    ``+``: the pages of files that wait are not known before they were read.
+    As in ``quick: 4 of 6 files, 180 of 260+ pages, 95 pages/s, 1 s left``; ``+``: the page counts of waiting
+    files are unknown until they are read.
     """
     rungs = progress.rungs if up_to is Rung.FULL else progress.rungs[:1]
     parts = [_describe_rung(one, progress) for one in rungs]
@@ -115,17 +116,17 @@ def _describe_rung(one: RungProgress, progress: Progress) -> str:
 
 
 def describe_seconds(seconds: float) -> str:
-    """``40 s``, ``12 min`` or ``3.5 h``: no more precise than an estimate can be."""
+    """Format an estimated duration: ``40 s``, ``12 min`` or ``3.5 h``."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class CountLine:
-    """One line on stderr that counts: rewritten on a terminal, written at the end elsewhere."""
+    """Counter line on stderr: rewritten on a terminal, written once at the end elsewhere."""
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Show how many are done."""
+        """Show the current count."""
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
             control(ERASE_LINE)

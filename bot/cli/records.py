@@ -1,4 +1,4 @@
-"""``footnote records``, ``gaps`` and ``feedback export``: how questions fared, and what people said of it."""
+"""``footnote records``, ``gaps``, ``quality`` and ``feedback export``: questions, answers and ratings."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Json = dict[str, Any]
 
 
 async def show_records(options: argparse.Namespace) -> int:
-    """Print the record of one question, or a line for each of the last ones.
+    """Print the record of one question, or a line for each of the latest.
 
     Raises:
-        SettingsError: there is no such record.
+        SettingsError: no such record.
     """
     async with open_existing_home(load_settings()) as stores:
         channel = await chosen_channel(stores, options.channel)
@@ -53,7 +53,7 @@ def _list(records: list[StoredRecord], *, as_json: bool) -> int:
 
 
 def render_record(record: Json) -> Iterator[str]:
-    """Yield a record as lines for a terminal; ``--json`` has every field of it."""
+    """Yield a record as lines for a terminal; ``--json`` prints every field."""
     yield f"{record['asked_at']}  {record['question_id']}  {record['state']}"
     yield f"asked: {record['question']}"
     if record["searched"] != record["question"]:
@@ -76,7 +76,7 @@ def render_record(record: Json) -> Iterator[str]:
 
 
 def _page(number: int | None) -> str:
-    """Return a web page has none."""
+    """Return the page number as text, '' for a web page, which has none."""
     return f" p. {number}" if number else ""
 
 
@@ -126,10 +126,10 @@ def _known(count: float | None) -> str:
 
 
 async def list_gaps(options: argparse.Namespace) -> int:
-    """Print what the documents of the channels did not answer, those asked most often first.
+    """Print questions that the channels' documents did not answer, most frequent first.
 
     Raises:
-        SettingsError: there is no such channel.
+        SettingsError: no such channel.
     """
     since = utc_now() - timedelta(days=options.days)
     count = 0
@@ -146,7 +146,7 @@ async def list_gaps(options: argparse.Namespace) -> int:
 
 
 def gap_line(gap: QuestionGap, channel: str) -> Json:
-    """As ``footnote gaps --json`` prints it."""
+    """Return the line of ``footnote gaps --json``."""
     return {
         "channel": channel,
         "question": gap.question,
@@ -167,12 +167,10 @@ def _gap_row(line: Json) -> str:
 
 
 async def show_quality(options: argparse.Namespace) -> int:
-    """Print the figures of each channel, of all weeks and week by week, beside its baseline.
-
-    Of direct chats it prints none.
+    """Print each channel's figures, in total and by week, with its baseline; direct chats are left out.
 
     Raises:
-        SettingsError: there is no such channel.
+        SettingsError: no such channel.
     """
     async with open_existing_home(load_settings()) as stores:
         named = [await chosen_channel(stores, options.channel)] if options.channel else None
@@ -203,10 +201,10 @@ def _quality_row(label: str, all_: str, before: str, weeks: Iterable[str]) -> st
 
 
 async def export_feedback(options: argparse.Namespace) -> int:
-    """Print a case for each answer of which somebody said what is right; count the others.
+    """Print an evaluation case for each answer whose feedback says what is right; count the others.
 
     Raises:
-        SettingsError: there is no such channel.
+        SettingsError: no such channel.
     """
     async with open_existing_home(load_settings()) as stores:
         channel = await chosen_channel(stores, options.channel) if options.channel else None
@@ -224,9 +222,9 @@ async def export_feedback(options: argparse.Namespace) -> int:
 
 
 def evaluation_case(said: Feedback, collection: str) -> Json | None:
-    """Return a question with the pages that answer it, as ``tools/evaluation/questions`` has them.
+    """Return a question with the pages that answer it, in the format of ``tools/evaluation/questions``.
 
-    None where nobody said what would have been right.
+    None if the feedback does not say what would have been right.
     """
     record = said.record
     cited = [one for one in record["citations"] if one["page"]]

@@ -1,4 +1,4 @@
-"""``footnote serve``: everything in one process, until Ctrl-C; ``footnote console``: where it is asked."""
+"""``footnote serve``: everything in one process, until Ctrl-C; ``footnote console``: the console's URL."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from storage.sql.changes import PollGate
 from storage.sql.tables import DocumentRow, PublicationRow, ReadingRow
 
 FOREIGN_PROGRESS_SECONDS = 60.0
-# As glibc's malloc.h names it.
+# From glibc's malloc.h.
 M_ARENA_MAX = -8
 
 
 async def serve(options: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM, then stop cleanly."""
+    """Serve until SIGINT or SIGTERM, then shut down cleanly."""
     _share_one_heap()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -42,10 +42,10 @@ async def serve(options: argparse.Namespace) -> int:
 
 
 async def print_console_address(options: argparse.Namespace) -> int:
-    """Print the address that opens the console of the ``serve`` that runs on the home.
+    """Print the URL of the console of the ``serve`` running on the home.
 
     Raises:
-        SettingsError: none runs, or it has no console.
+        SettingsError: none runs, or its console is off.
     """
     settings = load_settings()
     url = read_server_url(settings.home)
@@ -62,8 +62,8 @@ async def print_console_address(options: argparse.Namespace) -> int:
 
 
 def _share_one_heap() -> None:
-    """Let all threads use one heap: in one for each thread glibc keeps whatever each of them once needed."""
-    with contextlib.suppress(OSError, AttributeError):  # another C library has no such setting
+    """Make all threads share one malloc arena: per-thread arenas retain each thread's peak memory."""
+    with contextlib.suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
@@ -76,9 +76,9 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 async def _report_progress(service: Service) -> None:
-    """Say every few seconds how far reading has come, while it goes on and when it ended.
+    """Report reading progress every few seconds while it continues, and when it ends.
 
-    A terminal shows unreadable files by their names; elsewhere the log has them.
+    A terminal shows unreadable files by name; elsewhere the log has them.
     """
     progress_log, quarantined = ProgressLog(), 0
     changes, tables = service.stores.database.changes, (DocumentRow, ReadingRow, PublicationRow)

@@ -1,4 +1,4 @@
-"""``footnote sources``: the approved web pages, how each stands, and fetching those that are not fresh."""
+"""``footnote sources``: approved web pages, their state, and fetching those that are not fresh."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from storage.web_pages.web_sources import SOURCES_NAME, WebDomain, WebSourcesFil
 
 @dataclass(frozen=True, slots=True)
 class _Approved:
-    """A page with the domain that approves it."""
+    """Web page with the domain that approves it."""
 
     domain: str
     page: WebPage
 
 
 async def check_sources(options: argparse.Namespace) -> int:
-    """Name every mistake of the file by its line, and 2; else every page that does not stand well, and 1."""
+    """Print mistakes in the file with their lines and return 2; else print unhealthy pages and return 1."""
     settings = load_settings()
     path = settings.home / SOURCES_NAME
     if not await asyncio.to_thread(path.exists):
@@ -61,7 +61,7 @@ async def check_sources(options: argparse.Namespace) -> int:
 
 
 async def list_sources(options: argparse.Namespace) -> int:
-    """Print every approved page that the channel's questions may cite, or that any channel's may."""
+    """Print every approved page that the channel's questions, or without a channel any, may cite."""
     settings = load_settings()
     if await _are_mistaken(settings):
         return 2
@@ -74,9 +74,9 @@ async def list_sources(options: argparse.Namespace) -> int:
 
 
 async def seed_sources(options: argparse.Namespace) -> int:
-    """Fetch all that is not fresh, with progress; 1 when something could not be had.
+    """Fetch pages that are not fresh, with progress; return 1 if one could not be fetched.
 
-    `serve` does the same by itself, some minutes later.
+    `serve` does the same automatically, some minutes later.
     """
     settings = load_settings()
     if await _are_mistaken(settings):
@@ -117,7 +117,7 @@ async def seed_sources(options: argparse.Namespace) -> int:
 
 
 async def _are_mistaken(settings: Settings) -> bool:
-    """True if the list, or that of the libraries, has mistakes; each is printed by its line."""
+    """True if the list of sources or of libraries has mistakes; prints them with their lines."""
     file = WebSourcesFile(settings.home)
     await file.current()
     print(*file.mistakes, sep="\n", end="\n" if file.mistakes else "")
@@ -125,7 +125,7 @@ async def _are_mistaken(settings: Settings) -> bool:
 
 
 async def _approved(settings: Settings, channel: str | None) -> list[_Approved]:
-    """Return the pages in the order of the file; in a home that was never used, nobody has fetched any."""
+    """Return the pages in the order of the file; in an unused home, none is fetched yet."""
     if settings.storage.is_empty_home and channel is None:
         domains = (await WebSourcesFile(settings.home).current()).domains
         return [_Approved(one.name, WebPage(url, PageState.NEVER)) for one in domains for url in _named(one)]

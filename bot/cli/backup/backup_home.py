@@ -1,4 +1,4 @@
-"""``footnote backup`` and ``footnote restore URL``: a home as a whole, there and back."""
+"""``footnote backup`` and ``footnote restore URL``: back up and restore a whole home."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ NOTHING_DONE = 1
 
 
 async def backup(options: argparse.Namespace) -> int:
-    """Write a backup, beside a running service or not; 1 when a damaged file had to be left out.
+    """Write a backup, with or without a running service; return 1 if a damaged file was left out.
 
     Raises:
-        BackupError: the place is full, away or refuses us.
+        BackupError: the target is full, unreachable or denies access.
     """
     settings = load_settings()
     place = BackupPlace(options.url, load(AwsSettings))
@@ -50,7 +50,7 @@ async def backup(options: argparse.Namespace) -> int:
 
 
 async def restore(options: argparse.Namespace) -> int:
-    """Restore a backup and publish what it holds; 1 when the backup had left something out.
+    """Restore a backup and publish its documents; return 1 if the backup had left something out.
 
     Raises:
         SettingsError: the home, the database or the index is not empty, ``footnote serve`` runs, or the
@@ -90,17 +90,17 @@ async def restore(options: argparse.Namespace) -> int:
 
 
 async def _is_known(manifest: BackupManifest) -> bool:
-    """Ask whether a backup is one's own: somebody else's would decide who sees what."""
+    """Ask to confirm the backup's digest: a forged backup would decide who sees what."""
     said = f"The backup of {manifest.home}, {manifest.made_at}, with the digest\n{manifest.digest}"
     print(said, file=sys.stderr)
     return await is_confirmed("Is it the digest that `footnote backup` printed? [y/N] ", instead="--digest")
 
 
 async def _require_empty_index(settings: Settings) -> None:
-    """An index that is not in the home may be another home's, whose readings a comparison would remove.
+    """Refuse an external index that is not empty: reconciling would remove another home's readings.
 
     Raises:
-        SettingsError: it has tenants.
+        SettingsError: the index has tenants.
     """
     if settings.storage.weaviate_url is None:
         return

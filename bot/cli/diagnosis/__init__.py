@@ -1,1 +1,1 @@
-"""``footnote doctor``: whether an installation works, and how it is mended."""
+"""``footnote doctor``."""

@@ -1,4 +1,4 @@
-"""``footnote doctor``: looks at everything an installation needs, side by side, and says how it is mended."""
+"""``footnote doctor``: checks everything an installation needs, concurrently, and suggests fixes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from storage.settings import StorageSettings, home_of, load
 
 
 async def doctor(options: argparse.Namespace) -> int:
-    """Print a line for every finding; 1 when something does not work. Nothing is changed.
+    """Print a line for every finding; return 1 if something does not work. Nothing is changed.
 
     Raises:
-        SettingsError: no check has a name that was given.
+        SettingsError: an unknown check was named.
     """
     results = await examine_installation(options.checks)
     for result in results:
@@ -35,10 +35,10 @@ async def doctor(options: argparse.Namespace) -> int:
 
 
 async def examine_installation(only: Sequence[str] = ()) -> Sequence[CheckResult]:
-    """What all checks, or those of these names, find of the installation that the environment describes.
+    """Run all checks, or those named, on the installation that the environment describes.
 
     Raises:
-        SettingsError: no check has one of the names.
+        SettingsError: an unknown check was named.
     """
     redactor = Redactor(secrets_of(ROOMS))
     try:
@@ -67,7 +67,7 @@ def _chosen(checks: Sequence[HealthCheck], only: Sequence[str]) -> list[HealthCh
 
 
 def _storage_settings() -> StorageSettings | None:
-    """Those of storage by themselves, where it is others that are refused."""
+    """Return the storage settings if only other settings are invalid, else None."""
     with suppress(SettingsError, OSError):
         return load(StorageSettings)
     return None

@@ -1,4 +1,4 @@
-"""``footnote erase``: takes a document, a channel or what one person said out of everything, for good."""
+"""``footnote erase``: erases a document, a channel or a person's data everywhere, for good."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ KEPT_CONTENTS = "Contents stay, because other documents have the same bytes"
 
 
 async def erase(options: argparse.Namespace) -> int:
-    """Show what would go, ask, erase, and say what went.
+    """Show what would be erased, ask, erase and report.
 
     Raises:
-        SettingsError: there is no such document, channel or person, or the options name two things.
+        SettingsError: no such document, channel or person, or conflicting options.
         StillInFolder: the next scan would bring it back.
     """
     settings = load_settings()
@@ -91,7 +91,7 @@ def _print(report: ErasureReport, options: argparse.Namespace, *, is_done: bool,
 
 
 def _lines(report: ErasureReport) -> list[str]:
-    """What goes, and what stays of it."""
+    """Return lines of what is erased, and of what remains."""
     counts = {FILES[name]: getattr(report, name) for name in FILES} | {
         f"rows of {table}": count for table, count in sorted(report.rows.items())
     }

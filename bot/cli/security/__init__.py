@@ -1,1 +1,1 @@
-"""Commands about the audit, and about links that must end."""
+"""``footnote audit`` and ``footnote links``."""

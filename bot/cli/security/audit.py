@@ -1,4 +1,4 @@
-"""``footnote audit``: who did what, whether the record of it is whole, and all of it for other programs."""
+"""``footnote audit``: list, verify and export the audit log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.sql.audit import AuditEntry, AuditLog
 
 
 async def list_audit(options: argparse.Namespace) -> int:
-    """Print the last entries of the audit, oldest first."""
+    """Print the latest entries of the audit log, oldest first."""
     async with open_existing_home(load_settings()) as stores:
         entries = await AuditLog(stores.database).latest(with_links=options.links)
     for one in entries:
@@ -25,7 +25,7 @@ async def list_audit(options: argparse.Namespace) -> int:
 
 
 async def export_audit(options: argparse.Namespace) -> int:
-    """Print all entries, opened links too, as JSON lines: enough to compute every digest again."""
+    """Print all entries, opened links included, as JSON lines: enough to recompute every digest."""
     async with open_existing_home(load_settings()) as stores:
         async for batch in AuditLog(stores.database).batches():
             print(*(dump(_view(one)) for one in batch), sep="\n")
@@ -33,7 +33,7 @@ async def export_audit(options: argparse.Namespace) -> int:
 
 
 async def verify_audit(options: argparse.Namespace) -> int:
-    """Say whether the entries follow from each other, and a digest of before is among them; 1 if not."""
+    """Verify the hash chain, and that an earlier digest is part of it; return 1 if not."""
     async with open_existing_home(load_settings()) as stores:
         check = await AuditLog(stores.database).verify(options.digest)
     if check.fault:

@@ -1,4 +1,4 @@
-"""``footnote links``: ends links before their time, and has new ones signed with a new key."""
+"""``footnote links``: revokes links, and rotates the signing key."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _TOKEN = re.compile(r"/[vf]/([A-Za-z0-9_-]{112})(?![A-Za-z0-9_-])", re.ASCII)
 
 
 async def revoke_links(options: argparse.Namespace) -> int:
-    """End the links of a channel, of the answer that one link is of, or of what a person was answered.
+    """Revoke the links of a channel, of one link's answer, or of all answers to a person.
 
     Raises:
-        SettingsError: there is no such channel, link or person.
+        SettingsError: no such channel, link or person.
     """
     settings = load_settings()
     async with open_existing_home(settings) as stores:
@@ -46,10 +46,10 @@ async def revoke_links(options: argparse.Namespace) -> int:
 
 
 async def rotate_key(options: argparse.Namespace) -> int:
-    """Sign with a new key; links of the key before it still open, those of older keys do not.
+    """Rotate the signing key; links of the previous key still open, those of older keys do not.
 
     Raises:
-        SettingsError: the keys are a mounted file, which is made elsewhere, or one that is damaged.
+        SettingsError: the keys are in a mounted file, which is managed elsewhere, or the file is damaged.
     """
     settings = load_settings()
     async with open_existing_home(settings) as stores:
@@ -73,7 +73,7 @@ async def rotate_key(options: argparse.Namespace) -> int:
 
 
 def _rotate_file(ring: KeyRing) -> None:
-    """One that is not there yet is made, with one key."""
+    """Rotate the keys in a file, or create it with one key."""
     try:
         if ring.is_made:
             ring.rotate()
@@ -93,7 +93,7 @@ async def _revoke_channel(stores: Stores, channel: Channel, options: argparse.Na
 
 
 async def _of_answer(stores: Stores, links: Links, url: str) -> tuple[set[int], str]:
-    """All quotes of the answer of a link, for its page leads to the others, and what the audit calls it."""
+    """Return the citation ids of a link's answer, whose quotes link to one another, and its audit subject."""
     found = _TOKEN.search(f"{url}/" if "/" in url else f"/v/{url}")
     if found is None:
         raise SettingsError("that is no link: give its whole address, as it stands in the chat")
@@ -120,5 +120,5 @@ def _is_ours(links: Links, token: str) -> bool:
     try:
         links.vouched(token)
     except LinkForged:
-        return False  # its key is gone, and so has it ended
+        return False  # its key is gone, so it has ended already
     return True

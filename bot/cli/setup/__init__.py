@@ -1,1 +1,1 @@
-"""``footnote demo``, ``footnote settings`` and ``footnote manifest``: trying it and setting it up."""
+"""``footnote demo``, ``footnote settings`` and ``footnote manifest``."""

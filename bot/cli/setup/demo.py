@@ -1,6 +1,6 @@
 """``footnote demo``: copies PDFs into the watched folder of a channel, then serves.
 
-Each index and each folder of PDFs has a home of its own, so the same command finds everything read.
+Each index and each folder of PDFs has a separate home, so the same command finds everything already read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CHANNEL = "demo"
 
 
 async def demo(options: argparse.Namespace) -> int:
-    """Copy what is new, then serve.
+    """Copy new and changed PDFs, then serve.
 
     Raises:
-        SettingsError: the port is taken, or there are no PDFs.
+        SettingsError: the port is in use, or there are no PDFs.
     """
     home = options.home or home_of(options.docs, options.weaviate)
     with ServerSocket(options.host, options.port, home):
-        pass  # a taken port is found now, not after seconds of imports
+        pass  # detect a port in use now, not after seconds of imports
     drop(pdfs_of(options.docs), options.docs, home)
     os.environ["FOOTNOTE_HOME"] = str(home)
     if options.weaviate:
@@ -45,7 +45,7 @@ def pdfs_of(docs: Path) -> list[Path]:
     """List the PDFs below a folder.
 
     Raises:
-        SettingsError: it is no folder, or holds none.
+        SettingsError: not a folder, or no PDF in it.
     """
     if not docs.is_dir():
         raise SettingsError(f"{docs} is not a folder")
@@ -56,10 +56,10 @@ def pdfs_of(docs: Path) -> list[Path]:
 
 
 def home_of(docs: Path, weaviate: str) -> Path:
-    """Return the home of this demo, below the working folder: one for each index and folder of PDFs."""
+    """Return the demo's home, below the working directory: one per index and folder of PDFs."""
     index = "" if not weaviate else "-weaviate" if weaviate == "embedded" else "-" + _plain(weaviate)
     folder = docs.resolve()
-    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]  # tells folders of one name apart
+    digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]  # distinguishes folders of the same name
     own = "" if folder == SAMPLES.resolve() else f"-{_plain(folder.name)}-{digest}"
     return Path(".footnote", f"demo{index}{own}").absolute()
 
@@ -69,7 +69,7 @@ def _plain(text: str) -> str:
 
 
 def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
-    """Copy the PDFs that the watched folder lacks or has otherwise; returns how many those were."""
+    """Copy the PDFs that are missing or different in the watched folder; return how many."""
     inbox = home / "inbox" / CHANNEL
     changed = [(pdf, inbox / pdf.relative_to(docs)) for pdf in pdfs]
     changed = [(pdf, target) for pdf, target in changed if _look(pdf) != _look(target)]
@@ -77,14 +77,14 @@ def drop(pdfs: list[Path], docs: Path, home: Path) -> int:
         print(f"Copying {len(changed)} PDFs into the watched folder…", file=sys.stderr)
     for pdf, target in changed:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Moved in whole, and with its time: the next run sees it unchanged.
+        # Renamed into place when complete, with its mtime: the next run sees it unchanged.
         shutil.copy2(pdf, inbox.parent / ".arriving")
         (inbox.parent / ".arriving").replace(target)
     return len(changed)
 
 
 def _look(path: Path) -> tuple[int, int] | None:
-    """Size and time of a file, None when it is not there."""
+    """Return a file's size and mtime, None if it does not exist."""
     if not path.exists():
         return None
     found = path.stat()

@@ -1,4 +1,4 @@
-"""``footnote settings`` and ``footnote manifest slack``: files that an installation starts from."""
+"""``footnote settings`` and ``footnote manifest slack``: files to start an installation from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIGNS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 
 
 async def print_settings(_: argparse.Namespace) -> int:
-    """Print every setting with its default, as a file to start from."""
+    """Print every setting with its default, as a template for .env."""
     print(render_settings(), end="")
     return 0
 
@@ -40,7 +40,7 @@ async def print_slack_manifest(options: argparse.Namespace) -> int:
 
 
 def render_settings() -> str:
-    """Return all settings as a file of comments, each with its description, range and default."""
+    """Return all settings as commented lines, each with its description, range and default."""
     rooms = (StorageSettings, IngestionSettings, ShareSettings, BotSettings, SignInSettings)
     return "\n".join([HEAD, *(line for room in rooms for line in _room_lines(room))])
 
@@ -49,7 +49,7 @@ def render_slack_manifest(public_url: str = "") -> str:
     """Return Slack's app manifest as JSON: for Socket Mode, or for events over HTTP to a public URL.
 
     Raises:
-        SettingsError: Slack could not call that URL.
+        SettingsError: the URL is not https.
     """
     address = urlsplit(public_url)
     if public_url and (address.scheme != "https" or not address.hostname):
@@ -65,7 +65,7 @@ def _room_lines(room: type[FootnoteSettings]) -> Iterator[str]:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """Return the allowed range in words, empty when there is none."""
+    """Return the allowed range in words, '' if there is none."""
     words = [
         f"{word} {getattr(rule, sign)}"
         for rule in field.metadata
