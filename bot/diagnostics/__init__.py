@@ -1,1 +1,1 @@
-"""What ``footnote doctor`` looks at: each family of checks in a module, run side by side."""
+"""Health checks of ``footnote doctor``: a module per family, run concurrently."""

@@ -1,4 +1,4 @@
-"""What other services let us do: Slack's tokens, Teams' token, the sign-in, models, the embedder."""
+"""Checks of external services: Slack tokens, Teams token, sign-in, models, embedder."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from storage.installations.slack_installations import SlackInstallation, SlackIn
 from storage.settings import OPENAI
 from storage.stores import open_embedder
 
-# A model of one's own may be loaded first.
+# A self-hosted model may have to load first.
 MODEL_SECONDS = 15.0
 REPLY_TOKENS = 16
 TOKEN_SECONDS = 4.0
 TEAMS_MEND = (
     f"see MicrosoftAppId, MicrosoftAppPassword and MicrosoftAppTenantId; secrets end: {docs_url('teams.md')}"
 )
-# Workspaces that are asked for, newest installations or not.
+# Slack workspaces that are checked; others are left out.
 MAX_WORKSPACES = 20
 
 PAGES = docs_url("troubleshooting.md")
@@ -40,7 +40,7 @@ TOKEN_PAGE = f"{PAGES}#slack-refuses-the-token"
 
 
 async def check_slack(installation: Installation) -> list[Finding]:
-    """True if each token is taken and has the scopes of the manifest, and whether events can come in."""
+    """Check that each token is valid and has the manifest's scopes, and that events can arrive."""
     bot = installation.settings.bot
     if bot.slack_bot_token is None and not bot.has_slack_oauth:
         return [ok("not connected")]
@@ -65,7 +65,7 @@ def _events(bot: BotSettings) -> list[Finding]:
 
 
 async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
-    """``workspace`` names one of many; '': there is one."""
+    """Check one bot token; ``workspace`` is '' if there is only one workspace."""
     prefix = f"{workspace}: " if workspace else ""
     try:
         reply = await call(web_client(token, api_url).auth_test, tries=1)
@@ -85,7 +85,7 @@ async def _check_token(token: str, api_url: str, workspace: str) -> Finding:
 
 
 async def _check_socket(bot: BotSettings) -> list[Finding]:
-    """True if Socket Mode may be opened; nothing is."""
+    """Check that Socket Mode may be opened, without opening a socket."""
     client = web_client(revealed(bot.slack_app_token) or "", bot.slack_api_url)
     try:
         await call(client.apps_connections_open, tries=1, app_token=revealed(bot.slack_app_token))
@@ -130,7 +130,7 @@ async def _check_workspace(held: SlackInstallation, seal: TokenSeal | None, api_
 
 
 async def check_teams(installation: Installation) -> Finding:
-    """True if Microsoft gives the bot its token."""
+    """Check that Microsoft issues the bot's token."""
     bot, page = installation.settings.bot, f"{PAGES}#teams-gives-no-token"
     if bot.teams_development:
         mend = "for anything but the Agents Playground take FOOTNOTE_TEAMS_DEVELOPMENT away"
@@ -144,7 +144,7 @@ async def check_teams(installation: Installation) -> Finding:
 
 
 async def check_app_token(credentials: AppCredentials) -> Finding:
-    """True if Microsoft gives a token for these credentials."""
+    """Check that Microsoft issues a token for these credentials."""
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS)) as session:
             await credentials.token(session)
@@ -154,7 +154,7 @@ async def check_app_token(credentials: AppCredentials) -> Finding:
 
 
 async def check_sign_in(installation: Installation) -> Finding:
-    """True if the console's OpenID Connect provider tells who it is, and publishes its keys."""
+    """Check that the console's OpenID Connect provider publishes its metadata and keys."""
     sign_in = installation.settings.sign_in
     if sign_in is None or sign_in.oidc_issuer is None:
         return ok("off: the console opens on this machine only")
@@ -168,7 +168,7 @@ async def check_sign_in(installation: Installation) -> Finding:
 
 
 async def check_models(installation: Installation) -> list[Finding]:
-    """True if each model that writes answers replies to one word."""
+    """Check that each answer model replies to a short prompt."""
     bot = installation.settings.bot
     if not bot.has_model:
         return [ok("none: answers are quotes of the documents")]
@@ -207,10 +207,10 @@ def _model_mend(cause: str, *, has_key: bool) -> str:
 
 
 async def check_embedder(installation: Installation, key: str | None) -> Finding:
-    """True if a vector comes of one word.
+    """Check that the embedder returns a vector.
 
     Raises:
-        EngineStartError, EmbedderUnavailable: none does.
+        EngineStartError, EmbedderUnavailable: it does not.
     """
     settings = installation.settings.storage
     async with open_embedder(settings, key) as embedder:
@@ -224,7 +224,7 @@ def _host(url: str) -> str:
 
 
 def hosts_with_clocks(bot: BotSettings) -> Iterable[str]:
-    """URLs of other machines that are asked anyway, and whose answers say what time it is there."""
+    """Yield URLs of configured services whose Date header tells their clock."""
     if bot.slack_bot_token or bot.has_slack_oauth:
         yield bot.slack_api_url
     if bot.teams_app_id and not bot.teams_development:

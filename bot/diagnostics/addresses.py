@@ -1,4 +1,4 @@
-"""Where an installation is reached: its own server, the public URL, its certificate, and its clock."""
+"""Checks of reachability: the local server, public URL, TLS certificate, and clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.installations.link_keys import LinkKeyStore
 
 REQUEST_SECONDS = 4.0
 CERTIFICATE_WARN = timedelta(days=14)
-# Slack and Microsoft refuse, and are refused, when clocks differ by five minutes.
+# Requests from and to Slack and Microsoft are rejected when clocks differ by five minutes.
 CLOCK_WARN, CLOCK_FAIL = timedelta(seconds=30), timedelta(minutes=5)
 
 PAGES = docs_url("troubleshooting.md")
@@ -31,7 +31,7 @@ LINKS_PAGE = f"{PAGES}#links-do-not-open"
 
 
 async def check_serve(installation: Installation) -> Finding:
-    """True if the home's ``serve`` runs, and says that it is ready."""
+    """Check that the home's ``serve`` runs and is ready."""
     url = installation.server_url
     if url is None:
         text = "`footnote serve` does not run on this home here"
@@ -50,7 +50,7 @@ async def check_serve(installation: Installation) -> Finding:
 
 
 async def check_public_url(installation: Installation) -> Finding:
-    """True if links open this very installation: one that has ended is known to whoever has our keys."""
+    """Check that links open this installation: only a server with our keys recognises an expired link."""
     url, bot = installation.public_url, installation.settings.bot
     if url is None:
         return ok("where `footnote serve` listens, when it runs")
@@ -67,7 +67,7 @@ async def check_public_url(installation: Installation) -> Finding:
 
 
 async def _keys(installation: Installation) -> KeySource | None:
-    """Those that the running service has; None: there are none yet."""
+    """Return the running service's keys, None if there are none yet."""
     if (mounted := installation.settings.bot.link_keys) is not None:
         ring = KeyRing(mounted, is_ours=False)
         ring.keys()
@@ -95,7 +95,7 @@ async def _open_ended_link(url: str, keys: KeySource, *, is_served: bool) -> Fin
 
 
 def _leads_here(url: str, status: int) -> Finding:
-    """What a link of ours that has ended was answered by."""
+    """Interpret the HTTP status returned for an expired link of ours."""
     if status == HTTPStatus.GONE:
         return ok(f"{url} leads here")
     if status == HTTPStatus.NOT_FOUND:
@@ -109,7 +109,7 @@ def _leads_here(url: str, status: int) -> Finding:
 
 
 async def check_certificate(installation: Installation) -> Finding:
-    """True if browsers trust the public URL's certificate, and for how long."""
+    """Check that browsers trust the public URL's certificate, and when it expires."""
     url = urlsplit(installation.public_url or "")
     if url.scheme != "https":
         return ok("none: the public URL is no https")
@@ -142,7 +142,7 @@ def _tls_fault(error: Exception) -> str:
 
 
 async def check_clock(installation: Installation, urls: Iterable[str]) -> Finding:
-    """How far our clock is from others': the database server's, else one that answers over HTTP."""
+    """Compare our clock with the database server's, else with an HTTP server's."""
     other = await _database_clock(installation)
     for url in urls:
         other = other or await _http_clock(url)
@@ -161,19 +161,20 @@ async def _database_clock(installation: Installation) -> tuple[str, timedelta] |
         return None
     try:
         clock = (await (await installation.database()).status()).clock
-    except StorageError:  # which its own check tells
+    except StorageError:  # reported by the sql check
         return None
     return ("the database server's", clock - utc_now()) if clock else None
 
 
 async def _http_clock(url: str) -> tuple[str, timedelta] | None:
-    """By the header Date of any answer, in whole seconds."""
+    """Return (server, offset from our clock) by a response's Date header, None if there is none."""
     try:
         async with _session() as session:
             asked = utc_now()
             async with session.head(url, allow_redirects=False) as response:
                 said = parsedate_to_datetime(response.headers["Date"])
         middle = asked + (utc_now() - asked) / 2
+        # Date has whole seconds: on average, half a second is cut off.
         return f"{urlsplit(url).hostname}'s", said - middle + timedelta(seconds=0.5)
     except (aiohttp.ClientError, TimeoutError, KeyError, ValueError, TypeError):
         return None

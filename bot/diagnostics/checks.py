@@ -1,4 +1,4 @@
-"""All checks of an installation, in the order in which a person reads them."""
+"""All checks of an installation, in the order of the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.diagnostics.models import CHECK_SECONDS, Finding, HealthCheck, fail, ok
 from storage.errors import docs_url
 from storage.settings import StorageSettings
 
-# For what loads a model, or lists whole channels.
+# Timeout of checks that load a model or list whole channels.
 LONG_SECONDS = 15.0
 
 PAGES = docs_url("troubleshooting.md")
@@ -23,7 +23,7 @@ Look = Callable[[Installation], Awaitable[Finding | Sequence[Finding]]]
 
 
 def broken_checks(home: Path, storage: StorageSettings | None, error: str) -> Iterator[HealthCheck]:
-    """What can be looked at although the settings are refused with this ``error``."""
+    """Yield the checks that work although the settings were rejected with ``error``."""
 
     async def tell() -> Finding:
         mend = "correct it in the environment, .env or footnote.toml; `footnote settings` lists all"
@@ -40,13 +40,13 @@ def all_checks(
     map_mistakes: MapMistakes,
     map_locations: MapLocations,
 ) -> Iterator[HealthCheck]:
-    """Yield every check of an installation whose settings are taken.
+    """Yield every check of an installation with valid settings.
 
     Args:
-        installation: what is looked at.
-        embedding_key: of the embeddings endpoint, where there is one.
-        map_mistakes: what is wrong in folders.toml.
-        map_locations: which folders it names.
+        installation: installation to check.
+        embedding_key: key of the embeddings endpoint, if any.
+        map_mistakes: returns the mistakes in folders.toml.
+        map_locations: returns the folders named there.
     """
     settings = installation.settings
 

@@ -1,4 +1,4 @@
-"""What an installation holds: its folders, and whether the index has what SQL says that answers."""
+"""Checks of an installation's contents: folders, and the index against SQL."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from storage.queues.inventory import Inventory
 from storage.sql.database import Database
 from storage.threads import run_in_thread
 
-# Folders and channels that are named; a report is read by a person.
+# Folders and channels named in a report, which people read.
 MAX_NAMED = 10
-# After so long no further channel is compared: the reconciler compares all of them.
+# Time budget for comparing channels; the reconciler compares all of them.
 COMPARE_SECONDS = 8.0
 FOLDER_SECONDS = 3.0
 
 PAGES = docs_url("troubleshooting.md")
 
-# Every mistake of the folder map.
+# Returns the mistakes of the folder map.
 MapMistakes = Callable[[], Sequence[object]]
-# The locations that a sound folder map names.
+# Returns the locations of a valid folder map.
 MapLocations = Callable[[], Sequence[str]]
 
 
 async def check_folders(
     installation: Installation, map_mistakes: MapMistakes, map_locations: MapLocations
 ) -> list[Finding]:
-    """The folder map's mistakes, what the last scans could not trust, and whether we may read each folder.
+    """Check the folder map, problems of the last scans, and read access to each folder.
 
-    Folders that the map names are looked at before they are watched, too.
+    Folders in the map are checked even before they are watched.
     """
     page = f"{PAGES}#a-folder-is-not-read"
     found = [
@@ -57,7 +57,7 @@ async def check_folders(
     local = dict.fromkeys([inbox, *(one for one in named if "://" not in one)])
     faults = dict(zip(local, await asyncio.gather(*map(_read_fault, local)), strict=True))
     if database is None and faults[inbox] == os.strerror(errno.ENOENT):
-        del faults[inbox]  # the first start makes it
+        del faults[inbox]  # created by the first start
     for location in [one for one, fault in faults.items() if fault][:MAX_NAMED]:
         mend = "mount it or put it back, or let the user that runs Footnote read it"
         found.append(fail(f"{location}: {faults[location]}", mend, page))
@@ -72,7 +72,7 @@ async def check_folders(
 
 
 async def _read_fault(location: str) -> str | None:
-    """Why a folder of this machine cannot be read; None: it can."""
+    """Return why a local folder cannot be read, None if it can."""
     try:
         async with asyncio.timeout(FOLDER_SECONDS):
             await run_in_thread(lambda: next(iter(os.scandir(location)), None))
@@ -84,7 +84,7 @@ async def _read_fault(location: str) -> str | None:
 
 
 async def check_contents(installation: Installation) -> list[Finding]:
-    """True if the index holds the publications that answer, tenant by tenant, and nothing else."""
+    """Check that the index holds exactly the live publications, tenant by tenant."""
     database = await installation.database_for("what the index lacks")
     sizes = await Inventory(database).sizes() if database else {}
     if database is None or not sizes:
@@ -116,7 +116,7 @@ async def check_contents(installation: Installation) -> list[Finding]:
 async def _compare(
     database: Database, index: Index, tenants: Sequence[TenantName]
 ) -> tuple[dict[TenantName, int], int, int]:
-    """(tenant -> publications that the index lacks, those that SQL does not know, tenants compared)."""
+    """Return (tenant -> missing publications, publications unknown to SQL, tenants compared)."""
     inventory, until = Inventory(database), time.monotonic() + COMPARE_SECONDS
     channels, damaged = await inventory.tenants(), await index.damaged()
     lost: dict[TenantName, int] = {}
@@ -127,7 +127,7 @@ async def _compare(
         held = await _held(index, tenant)
         live = {one.id: one.objects for one in await inventory.live(channels[tenant])}
         missing = [one for one, objects in live.items() if held.get(one, 0) < objects]
-        if missing:  # what was published since the index was listed is there the second time
+        if missing:  # list the index again: they may have been published since
             again = await _held(index, tenant)
             missing = [one for one in missing if again.get(one, 0) < live[one]]
         if missing or tenant in damaged:
@@ -138,7 +138,7 @@ async def _compare(
 
 
 async def _rebuilt(database: Database) -> list[TenantName]:
-    """Tenants of channels whose index is being built anew."""
+    """Return the tenants whose index is being rebuilt."""
     inventory = Inventory(database)
     running = await inventory.rebuilds.running()
     return [tenant for tenant, id in (await inventory.tenants()).items() if id in running]
@@ -152,7 +152,7 @@ async def _held(index: Index, tenant: TenantName) -> dict[UUID, int]:
 
 
 async def check_sizes(installation: Installation) -> list[Finding]:
-    """Channels that are larger than the embedded index answers quickly from."""
+    """Check for channels that are too large for quick answers from the embedded index."""
     database = await installation.database_for("sizes")
     sizes = await Inventory(database).sizes() if database else {}
     largest = max((objects for _, objects in sizes.values()), default=0)

@@ -1,4 +1,4 @@
-"""The engines that keep things: SQL and the index, with versions, replication and nodes."""
+"""Checks of the storage engines: SQL, blob store and index, with versions, replication and nodes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from storage.files.store_owner import store_fault
 from storage.stores import open_blob_store, weaviate_address
 from storage.threads import run_in_thread
 
-# How long an engine may take for one answer.
+# Timeout of a request to an engine.
 SECONDS = 3.0
 PAGES = docs_url("troubleshooting.md")
 START = "start `footnote serve`"
 
 
 async def check_sql(installation: Installation) -> Finding:
-    """True if the database answers, and is this release's."""
+    """Check that the database answers, is this release's and is writable."""
     other = f"{PAGES}#the-database-is-of-another-release"
     try:
         status = await (await installation.database()).status()
@@ -49,7 +49,7 @@ async def check_sql(installation: Installation) -> Finding:
 
 
 async def check_blobs(installation: Installation) -> Finding:
-    """True if the store of PDFs and readings answers, takes files, and is this home's."""
+    """Check that the blob store answers, is writable and belongs to this home."""
     settings, page = installation.settings.storage, f"{PAGES}#the-blob-store-does-not-answer"
     store = open_blob_store(settings)
     try:
@@ -65,7 +65,7 @@ async def check_blobs(installation: Installation) -> Finding:
 
 
 async def check_index(installation: Installation) -> list[Finding]:
-    """True if the index answers, what runs there, and whether it is the one that the documents are in."""
+    """Check that the index answers, its version and nodes, and that it is the one the documents are in."""
     settings = installation.settings.storage
     away = f"{PAGES}#the-index-does-not-answer"
     if settings.weaviate_url is None:
@@ -89,7 +89,7 @@ async def check_index(installation: Installation) -> list[Finding]:
 
 
 def _idle_child(installation: Installation) -> Finding:
-    """Our own Weaviate, while nobody runs it."""
+    """Return the finding for our own Weaviate while it is not running."""
     from storage.index.weaviate.process import require_binary  # noqa: PLC0415 - the same
 
     try:
@@ -131,7 +131,7 @@ def _weaviate(version: str, nodes: dict[str, str], replicas: int | None, *, is_o
 
 
 async def _identity(installation: Installation) -> list[Finding]:
-    """What is wrong with the index as a whole; nothing while SQL cannot say which it should be."""
+    """Return a finding if the index is not this home's; none if SQL is unavailable or does not know."""
     database = await installation.database_for("the index")
     try:
         if database is not None:

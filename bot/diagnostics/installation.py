@@ -1,4 +1,4 @@
-"""What the checks look at: the settings, and SQL and index as they are, opened once and never changed."""
+"""Installation under check: its settings, and SQL and index, opened once and never changed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from storage.task_group import cancel_and_wait
 
 
 class NothingYet(StorageError):
-    """The home's own database was never made: there is nothing to look at."""
+    """The home's database does not exist yet."""
 
 
 class NotReached(StorageError):
-    """What a check needs does not work; the check of that says why."""
+    """A dependency of a check does not work; the dependency's check says why."""
 
 
 class Installation:
-    """An installation as its settings describe it; made by ``open_installation``."""
+    """Installation as described by its settings; made by ``open_installation``."""
 
     def __init__(self, settings: Settings, stack: AsyncExitStack) -> None:
         self.settings = settings
@@ -34,20 +34,20 @@ class Installation:
 
     @property
     def server_url(self) -> str | None:
-        """Where the home's ``serve`` listens right now; None when none runs on this machine."""
+        """URL of the home's running ``serve``, None if none runs on this machine."""
         return read_server_url(self.settings.home)
 
     @property
     def public_url(self) -> str | None:
-        """What links begin with; None when it is not set and nothing listens."""
+        """Base URL of links, None if it is not set and nothing listens."""
         url = self.settings.bot.public_url or self.server_url
         return url.rstrip("/") if url else None
 
     async def database(self) -> Database:
-        """SQL as it is.
+        """Return the database, opened at the first call.
 
         Raises:
-            NothingYet: there is none.
+            NothingYet: there is none yet.
             StorageError: it cannot be opened, or its tables are another release's.
         """
         settings = self.settings.storage
@@ -59,10 +59,10 @@ class Installation:
         return await asyncio.shield(self._database)
 
     async def database_for(self, what: str) -> Database | None:
-        """Return the same for a check of something else; None: there is nothing yet.
+        """Return the database for a check that depends on it, None if there is none yet.
 
         Raises:
-            NotReached: SQL does not work, which its own check tells.
+            NotReached: SQL does not work, which the sql check reports.
         """
         try:
             return await self.database()
@@ -72,10 +72,10 @@ class Installation:
             raise NotReached(f"not looked at: {what}, while the database does not work") from None
 
     async def index(self, database: Database) -> Index | None:
-        """Return the index that the settings choose; None: our own Weaviate, which nobody runs just now.
+        """Return the configured index, None if it is our own Weaviate and is not running.
 
         Raises:
-            StorageError: it cannot be reached, or is another one than the documents are in.
+            StorageError: it is unreachable, or is not the index the documents are in.
         """
         if self._index is None:
             opening = self._stack.enter_async_context(attach_index(self.settings.storage, database))
@@ -83,13 +83,13 @@ class Installation:
         return await asyncio.shield(self._index)
 
     async def close(self) -> None:
-        """End what is still being opened."""
+        """Cancel what is still being opened."""
         await cancel_and_wait(*[task for task in (self._database, self._index) if task and not task.done()])
 
 
 @asynccontextmanager
 async def open_installation(settings: Settings) -> AsyncIterator[Installation]:
-    """Yield an installation to look at; what was opened is closed at the end."""
+    """Yield an installation to check; what was opened is closed at exit."""
     async with AsyncExitStack() as stack:
         installation = Installation(settings, stack)
         try:

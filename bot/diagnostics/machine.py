@@ -1,4 +1,4 @@
-"""The machine under an installation: the home, disk, memory, and how the PDF process is confined."""
+"""Checks of the machine: home, disk, memory, and confinement of the PDF process."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from storage.settings import StorageSettings
 from storage.threads import run_in_thread
 
 GIGABYTE = 1 << 30
-# Free room: a PDF needs some times its size while it is read, and a full disk stops everything.
+# Free space: reading a PDF takes several times its size, and a full disk stops everything.
 DISK_WARN_BYTES, DISK_FAIL_BYTES = 5 * GIGABYTE, GIGABYTE // 2
-# What ``serve`` needs with one worker: itself, the models of layout and OCR, and a child that reads.
+# Needs of ``serve`` with one worker: the process, layout and OCR models, and a child that reads.
 MEMORY_BYTES = 2 * GIGABYTE
 FREE_MEMORY_BYTES = GIGABYTE // 2
-# The PDF process loads its libraries first, on a busy machine for some seconds.
+# Timeout: the PDF process loads its libraries first, which takes seconds on a busy machine.
 START_SECONDS = 20.0
 
 PAGES = docs_url("troubleshooting.md")
@@ -32,7 +32,7 @@ MEMINFO = Path("/proc/meminfo")
 
 
 def machine_checks(home: Path, settings: StorageSettings | None) -> Iterator[HealthCheck]:
-    """Checks that need no more than to know where the home is; that of PDFs also how they are read."""
+    """Yield the checks that need only the home's path; that of the PDF process also needs ``settings``."""
     writable, full = f"{PAGES}#the-home-cannot-be-written", f"{PAGES}#the-disk-is-full"
     yield HealthCheck("home", lambda: run_in_thread(lambda: check_home(home)), writable)
     yield HealthCheck("disk", lambda: run_in_thread(lambda: check_disk(home)), full)
@@ -43,7 +43,7 @@ def machine_checks(home: Path, settings: StorageSettings | None) -> Iterator[Hea
 
 
 def check_home(home: Path) -> Finding:
-    """True if we may write there; nothing stays. One that is not there yet is made by the first start."""
+    """Check that the home is writable, leaving nothing behind; the first start creates a missing one."""
     page = f"{PAGES}#the-home-cannot-be-written"
     nearest = next(one for one in (home, *home.parents) if one.exists())
     if not nearest.is_dir():
@@ -72,7 +72,7 @@ def _user() -> str:
 
 
 def check_disk(home: Path) -> Finding:
-    """Return the room that is left where the home is."""
+    """Check the free space on the home's disk."""
     nearest = next(one for one in (home, *home.parents) if one.exists())
     usage = shutil.disk_usage(nearest)
     left = f"{usage.free / GIGABYTE:.1f} GB free of {usage.total / GIGABYTE:.0f} GB"
@@ -87,7 +87,7 @@ def check_disk(home: Path) -> Finding:
 
 
 def check_memory() -> Finding:
-    """What this process may use, and what of it is free; a container's limit counts as the machine's."""
+    """Check total and free memory; a container's limit counts as the machine's."""
     total, free = _memory()
     text = f"{free / GIGABYTE:.1f} GB free of {total / GIGABYTE:.1f} GB"
     mend = "give it more, or read less at once: FOOTNOTE_READ_WORKERS=1, FOOTNOTE_LAYOUT=false"
@@ -96,10 +96,10 @@ def check_memory() -> Finding:
 
 
 def _memory() -> tuple[int, int]:
-    """(all, free) in bytes."""
+    """Return (total, free) in bytes."""
     rows = dict(line.split(":", 1) for line in MEMINFO.read_text(encoding="ascii").splitlines())
     total, free = (int(rows[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
-    with suppress(OSError, ValueError):  # no limit is the word max, and other systems have no such files
+    with suppress(OSError, ValueError):  # "max" means no limit; without cgroup v2 there are no such files
         limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
         used = int((CGROUP / "memory.current").read_text(encoding="ascii"))
         return min(total, limit), min(free, max(limit - used, 0))
@@ -107,7 +107,7 @@ def _memory() -> tuple[int, int]:
 
 
 async def check_pdf_process(settings: StorageSettings) -> Finding:
-    """Starts it, and asks what it gave up.
+    """Start the PDF process, and report which confinement it lacks.
 
     Raises:
         EngineStartError: it does not start.

@@ -1,4 +1,4 @@
-"""A check of an installation, and what it found: one line, and where it is not well how that is mended."""
+"""Health checks and their findings: a state, a sentence, and a fix unless all is well."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-# How long one check may take, unless it says otherwise.
+# Default timeout of a check.
 CHECK_SECONDS = 5.0
 
 
 class CheckState(StrEnum):
-    """How a thing stands."""
+    """State that a check reports."""
 
     OK = "ok"
-    # It works, and should not stay so.
+    # Works, but needs attention.
     WARN = "warn"
-    # Something does not work.
+    # Does not work.
     FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found."""
+    """Finding of a check."""
 
     state: CheckState
-    # How things stand, in one sentence.
+    # State in one sentence.
     text: str
-    # What to do; '' where all is well.
+    # Fix; '' if all is well.
     mend: str = ""
-    # Address of the section of the docs that says more.
+    # URL of the docs section that says more.
     page: str = ""
 
 
 def ok(text: str) -> Finding:
-    """Return all is well."""
+    """Return a finding that all is well."""
     return Finding(CheckState.OK, text)
 
 
 def warn(text: str, mend: str, page: str) -> Finding:
-    """It works, and should not stay so."""
+    """Return a finding of something that works but needs attention."""
     return Finding(CheckState.WARN, text, mend, page)
 
 
 def fail(text: str, mend: str, page: str) -> Finding:
-    """It does not work."""
+    """Return a finding of something that does not work."""
     return Finding(CheckState.FAIL, text, mend, page)
 
 
@@ -53,20 +53,20 @@ Examine = Callable[[], Awaitable[Finding | Sequence[Finding]]]
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing to look at."""
+    """Health check with a name and a timeout."""
 
-    # What a line calls it, in a word or two.
+    # Name in the report, a word or two.
     name: str
-    # Looks, and changes nothing. An error of storage that it raises is a failure with its sentence.
+    # Read-only. A StorageError that it raises is a failure, reported by its message.
     examine: Examine
-    # Where the docs say more of what goes wrong in a way that the check does not name.
+    # URL of the docs section for failures that the check does not name.
     page: str
     seconds: float = CHECK_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A line of the report."""
+    """Line of the report."""
 
     name: str
     state: CheckState

@@ -1,6 +1,6 @@
-"""Takes secrets out of what is printed: those of the settings, and whatever stands in a URL as one.
+"""Redacts secrets from output: those of the settings, tokens, and credentials in URLs.
 
-A check may quote what an engine said, and an engine what it was told. So every line passes through here.
+A check may quote an engine's message, and that may quote a secret, so every line passes through here.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from storage.errors import SettingsError
 from storage.settings import FootnoteSettings, read_dotenv, read_toml
 
 HIDDEN = "•••"
-# A shorter one would take words apart that have nothing to do with it.
+# Redacting shorter secrets would garble unrelated words.
 MIN_SECRET_CHARS = 4
 _USER_INFO = re.compile(r"(?<=://)[^/\s@]+@")
 _QUERY = re.compile(r"\?[^\s#'\"]+")
 _URL = re.compile(r"\w+://\S+")
-# What looks like a token, wherever it comes from.
+# Anything that looks like a token, whatever its origin.
 _TOKEN = re.compile(r"\b(xox[a-z]-|xapp-|xoxe\.|sk-)[\w.-]{6,}|\bBearer\s+\S+")
 
 
 class Redactor:
-    """Hides known secrets, and what stands in a URL before its host or after a question mark."""
+    """Filter that hides known secrets, tokens, and the userinfo and query of URLs."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """``secrets``: what must not be shown, however short."""
+        """Compile ``secrets``; those shorter than ``MIN_SECRET_CHARS`` are ignored."""
         known = {one for one in secrets if len(one) >= MIN_SECRET_CHARS}
-        ordered = sorted(known, key=len, reverse=True)  # one may begin with another
+        ordered = sorted(known, key=len, reverse=True)  # longest first: one may be a prefix of another
         self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def clean(self, text: str) -> str:
-        """Return the text without them."""
+        """Return the text with secrets hidden."""
         if self._known:
             text = self._known.sub(HIDDEN, text)
         text = _USER_INFO.sub(f"{HIDDEN}@", text)
@@ -50,7 +50,7 @@ class Redactor:
 
 @cache
 def known_redactor() -> Redactor:
-    """One that knows the secrets of all settings as they stand; without them, where they cannot be read."""
+    """Return a redactor of the secrets in all current settings, or of none if they cannot be read."""
     try:
         return Redactor(secrets_of(ROOMS))
     except OSError:
@@ -58,9 +58,9 @@ def known_redactor() -> Redactor:
 
 
 def secrets_of(rooms: Iterable[type[FootnoteSettings]]) -> set[str]:
-    """Every secret that environment, ``.env`` or ``footnote.toml`` give these settings, right or wrong.
+    """Return every secret that environment, ``.env`` or ``footnote.toml`` give these settings, valid or not.
 
-    Settings that are refused as a whole hold secrets all the same, so they are read where they stand.
+    Invalid settings contain secrets as well, so values are read at their sources, without validation.
     """
     variables = {name for room in rooms for name in _secret_variables(room)}
     given: list[tuple[str, Any]] = [*os.environ.items(), *read_dotenv().items()]
@@ -84,7 +84,7 @@ def _secret_variables(room: type[FootnoteSettings]) -> Iterator[str]:
 
 
 def _parts(value: object) -> Iterator[str]:
-    """Yield a secret, or the strings of one that is JSON."""
+    """Yield a secret, and the strings in it if it is JSON."""
     if isinstance(value, SecretStr):
         value = value.get_secret_value()
     if isinstance(value, dict):
@@ -98,7 +98,7 @@ def _parts(value: object) -> Iterator[str]:
 
 
 def _password(value: str) -> set[str]:
-    """Return the password that a URL holds, as it is written and as it is meant."""
+    """Return the password in a URL, as written and percent-decoded."""
     with suppress(ValueError):
         if "://" in value and (password := urlsplit(value).password):
             return {password, unquote(password)}

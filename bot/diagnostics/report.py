@@ -1,4 +1,4 @@
-"""Runs checks side by side, each in its own time, and makes lines of what they find."""
+"""Runs checks concurrently, each with its timeout, and formats their findings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _log = logging.getLogger(__name__)
 
 
 async def run_checks(checks: Iterable[HealthCheck], redactor: Redactor) -> list[CheckResult]:
-    """What all of them find, in their order; none of them waits for another, or ends the others.
+    """Run all checks and return their findings in order; none delays or aborts another.
 
     Args:
-        checks: what is looked at, each within its own time.
-        redactor: takes secrets out of all that is said.
+        checks: checks to run, each with its timeout.
+        redactor: hides secrets in the findings.
     """
     named = list(checks)
     found = await asyncio.gather(*map(_findings, named))
@@ -43,7 +43,7 @@ async def _findings(check: HealthCheck) -> Sequence[Finding]:
         return [warn(str(error), "mend the line sql first", check.page)]
     except StorageError as error:
         return [fail(str(error), "do what the sentence says, and run `footnote doctor` again", check.page)]
-    except Exception as error:  # the others go on; its text may name a secret, so the place has to do
+    except Exception as error:  # other checks continue; the message may name a secret: report its place
         _log.info("a check failed", exc_info=error)
         text = f"could not be looked at: {raised_at(error)}"
         return [fail(text, "`footnote -v doctor` shows more; report it with this line", check.page)]
@@ -51,12 +51,12 @@ async def _findings(check: HealthCheck) -> Sequence[Finding]:
 
 
 def has_failed(results: Iterable[CheckResult]) -> bool:
-    """True if anything does not work."""
+    """True if any check failed."""
     return any(one.state is CheckState.FAIL for one in results)
 
 
 def as_text(result: CheckResult) -> str:
-    """Return a line for a terminal, and below it what mends what is not well."""
+    """Return a result for a terminal: a line, and below it the fix and the docs' URL."""
     lines = [f"{result.state.value:<5} {result.name:<{NAME_WIDTH}} {result.text}"]
     indent = " " * (NAME_WIDTH + 7)
     if result.mend:
