@@ -1,1 +1,1 @@
-"""What is counted for Prometheus: bounded labels, no text, no names."""
+"""Prometheus metrics and OpenTelemetry spans: bounded labels, no text, no names."""

@@ -1,8 +1,8 @@
-"""Spans for an OpenTelemetry collector: of each question and its stages, of each step of ingestion.
+"""OpenTelemetry spans of questions, their stages, and ingestion steps.
 
-They are made of what has ended already, so nothing else knows of them. Imported only where the environment
-names an endpoint (``OTEL_EXPORTER_OTLP_ENDPOINT``); the standard variables say which one, with which headers,
-as whose service. Attributes are ids, counts and names from fixed sets, never a text.
+Spans are made after the work has ended, so no other module knows about them. Imported only if the environment
+names an endpoint (``OTEL_EXPORTER_OTLP_ENDPOINT``); the standard variables set endpoint, headers and service
+name. Attributes are ids, counts and names from fixed sets, never text.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ Attributes = Mapping[str, str | int]
 
 
 class ReadingTraceIds(RandomIdGenerator):
-    """A reading's own id as the trace of all that is done for it, by whatever process; else one by chance."""
+    """Generator of trace ids: a reading's id for all work on it, in any process; random otherwise."""
 
     reading: UUID | None = None
 
     def generate_trace_id(self) -> int:
-        """Return the next trace's id."""
+        """Return the id of the next trace."""
         return self.reading.int if self.reading else super().generate_trace_id()
 
 
 class SpanWriter:
-    """Sends spans in the background; an endpoint that is away delays nothing, and loses them."""
+    """Exporter of spans in the background; if the endpoint is down, spans are lost but nothing is delayed."""
 
     def __init__(self) -> None:
         ours = Resource.create({"service.name": "footnote", "service.version": version("footnote-bot")})
@@ -55,7 +55,7 @@ class SpanWriter:
         self._tracer = self._provider.get_tracer("footnote")
 
     def write_question(self, record: QuestionRecord) -> None:
-        """A question was answered."""
+        """Export the span of an answered question, with a child span per stage."""
         question, answer, trace = record.question, record.answer, record.trace
         counts = {f"tokens.{kind}": count for kind, count in trace.tokens_as_json().items() if count}
         span = self._start(
@@ -82,7 +82,7 @@ class SpanWriter:
         span.end(_nanoseconds(trace.began + answer.milliseconds.total / 1000))
 
     def write_step(self, name: str, claim: object, began: float, error: BaseException | None) -> None:
-        """A step of ingestion ended; see ``OnStep`` of ``ingestion/jobs/worker.py``."""
+        """Export the span of a finished ingestion step; see ``OnStep`` in ``ingestion/jobs/worker.py``."""
         attributes: dict[str, str | int] = {}
         if isinstance(claim, ReadingClaim):
             self._ids.reading = claim.id
@@ -111,13 +111,13 @@ class SpanWriter:
         )
 
     async def aclose(self) -> None:
-        """Send what waits; one that is away is given as long as ``OTEL_EXPORTER_OTLP_TIMEOUT`` says."""
+        """Flush pending spans, waiting at most ``OTEL_EXPORTER_OTLP_TIMEOUT`` for the endpoint."""
         await asyncio.to_thread(self._provider.shutdown)
 
 
 @asynccontextmanager
 async def open_spans() -> AsyncIterator[SpanWriter]:
-    """Yield a writer whose spans are sent when the context ends."""
+    """Yield a span writer, flushed when the context ends."""
     writer = SpanWriter()
     try:
         yield writer
@@ -126,5 +126,5 @@ async def open_spans() -> AsyncIterator[SpanWriter]:
 
 
 def _nanoseconds(moment: float) -> int:
-    """Return a moment of ``time.perf_counter`` as nanoseconds since 1970."""
+    """Convert a moment of ``time.perf_counter`` to nanoseconds since the Unix epoch."""
     return time.time_ns() - time.perf_counter_ns() + int(moment * 1e9)

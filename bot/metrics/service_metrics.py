@@ -1,6 +1,6 @@
-"""Counters and histograms of one process: questions, models, requests. Whoever counts here waits for nothing.
+"""Counters and histograms of one process: questions, models, requests. Counting never blocks.
 
-Labels come from fixed sets: states, platforms, names of routes. None holds a text, a channel or a person.
+Labels come from fixed sets: states, platforms, route names. None holds text, a channel or a person.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from prometheus_client.process_collector import ProcessCollector
 from bot.core.trace import QuestionRecord, Trace
 
 ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-# Seconds; Slack waits for 3, Teams for 15.
+# Seconds; Slack times out after 3, Teams after 15.
 REQUEST_BUCKETS = (0.01, 0.05, 0.25, 1.0, 2.5, 10.0)
-# What models are asked for; whatever else is ``other``, but for figures, which have ``describe``.
+# Purposes of model calls; any other is ``other``, except ``describe`` for figures.
 PURPOSES = ("answer", "reword", "rewrite", "translate", "rerank")
-# What a question goes through, as its trace names it.
+# Stages of a question, as named in its trace.
 STAGES = ("understand", "retrieve", "judge", "write", "cite")
-# Route -> (door, statuses that say that a signature or token was not ours).
+# Route -> (value of the label door, statuses of an invalid signature or token).
 REFUSALS = {
     "slack_events": ("slack", (401,)),
     "teams_messages": ("teams", (401, 403)),
@@ -28,10 +28,10 @@ REFUSALS = {
 
 
 class ServiceMetrics:
-    """What this process has done since it started."""
+    """Metrics of this process since it started."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # a second series for each, which nobody here reads
+        disable_created_metrics()  # a second, unused series per metric
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
@@ -85,7 +85,7 @@ class ServiceMetrics:
             self._refused.labels(door)
 
     def count_question(self, record: QuestionRecord) -> None:
-        """A question was answered."""
+        """Count an answered question, its stages and its model calls."""
         answer, spent = record.answer, record.trace.seconds_by_stage()
         self._questions.labels(record.question.asked_in.platform.value, answer.state.value).inc()
         self._seconds.labels("total").observe(answer.milliseconds.total / 1000)
@@ -95,18 +95,18 @@ class ServiceMetrics:
         self._count_models(record.trace)
 
     def count_request(self, route: str, status: int, seconds: float, *, is_forged: bool = False) -> None:
-        """A request was answered; ``route`` is the name of one of ours, ``is_forged``: its link was not."""
+        """Count an answered request by route name; ``is_forged``: its link was not signed by us."""
         self._requests.labels(route, f"{status // 100}xx").observe(seconds)
         door, refusals = REFUSALS.get(route, ("", ()))
         if status in refusals or is_forged:
             self._refused.labels("link" if is_forged else door).inc()
 
     def count_description(self, is_said: bool) -> None:
-        """A vision model was asked about a figure; ``is_said``: it answered."""
+        """Count a vision model's call for a figure; ``is_said``: it answered."""
         self._calls.labels("describe", "ok" if is_said else "failed").inc()
 
     def count_opening(self) -> None:
-        """Somebody opened a source of an answer."""
+        """Count an opened source of an answer."""
         self._opened.inc()
 
     def _count_models(self, trace: Trace) -> None:

@@ -1,6 +1,6 @@
-"""Gauges of what SQL says, and counts that other rooms keep: read when somebody scrapes, kept for seconds.
+"""Gauges read from SQL, and counters held elsewhere: collected on scrape, cached for seconds.
 
-Nothing is counted along the way for them: one bounded statement says it all, whichever process did the work.
+Gauges need no counting along the way: one bounded statement reads all, whichever process did the work.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from storage.documents.workload import WorkCount, read_workload
 from storage.errors import DatabaseUnavailable
 from storage.sql.database import Database
 
-# So long one reading of SQL answers every scrape.
+# TTL of the last SQL read: scrapes within it share the read.
 KEPT_SECONDS = 5.0
-# A database that is slower counts as down for this scrape.
+# Timeout; a slower database counts as down for this scrape.
 READ_SECONDS = 5.0
 
-# (table, state, rung) -> the queue that it stands in.
+# (table, state, rung) -> queue.
 QUEUES = {
     ("inbox", "waiting", ""): "questions",
     ("outbox", "posting", ""): "replies",
@@ -37,7 +37,7 @@ QUEUES = {
     ("publication", "pending", "full"): "publications",
 }
 RUNGS = ("quick", "full")
-# Table -> its states; one that nothing is in is exported as 0, or nobody could tell when the first comes.
+# Table -> states; empty states are exported as 0, so that the first increase is visible.
 STATES = {
     "reading": ("waiting", "done", "failed"),
     "publication": ("pending", "live", "retired", "removed"),
@@ -48,23 +48,23 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class CountSources:
-    """Counts that are kept where the work is done, by fixed names; read, never reset."""
+    """Counters held where the work is done, by fixed names; read, never reset."""
 
     # Cache -> (hits, misses).
     cache_hits: Callable[[], Mapping[str, tuple[int, int]]]
     # Outcome -> fetches of approved web pages.
     web_fetches: Callable[[], Mapping[str, int]]
-    # Parts that do not work.
+    # Names of parts that do not work.
     not_ready: Callable[[], Awaitable[Sequence[str]]]
-    # All of them.
+    # Names of all parts.
     parts: Sequence[str]
 
 
 class StateCollector(Collector):
-    """Holds the last reading for ``collect``, which cannot wait."""
+    """Collector that caches the last SQL read for ``collect``, which cannot await."""
 
     def __init__(self, database: Database, sources: CountSources, registry: CollectorRegistry) -> None:
-        """Everything in ``registry`` is rendered with it."""
+        """Register with ``registry``; ``render`` renders everything in it."""
         self._database = database
         self._sources = sources
         self._registry = registry
@@ -75,7 +75,7 @@ class StateCollector(Collector):
         registry.register(self)
 
     async def render(self) -> bytes:
-        """Return the page that Prometheus reads."""
+        """Return the page that Prometheus scrapes."""
         async with self._lock:
             if self._read_at is None or steady_seconds() - self._read_at >= KEPT_SECONDS:
                 self._work, self._not_ready = await asyncio.gather(
@@ -92,11 +92,11 @@ class StateCollector(Collector):
             return None
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand: the registry would collect to know the names."""
+        """Return no descriptions, so that registration does not collect."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the families, of the last reading."""
+        """Yield the metric families of the last read."""
         up = GaugeMetricFamily("footnote_database_up", "Whether SQL told how much work there is.")
         up.add_metric((), self._work is not None)
         ready = GaugeMetricFamily("footnote_ready", "Whether a part works.", labels=["part"])
