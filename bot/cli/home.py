@@ -19,7 +19,7 @@ MAX_CHANNELS_NAMED = 20
 
 
 class EmptyHome(SettingsError):
-    """Nothing was ever ingested into the home; the message says how to do so."""
+    """The home is unused; the message says how to ingest documents."""
 
 
 def require_home(settings: Settings) -> None:

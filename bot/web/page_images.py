@@ -82,7 +82,7 @@ class PageImages:
             await asyncio.to_thread(self._blobs.images.make_room, self._limit)
             return copied
         blob = await self._blobs.fetch(sha256)
-        # Take the turn before the lock: whoever waits for the lock then waits for a rendering under way.
+        # Take the turn before the lock: a task that waits for the lock then waits for a rendering under way.
         async with self._turns.turn(holder), self._locks.setdefault(name, asyncio.Lock()):
             if cached := await self._hit(name):
                 return cached

@@ -1,8 +1,8 @@
 """Console sign-in and sign-out under the public URL.
 
-A sign-in in progress is stored nowhere. The browser gets a random key in a cookie; the state that goes to the
-provider and back, the nonce and the PKCE verifier are derived from that key. So any bot process can finish
-what another one began, tabs do not interfere, and no other browser can finish it.
+A sign-in in progress is stored nowhere. The browser gets a random key in a cookie; the OAuth state, the nonce
+and the PKCE verifier are derived from that key. So any bot process can finish what another one began, tabs do
+not interfere, and no other browser can finish it.
 """
 
 from __future__ import annotations
