@@ -1,4 +1,4 @@
-// Asks, shows answers with their sources, and opens the cited page. All text goes in as text.
+// Asks, shows answers with their sources, and opens the cited page. Text is never inserted as HTML.
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id);
@@ -18,10 +18,10 @@
   const nothing = { files: 0, answering: 0, pages: 0, waiting: 0, quarantined: 0, rungs: [] };
   let known = { documents: [], suggestions: [], progress: nothing };
 
-  // What the channel knows.
+  // The channel's documents.
   const read = async (path) => {
     const response = await fetch(path, { cache: "no-store" });
-    // The secret is another one by now: the page that comes instead says where it is.
+    // The secret has changed: the page shown instead explains where it is.
     if (response.status === 401) location.reload();
     if (!response.ok) throw new Error(response.status);
     return response.json();
@@ -53,7 +53,7 @@
     at("progress").textContent = parts.join(" · ");
     at("climb").replaceChildren(...rungs.filter((rung) => left(rung) > 0).map(showRung));
   };
-  // How far each rung has come: the very numbers of the log and the command line.
+  // Progress of each rung: the same numbers as in the log and the command line.
   const left = (rung) => known.progress.files - rung.files - rung.failed;
   const inSeconds = (seconds) => {
     if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
@@ -84,7 +84,7 @@
     at("web").title = counts.length ? "footnote sources check" : "";
   };
 
-  // Folders that need somebody.
+  // Folders that need attention.
   const approve = async (folder, button) => {
     button.disabled = true;
     try { await send(`console/folders/${folder.id}/approve`, { documents: folder.asked }); } finally { refresh(); }
@@ -115,7 +115,7 @@
     at("alarms").replaceChildren(...alarming.map(showAlarm));
   };
 
-  // Questions that were tried when their files came.
+  // Suggested questions, tried when their files arrived.
   let tried = "";
   const showTries = () => {
     const box = at("tries");
@@ -132,7 +132,7 @@
       return row;
     }));
   };
-  // Where PDFs are dropped, and what keeps them from being taken there.
+  // Where PDFs are dropped, and any problem with that folder.
   const showPlace = (place) => {
     at("upload").hidden = !place;
     if (!place) return;
@@ -175,7 +175,7 @@
       showAlarms((await read("console/folders")).folders);
       if (!known.progress.files || known.progress.rungs.some((rung) => left(rung) > 0)) pause = 1500;
     } catch {
-      // What was known stays where it is, and nothing is made up.
+      // On a failed refresh, keep showing the last known state.
       at("progress").textContent = "Footnote does not answer. Trying again…";
       return 3000;
     }
@@ -213,8 +213,8 @@
   at("reader-close").addEventListener("click", closePage);
   addEventListener("keydown", (event) => { if (event.key === "Escape") closePage(); });
 
-  // One question and its answer.
-  // A control opens one page; it looks current while any citation of its numbers is open.
+  // A question and its answer.
+  // A control opens one page; it is marked current while any of its citations is open.
   const control = (className, turn, numbers, page) => {
     const button = make("button", className);
     button.type = "button";
@@ -280,7 +280,7 @@
     }
   };
 
-  // What a person says of an answer, and why it came out as it did.
+  // Feedback on an answer, and why it came out as it did.
   const writeFeedback = (turn, { question: id, language, feedback }) => {
     const box = turn.querySelector(".feedback");
     const about = { channel: Number(channel.value), question: id, language };
@@ -343,7 +343,7 @@
     return response;
   };
   const send = async (path, body) => (await request(path, body)).json();
-  // What was asked in this tab so far, in this channel, is one thread. It outlives a reload, and ends with the tab.
+  // Questions asked in this tab and channel form one thread. It survives a reload, and ends with the tab.
   const MAX_TURNS_KEPT = 30;
   const slot = () => `thread ${channel.value}`;
   let talk = "";
@@ -351,7 +351,7 @@
   const keepThread = (text, view) => {
     said = [...said, { text, view }].slice(-MAX_TURNS_KEPT);
     at("tools").hidden = false;
-    try { sessionStorage.setItem(slot(), JSON.stringify({ talk, said })); } catch { /* It is full, or off: then a reload begins anew. */ }
+    try { sessionStorage.setItem(slot(), JSON.stringify({ talk, said })); } catch { /* Storage is full or disabled: a reload starts a new thread. */ }
   };
   const newTurn = (text) => {
     const turn = at("turn").content.firstElementChild.cloneNode(true);
@@ -360,7 +360,7 @@
   };
   const openThread = () => {
     let kept = null;
-    try { kept = JSON.parse(sessionStorage.getItem(slot())); } catch { /* As if there was none. */ }
+    try { kept = JSON.parse(sessionStorage.getItem(slot())); } catch { /* Treat as empty. */ }
     talk = kept?.talk ?? crypto.randomUUID();
     said = kept?.said ?? [];
     thread.replaceChildren(...said.map(({ text, view }) => {
@@ -383,7 +383,7 @@
       yield* parts;
     }
   };
-  // Not every browser lets one iterate a stream itself.
+  // Not every browser supports async iteration of streams.
   const pieces = async function* (reader) {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
   };

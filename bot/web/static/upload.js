@@ -1,4 +1,4 @@
-// Uploads PDFs that are dropped on the page or chosen, and follows each until it answers questions.
+// Uploads PDFs that are dropped or chosen, and polls each one's progress until it is searchable.
 "use strict";
 (() => {
   const box = document.getElementById("upload");
@@ -18,7 +18,7 @@
   };
   const place = () => box.querySelector("select")?.value ?? box.dataset.place;
 
-  // fetch() does not tell how much has gone.
+  // XMLHttpRequest, because fetch() does not report upload progress.
   const post = (path, body, onSent) => new Promise((done, fail) => {
     const request = new XMLHttpRequest();
     request.open("POST", root + path);

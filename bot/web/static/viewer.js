@@ -1,4 +1,4 @@
-// Comfort only: the page is complete without this script.
+// Progressive enhancement: the page is complete without this script.
 "use strict";
 (() => {
   const title = document.getElementById("title").textContent;
@@ -26,7 +26,7 @@
   }
   for (const one of document.getElementsByName("view")) one.addEventListener("change", () => showMark());
 
-  // Seen from near, by whatever means, the page is drawn finer.
+  // When zoomed in, by any means, load a higher resolution.
   const WIDEST = 1900; // pixels of the widest picture of a whole page, and a little
   const lookFromNear = () => {
     const pixels = picture.clientWidth * devicePixelRatio * (visualViewport?.scale ?? 1);
@@ -61,7 +61,7 @@
     }
   };
 
-  // The link is renewed halfway to its end, for as long as the server lets it live on. Nothing is loaded anew.
+  // Renew the link halfway to its expiry, as long as the server permits. Nothing is reloaded.
   const RETRY = 60_000;
   let base = document.body.dataset.base;
   const adopt = (tokens) => {
